@@ -8,11 +8,9 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx import BERTScorer, Score
-from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.similarity import TokenNames, TokenSimilarity, token_similarity
+from bertscore_onnx.similarity import TokenMatch, TokenSimilarity
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "matching.svg"
 CANDIDATE = "The concert was called off at the last minute."
@@ -45,24 +43,24 @@ def main() -> None:
 def picture(bundle: Path) -> str:
     """Return the SVG for the pair, scored with a bundle."""
     with BERTScorer(bundle) as scorer:
-        matches = token_similarity(scorer, TokenNames(open_bundle(bundle)), CANDIDATE, REFERENCE)
+        matches = scorer.match(CANDIDATE, REFERENCE).best
     return draw(matches.without_special_tokens(), matches.score)
 
 
 def draw(matches: TokenSimilarity, score: Score) -> str:
     """Return the SVG: the candidate above, the reference below, and a line from each token to its best match."""
     upper, lower = _middles(matches.candidate), _middles(matches.reference)
-    best_below, best_above = matches.similarity.argmax(axis=1), matches.similarity.argmax(axis=0)
+    below, above = matches.candidate_matches, matches.reference_matches
     lines = [
-        _curve(upper[row] - SHIFT, lower[column] - SHIFT, matches.similarity[row, column], PRECISION)
-        for row, column in enumerate(best_below)
+        _curve(x - SHIFT, lower[match.position] - SHIFT, match.similarity, PRECISION)
+        for x, match in zip(upper, below, strict=True)
     ] + [
-        _curve(upper[row] + SHIFT, lower[column] + SHIFT, matches.similarity[row, column], RECALL)
-        for column, row in enumerate(best_above)
+        _curve(upper[match.position] + SHIFT, x + SHIFT, match.similarity, RECALL)
+        for x, match in zip(lower, above, strict=True)
     ]
     tokens = [
-        *_row(matches.candidate, upper, TOP, matches.similarity.max(axis=1), TOP - 10, PRECISION),
-        *_row(matches.reference, lower, BOTTOM, matches.similarity.max(axis=0), BOTTOM + BOX + 20, RECALL),
+        *_row(below, upper, TOP, TOP - 10, PRECISION),
+        *_row(above, lower, BOTTOM, BOTTOM + BOX + 20, RECALL),
     ]
     legend = [
         text_line(MARGIN, 34, "candidate: each token and its best match in the reference", PALE, anchor="start"),
@@ -106,16 +104,14 @@ def _middles(tokens: list[str]) -> list[float]:
     return (MARGIN + np.cumsum(widths + GAP) - GAP - widths / 2).tolist()  # type: ignore[no-any-return]
 
 
-def _row(
-    tokens: list[str], middles: list[float], top: float, values: NDArray[np.float32], baseline: float, colour: str
-) -> list[str]:
+def _row(matches: list[TokenMatch], middles: list[float], top: float, baseline: float, colour: str) -> list[str]:
     """Return the boxes of one side's tokens, each with the similarity of its best match."""
     return [
-        f'<rect x="{middle - _width(token) / 2:.1f}" y="{top}" width="{_width(token):.1f}" height="{BOX}" rx="6" '
-        f'fill="#f3f4f6" stroke="#d1d5db"/>'
-        + text_line(middle, top + 20, token, INK, size=14)
-        + text_line(middle, baseline, f"{value:.2f}", colour, size=11)
-        for token, middle, value in zip(tokens, middles, values.tolist(), strict=True)
+        f'<rect x="{middle - _width(match.text) / 2:.1f}" y="{top}" width="{_width(match.text):.1f}" height="{BOX}" '
+        f'rx="6" fill="#f3f4f6" stroke="#d1d5db"/>'
+        + text_line(middle, top + 20, match.text, INK, size=14)
+        + text_line(middle, baseline, f"{match.similarity:.2f}", colour, size=11)
+        for match, middle in zip(matches, middles, strict=True)
     ]
 
 

@@ -205,8 +205,7 @@ def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
 
     width = terminal_width() or DEFAULT_WIDTH
     if len(matches.references) > 1:
-        best = matches.similarities.index(matches.best)
-        print(f"Reference {best + 1} of {len(matches.references)} is the best match.\n")
+        print(f"Reference {matches.best_reference + 1} of {len(matches.references)} is the best match.\n")
         print_table(_score_rows(matches), width=width)
         print()
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)

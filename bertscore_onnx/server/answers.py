@@ -63,13 +63,14 @@ class MatchAnswer(msgspec.Struct, frozen=True):
     """The score of a pair, and the similarity of every token with every other of the best reference.
 
     If a text is too long for a matrix of similarities, `too_long` is a sentence that names it, and all later fields are
-    null.
+    null. If the request asks for HTML, those after `html` are null.
     """
 
     signature: _Signature
     model: _UsedModel
     score: Annotated[ScoreValue, Meta(description="The score of the pair.")]
     too_long: Annotated[str | None, Meta(description="Which text has too many tokens to show; null for none.")] = None
+    html: Annotated[str | None, Meta(description="The matches as the server's page shows them.")] = None
     candidate: Annotated[
         list[str] | None,
         Meta(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -44,7 +44,7 @@ from bertscore_onnx.server.requests import (
 )
 from bertscore_onnx.server.stream import ScoreStream
 from bertscore_onnx.server.work import WorkerQueues
-from bertscore_onnx.similarity import pair_similarities
+from bertscore_onnx.similarity import MATCH_STYLE, match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts
 
 JSON = "application/json"
@@ -55,6 +55,7 @@ MAX_MATCH_TOKENS = 128
 """Tokens of either text of a match: the answer grows with their product."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+B = TypeVar("B", ScoreBody, MatchBody)
 
 
 class ScoringEndpoints:
@@ -103,8 +104,8 @@ class ScoringEndpoints:
 
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
-        prepare = partial(self._prepare, content, decode_score_body, self._check_pairs)
-        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        prepare = partial(self._prepare, content, decode_score_body)
+        _, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
@@ -113,8 +114,8 @@ class ScoringEndpoints:
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
-        prepare = partial(self._prepare, content, decode_match_body, self._check_pairs)
-        model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        prepare = partial(self._prepare, content, decode_match_body)
+        body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
         _check_shown(model, pairs)
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
@@ -125,43 +126,20 @@ class ScoringEndpoints:
             return MatchAnswer(str(model.signature(rescaling, pairs.texts)), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
-                work = partial(pair_similarities, model.scorer, model.token_names, [texts])
-                [match] = await loop.run_in_executor(self._similarity_thread, work)
+                work = partial(_matches, model, rescaling, texts, score, as_html=body.html)
+                return await loop.run_in_executor(self._similarity_thread, work)
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
-        return MatchAnswer(
-            str(model.signature(rescaling, pairs.texts)),
-            model.name,
-            score,
-            None,
-            match.candidate,
-            match.reference,
-            match.similarity.tolist(),
-            match.candidate_weights.tolist(),
-            match.reference_weights.tolist(),
-            match.candidate_is_special.tolist(),
-            match.reference_is_special.tolist(),
-            [token.position for token in match.candidate_matches],
-            [token.position for token in match.reference_matches],
-        )
 
-    def _prepare(
-        self,
-        content: bytes,
-        decode: Callable[[bytes, int], ScoreBody | MatchBody],
-        check: Callable[[Pairs], None],
-    ) -> tuple[Model, Rescaling, Pairs]:
+    def _prepare(self, content: bytes, decode: Callable[[bytes, int], B]) -> tuple[B, Model, Rescaling, Pairs]:
         """Decode a body, and tokenise its texts."""
         body = decode(content, self._limits.max_pairs)
         model = self._models.select(body.model, body.idf)
         rescaling = model.rescaling(body.rescale)
         pairs = model.batcher.tokenise(to_pairs(body.pairs))
-        check(pairs)
-        return model, rescaling, pairs
-
-    def _check_pairs(self, pairs: Pairs) -> None:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
+        return body, model, rescaling, pairs
 
 
 def _check_shown(model: Model, pairs: Pairs) -> None:
@@ -171,6 +149,28 @@ def _check_shown(model: Model, pairs: Pairs) -> None:
     if has_context or matching.method != "greedy":
         reason = "in a context" if has_context else f"that {model.name} matches by {matching}"
         raise ApiError(422, "invalid", f"The matches of texts {reason} are not shown; `/v1/score` scores them.")
+
+
+def _matches(
+    model: Model, rescaling: Rescaling, texts: tuple[str, str], score: ScoreValue, *, as_html: bool
+) -> MatchAnswer:
+    """Return the answer for a pair of texts, of the best reference."""
+    with model.scorer.with_rescaling(rescaling.language, allow_fp32_baseline=True) as scorer:
+        [found] = pair_similarities(scorer, model.token_names, [texts])
+    answer = partial(MatchAnswer, str(model.signature(rescaling, texts)), model.name, score)
+    if as_html:
+        return answer(html=match_html(found, with_matrix=True))
+    return answer(
+        candidate=found.candidate,
+        reference=found.reference,
+        similarity=found.similarity.tolist(),
+        candidate_weights=found.candidate_weights.tolist(),
+        reference_weights=found.reference_weights.tolist(),
+        candidate_special=found.candidate_is_special.tolist(),
+        reference_special=found.reference_is_special.tolist(),
+        candidate_matches=[match.position for match in found.candidate_matches],
+        reference_matches=[match.position for match in found.reference_matches],
+    )
 
 
 def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
@@ -291,6 +291,7 @@ def page_endpoint() -> Endpoint:
         files(__package__).joinpath("page", name).read_text(encoding="utf-8")
         for name in ("index.html", "style.css", "script.js")
     )
+    style += MATCH_STYLE
     content = markup.replace("<style></style>", f"<style>{style}</style>")
     content = content.replace("<script></script>", f"<script>{script}</script>")
     policy = [

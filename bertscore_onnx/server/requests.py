@@ -72,6 +72,7 @@ class MatchBody(PairBody, frozen=True, forbid_unknown_fields=True):
     model: _ModelName = None
     rescale: _Rescale = None
     idf: _Idf = None
+    html: Annotated[bool, Meta(description="Whether to return the matches as HTML, not as numbers.")] = False
 
     @property
     def pairs(self) -> list[PairBody]:

@@ -270,47 +270,6 @@ class PairScorer(Protocol):
     def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
 
 
-def token_similarity(
-    scorer: PairScorer, names: TokenNames, candidate: str, reference: str, *, layer: int | None = None
-) -> TokenSimilarity:
-    """Compare every token of a candidate with every token of a reference.
-
-    Args:
-        scorer: scores the pair; the result has its weights and its rescaling.
-        names: the texts of tokens of the same bundle.
-        candidate, reference: any texts. The end of one that is longer than the model's maximum is missing, unless the
-            scorer encodes long texts in windows.
-        layer: the layer to show if the scorer scores all layers; else None.
-
-    Raises:
-        InputError: the scorer scores all layers and `layer` is None; it does not match greedily, or centres vectors by
-            the references; or a text is not a string.
-        UnknownLayerError: the scorer has no such layer.
-        IdfError: idf weights come from the references, and there is only this one.
-        EncodingError: the model returned vectors that are not finite.
-        ClosedError: the scorer was closed.
-
-    Warns:
-        UserWarning: texts were truncated because they are longer than the model's maximum.
-    """
-    [found] = pair_similarities(scorer, names, [(candidate, reference)], layer=layer)
-    warn_of_truncated([found], scorer.max_length, stacklevel=2)
-    return found
-
-
-def token_similarities(
-    scorer: PairScorer, names: TokenNames, candidate: str, references: Sequence[str], *, layer: int | None = None
-) -> list[TokenSimilarity]:
-    """Compare a candidate with each of its references; arguments, errors and warnings are those of `token_similarity`.
-
-    Each pair is scored by itself. The score of the candidate is the maximum of P, of R and of F over the pairs. Idf
-    weights from the references are those of all of them, as in `scorer.score([candidate], [references])`.
-    """
-    found = pair_similarities(scorer, names, [(candidate, reference) for reference in references], layer=layer)
-    warn_of_truncated(found, scorer.max_length, stacklevel=2)
-    return found
-
-
 def warn_of_truncated(found: Sequence[TokenSimilarity], max_length: int, stacklevel: int) -> None:
     """Warn of the truncated texts of one candidate and its references, as `BERTScorer.score` does."""
     number = found[0].is_truncated[0] + sum(of_reference.is_truncated[1] for of_reference in found)
@@ -320,9 +279,24 @@ def warn_of_truncated(found: Sequence[TokenSimilarity], max_length: int, stackle
 def pair_similarities(
     scorer: PairScorer, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
-    """Compare candidates and references, all encoded together; arguments and errors are those of `token_similarity`.
+    """Compare every token of each candidate with every token of its reference; all texts are encoded together.
 
     Idf weights from the references are those of all of them. There is no warning; each result has its `remarks`.
+
+    Args:
+        scorer: scores the pairs; the results have its weights and its rescaling.
+        names: the texts of tokens of the same bundle.
+        pairs: a candidate and a reference each, any texts. The end of one that is longer than the model's maximum is
+            missing, unless the scorer encodes long texts in windows.
+        layer: the layer to show if the scorer scores all layers; else None.
+
+    Raises:
+        InputError: the scorer scores all layers and `layer` is None; it does not match greedily, or centres vectors by
+            the references; or a text is not a string.
+        UnknownLayerError: the scorer has no such layer.
+        IdfError: idf weights come from the references, and there is only one.
+        EncodingError: the model returned vectors that are not finite.
+        ClosedError: the scorer was closed.
     """
     position = _position(scorer, layer)
     if scorer.matching.method != "greedy":
@@ -362,11 +336,6 @@ def pair_similarities(
         )
         for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)
     ]
-
-
-def best_match(matches: Sequence[TokenSimilarity]) -> int:
-    """Return the position of the reference with the best F, the first of equal ones, like `Score.best_reference`."""
-    return max(range(len(matches)), key=lambda reference: matches[reference].score.F)
 
 
 def _position(scorer: PairScorer, layer: int | None) -> int:

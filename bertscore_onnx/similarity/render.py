@@ -7,7 +7,7 @@ from html import escape
 from itertools import zip_longest
 
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity, best_match
+from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -30,13 +30,29 @@ class TokenMatches:
     """The settings of the scorer."""
 
     @property
+    def best_reference(self) -> int:
+        """The position of the reference with the best F, the first of equal ones, as in `Score.best_reference`."""
+        return max(range(len(self.similarities)), key=lambda reference: self.similarities[reference].score.F)
+
+    @property
     def best(self) -> TokenSimilarity:
-        """The matches with the reference that has the best F, the first of equal ones."""
-        return self.similarities[best_match(self.similarities)]
+        """The matches with that reference."""
+        return self.similarities[self.best_reference]
 
     def to_html(self) -> str:
         """Return a whole page, with the matrix of similarities, without script, style sheet or external files."""
-        return match_page(self.similarities, self.candidate, self.references, str(self.signature))
+        title = f"Which tokens match: F {self.best.score.F:.3f}"
+        parts = [
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title>\n<style>\n{_PAGE_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
+            f"<p>Candidate: <bdi>{escape(self.candidate)}</bdi></p>",
+            _references(self),
+            *(f"<p>{remark}</p>" for remark in self.best.remarks),
+            match_html(self.best, with_matrix=True),
+            f'<p class="soft">{escape(str(self.signature))}</p></body></html>\n',
+        ]
+        return "\n".join(parts)
 
     def __str__(self) -> str:
         """Return the matches of the best reference as lines."""
@@ -59,34 +75,78 @@ class TokenMatches:
 LOW = 1 / 3
 """A shade below which a token has a dotted line instead of a solid one, for eyes and paper without colour."""
 
+STEPS = 20
+"""Shades of the HTML: classes, since the content policies of many pages forbid elements with styles of their own."""
+
 MATCH_STYLE = """\
-.match { --ink: #1f2937; --soft: #5b6472; --shade: 37 99 235; color: var(--ink); line-height: 1.6; margin: .75em 0; }
-.match dt { color: var(--soft); font-size: .85em; }
+.match { --shade: 59 130 246; line-height: 1.6; margin: .75em 0; }
+.match dl { margin: 0; }
+.match dt, .match p { color: var(--soft, inherit); font-size: .85em; margin: 0; }
 .match dd { margin: .2em 0 .6em; display: flex; flex-wrap: wrap; gap: .3em; }
-.match span { padding: 0 .3em; border-radius: .25em; border-bottom: 2px solid rgb(var(--shade));
-  background: rgb(var(--shade) / calc(var(--of) * .5)); overflow-wrap: anywhere; }
+.match span, .match .matrix td { background: rgb(var(--shade) / calc(var(--of, 0) * .5)); border-radius: .25em; }
+.match span { padding: 0 .3em; border-bottom: 2px solid rgb(var(--shade)); overflow-wrap: anywhere; }
 .match .low { border-bottom-style: dotted; }
-.match .zero { border-bottom-color: transparent; background: none; color: var(--soft); font-style: italic; }
+.match .zero { border-bottom-color: transparent; background: none; color: var(--soft, inherit); font-style: italic; }
 .match small { margin-inline-start: .3em; font-size: .7em; opacity: .85; }
-@media (prefers-color-scheme: dark) { .match { --ink: #e5e7eb; --soft: #9ca3af; --shade: 96 165 250; } }
-@media print { .match span { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+.match details { margin-top: 1em; }
+.match summary { cursor: pointer; font-weight: 600; }
+.match .wide { overflow: auto; max-height: 85vh; margin-top: .5em; }
+.match table { border-collapse: separate; border-spacing: 2px; font-size: .85em; font-variant-numeric: tabular-nums; }
+.match th { padding: .2em .4em; white-space: nowrap; text-align: start; background: var(--ground, Canvas); }
+.match th.zero { font-weight: 400; }
+.match th small { display: block; margin: 0; font-size: .8em; font-weight: 400; }
+.match td { padding: .3em .4em; border: 2px solid transparent; }
+.match .matrix td { text-align: center; }
+.match .matrix thead th { position: sticky; top: 0; z-index: 1; text-align: center; }
+.match .matrix tbody th { position: sticky; left: 0; }
+.match td.p { border-color: currentColor; font-weight: 700; }
+.match td.r { text-decoration: underline 2px; text-underline-offset: 3px; }
+@media print {
+  .match { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .match .wide { max-height: none; }
+}
+""" + "".join(f".match .s{step} {{ --of: {step / STEPS}; }}\n" for step in range(1, STEPS + 1))
+"""The style of the HTML from `match_html`, for the `<style>` of the page.
+
+Letters have the colour of the text around them. A page may set `--soft`, the colour of notes, and `--ground`, that of
+the page where the matrix stands.
 """
-"""The style of the HTML from `match_html`, for the `<style>` of the page."""
+
+MAX_CELLS = 40_000
+"""The most cells of the matrix; a page leaves out a larger one, for which browsers take seconds."""
 
 
-def match_html(found: TokenSimilarity) -> str:
+def match_html(found: TokenSimilarity, *, with_matrix: bool = False) -> str:
     """Return both texts as a fragment of HTML, without script, style sheet or external files.
 
     Each token of the texts is shaded by the similarity of its best match, as in `TokenSimilarity.shades`, and names
     this match in its `title`. If weights differ, each token has its weight beside it; those of weight 0 are in italics.
+
+    Args:
+        found: the matches.
+        with_matrix: whether to explain the shades, and add all similarities and a list of the best matches, in which
+            special tokens have a place too.
     """
     has_weights = found.has_weights
-    return (
-        f'<dl class="match"><dt>Candidate, precision {found.score.P:.3f}</dt>'
-        f'<dd dir="auto">{_tokens(found.candidate_matches, has_weights)}</dd>'
-        f"<dt>Reference, recall {found.score.R:.3f}</dt>"
-        f'<dd dir="auto">{_tokens(found.reference_matches, has_weights)}</dd></dl>'
-    )
+    candidate, reference = found.candidate_matches, found.reference_matches
+    parts = [
+        f"<dl><dt>Candidate, precision {found.score.P:.3f}</dt>",
+        f'<dd dir="auto">{_tokens(candidate, has_weights)}</dd>',
+        f"<dt>Reference, recall {found.score.R:.3f}</dt>",
+        f'<dd dir="auto">{_tokens(reference, has_weights)}</dd></dl>',
+    ]
+    if with_matrix:
+        about_weights = " The number beside a token is its weight." if has_weights else ""
+        parts += [
+            "<p>The stronger the shade of a token, the closer its match in the other text; hover to see it. A dotted "
+            f"line marks those with the least close match.{about_weights}</p>",
+            _matrix(found, candidate, reference),
+            '<details><summary>The matches as a list</summary><div class="wide">',
+            _list("candidate", "reference", candidate, has_weights),
+            _list("reference", "candidate", reference, has_weights),
+            "</div></details>",
+        ]
+    return f'<div class="match">{"".join(parts)}</div>'
 
 
 def _tokens(matches: Sequence[TokenMatch], has_weights: bool) -> str:
@@ -95,125 +155,102 @@ def _tokens(matches: Sequence[TokenMatch], has_weights: bool) -> str:
 
 
 def _token(match: TokenMatch, has_weights: bool) -> str:
-    kind = ' class="zero"' if match.weight == 0 else ' class="low"' if match.shade < LOW else ""
-    title = f"{match.text} → {match.other}: {match.similarity:.3f}"
-    weight = ""
+    kind = "zero" if match.weight == 0 else _shade(match.shade) + (" low" if match.shade < LOW else "")
+    title = f"{match.text} → {match.other}: {_number(match.similarity)}"
     if has_weights:
         title += f", weight {match.weight:.2f}"
-        weight = f"<small>{match.weight:.2f}</small>"
-    return f'<span{kind} style="--of:{match.shade:.2f}" title="{escape(title)}">{escape(match.text)}{weight}</span>'
+    return f'<span class="{kind}" title="{escape(title)}">{_named(match, has_weights)}</span>'
 
 
-MAX_CELLS = 40_000
-"""The most cells of the matrix; a page leaves out a larger one, for which browsers take seconds."""
-
-_STYLE = """\
-:root { color-scheme: light dark; --ground: #fff; --ink: #1f2937; --soft: #5b6472; --line: #d5d9e0; --heat: 37 99 235; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #14161a; --ink: #e5e7eb; --soft: #9ca3af; --line: #3a404a; --heat: 96 165 250; }
-}
-body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: var(--ground); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
-h2 { font-size: 1.1rem; margin: 1.5rem 0 .25rem; }
-p { margin: .25rem 0; }
-.soft { color: var(--soft); font-size: .85rem; overflow-wrap: anywhere; }
-.wide { overflow: auto; max-height: 85vh; }
-table { border-collapse: separate; border-spacing: 2px; font-variant-numeric: tabular-nums; font-size: .85rem; }
-th { padding: .2rem .4rem; font-weight: 600; white-space: nowrap; text-align: start; background: var(--ground); }
-.matrix thead th { position: sticky; top: 0; z-index: 1; text-align: center; }
-.matrix tbody th { position: sticky; left: 0; }
-th small { display: block; font-weight: 400; color: var(--soft); }
-td { padding: .3rem .4rem; text-align: center; border: 2px solid transparent; border-radius: .25rem; }
-.matrix td { background: rgb(var(--heat) / calc(var(--of, 0) * .5)); }
-td.p { border-color: var(--ink); font-weight: 700; }
-td.r { text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: 3px; }
-.none { font-style: italic; font-weight: 400; color: var(--soft); }
-td.text { min-width: 10rem; text-align: start; }
-tr.best td { font-weight: 700; }
-@media print { .wide { max-height: none; } td { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
-"""
+def _named(match: TokenMatch, has_weights: bool) -> str:
+    """Return the text of a token, with its weight where weights differ."""
+    return escape(match.text) + (f"<small>{match.weight:.2f}</small>" if has_weights else "")
 
 
-def match_page(matches: Sequence[TokenSimilarity], candidate: str, references: Sequence[str], signature: str) -> str:
-    """Return a whole page: scores, both texts with shaded tokens, and the matrix of similarities.
-
-    Args:
-        matches: the result of `token_similarities`; that of the best reference is shown.
-        candidate, references: the texts.
-        signature: the line of the scorer's signature.
-    """
-    best = best_match(matches)
-    found = matches[best]
-    title = f"Which tokens match: F {found.score.F:.3f}"
-    parts = [
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title>\n<style>\n{_STYLE}{MATCH_STYLE}</style></head>\n<body><h1>{title}</h1>",
-        f"<p>Candidate: <bdi>{escape(candidate)}</bdi></p>",
-        _references(matches, references, best),
-        *(f"<p>{remark}</p>" for remark in found.remarks),
-        match_html(found),
-        '<p class="soft">Darker tokens have a closer match; hover to see it. A dotted line marks those with the least '
-        f"close match.{_ABOUT_WEIGHTS if found.has_weights else ''}</p>",
-        _matrix(found),
-        f'<p class="soft">{escape(signature)}</p></body></html>\n',
-    ]
-    return "\n".join(parts)
+def _shade(shade: float) -> str:
+    return f"s{round(shade * STEPS)}"
 
 
-_ABOUT_WEIGHTS = " The number beside a token is its weight; those in italics weigh nothing."
+def _number(similarity: float) -> str:
+    return f"{similarity:.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _references(matches: Sequence[TokenSimilarity], references: Sequence[str], best: int) -> str:
-    """Return the reference, or a table of several with their scores."""
-    if len(references) == 1:
-        return f"<p>Reference: <bdi>{escape(references[0])}</bdi></p>"
-    is_best = ' class="best"'
-    rows = "".join(
-        f"<tr{is_best if number == best else ''}><td>{number + 1}</td>"
-        + "".join(f"<td>{value:.3f}</td>" for value in found.score)
-        + f'<td class="text" dir="auto">{escape(reference)}</td></tr>'
-        for number, (found, reference) in enumerate(zip(matches, references, strict=True))
-    )
-    return (
-        f"<p>Of {len(references)} references number {best + 1} has the best F, and is shown.</p>"
-        '<div class="wide"><table class="references"><thead><tr><th></th><th>P</th><th>R</th><th>F</th>'
-        f"<th>Reference</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _matrix(found: TokenSimilarity) -> str:
+def _matrix(found: TokenSimilarity, candidate: Sequence[TokenMatch], reference: Sequence[TokenMatch]) -> str:
     """Return the table of all similarities."""
-    heading = "<h2>All similarities</h2>"
     rows, columns = found.similarity.shape
     if rows * columns > MAX_CELLS:
-        return f'{heading}<p class="soft">Left out: there are {rows:,} × {columns:,}.</p>'
-    candidates, references = found.candidate_matches, found.reference_matches
+        return f"<p>The matrix of similarities is left out: it has {rows:,} × {columns:,}.</p>"
     similarities, shades, has_weights = found.similarity.tolist(), found.shades.tolist(), found.has_weights
-    top = "".join(_heading(match, "col", has_weights) for match in references)
     body = []
-    for row, candidate in enumerate(candidates):
-        cells = []
-        for column, reference in enumerate(references):
-            marks = [name for name, at in (("p", candidate.position == column), ("r", reference.position == row)) if at]
-            kind = f' class="{" ".join(marks)}"' if marks else ""
-            cells.append(f'<td{kind} style="--of:{shades[row][column]:.2f}">{similarities[row][column]:.3f}</td>')
-        body.append(f"<tr>{_heading(candidate, 'row', has_weights)}{''.join(cells)}</tr>\n")
+    for row, token in enumerate(candidate):
+        cells = [
+            f'<td class="{_shade(shade)}{" p" * (token.position == column)}{" r" * (other.position == row)}">'
+            f"{_number(similarity)}</td>"
+            for column, (other, shade, similarity) in enumerate(
+                zip(reference, shades[row], similarities[row], strict=True)
+            )
+        ]
+        body.append(f"<tr>{_heading(token, 'row', has_weights)}{''.join(cells)}</tr>\n")
     return (
-        f'{heading}<p class="soft">Cosine similarities of the tokens of the candidate (rows) and of the reference '
-        "(columns), not rescaled. A frame marks the best match of each row: their mean is the precision. An underline "
-        "marks the best of each column: their mean is the recall. Tokens in italics weigh nothing, but may be "
+        "<details open><summary>All similarities</summary>"
+        "<p>Cosine similarities of the tokens of the candidate (rows) and of the reference (columns), not rescaled. "
+        "A frame marks the best match of each row: their weighted mean is the precision. An underline marks the best "
+        "of each column: their weighted mean is the recall. Tokens in <i>italics</i> weigh nothing, but may be "
         "matches.</p>"
-        f'<div class="wide" tabindex="0"><table class="matrix"><thead><tr><td></td>{top}</tr></thead>\n'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        '<div class="wide" role="region" aria-label="All similarities" tabindex="0"><table class="matrix"><thead><tr>'
+        f"<td></td>{''.join(_heading(token, 'col', has_weights) for token in reference)}</tr></thead>\n"
+        f"<tbody>{''.join(body)}</tbody></table></div></details>"
+    )
+
+
+def _list(name: str, other: str, matches: Sequence[TokenMatch], has_weights: bool) -> str:
+    """Return a table of the tokens of one text, each with its best match."""
+    rows = "".join(
+        f'<tr>{_heading(match, "row", has_weights)}<td dir="auto">{escape(match.other)}</td>'
+        f"<td>{_number(match.similarity)}</td></tr>\n"
+        for match in matches
+    )
+    return (
+        f'<table><thead><tr><th scope="col">{name.capitalize()} token</th><th scope="col">Best {other} token</th>'
+        f'<th scope="col">Similarity</th></tr></thead>\n<tbody>{rows}</tbody></table>'
     )
 
 
 def _heading(match: TokenMatch, scope: str, has_weights: bool) -> str:
-    kind = "" if match.weight else ' class="none"'
-    weight = f"<small>{match.weight:.2f}</small>" if has_weights else ""
-    return f'<th scope="{scope}"{kind} dir="auto">{escape(match.text)}{weight}</th>'
+    kind = "" if match.weight else ' class="zero"'
+    return f'<th scope="{scope}"{kind} dir="auto">{_named(match, has_weights)}</th>'
+
+
+_PAGE_STYLE = """\
+:root { color-scheme: light dark; --ground: #fff; --ink: #1f2937; --soft: #5b6472; }
+@media (prefers-color-scheme: dark) { :root { --ground: #14161a; --ink: #e5e7eb; --soft: #9ca3af; } }
+body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: var(--ground); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+p { margin: .25rem 0; overflow-wrap: anywhere; }
+.soft { color: var(--soft); font-size: .85rem; }
+.text { min-width: 10rem; }
+.best { font-weight: 700; }
+"""
+
+
+def _references(matches: TokenMatches) -> str:
+    """Return the reference, or a table of several with their scores."""
+    if len(matches.references) == 1:
+        return f"<p>Reference: <bdi>{escape(matches.references[0])}</bdi></p>"
+    best = matches.best_reference
+    is_best = ' class="best"'
+    rows = "".join(
+        f"<tr{is_best if number == best else ''}><td>{number + 1}</td>"
+        + "".join(f"<td>{_number(value)}</td>" for value in found.score)
+        + f'<td class="text" dir="auto">{escape(reference)}</td></tr>'
+        for number, (found, reference) in enumerate(zip(matches.similarities, matches.references, strict=True))
+    )
+    return (
+        f"<p>Of {len(matches.references)} references number {best + 1} has the best F, and is shown.</p>"
+        '<div class="match"><div class="wide"><table><thead><tr><th></th><th>P</th><th>R</th><th>F</th>'
+        f"<th>Reference</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
+    )
 
 
 SHADES = (231, 195, 153, 117, 75, 33, 26, 19)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.similarity import TokenNames, token_similarity
 from tests.support.bundles import link_or_copy
 from tests.support.programs import LINE_PAIRS, chromium, contrast, luminance, needs_node, prefer, run_node
 
@@ -133,9 +132,8 @@ def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare
     with serving(site) as address:
         opened(address)
         compare([CANDIDATE], [REFERENCE])
-    bundle = open_bundle(minilm_scoring_bundle)
-    with BERTScorer(bundle.path, device="cpu") as scorer:
-        found = token_similarity(scorer, TokenNames(bundle), CANDIDATE, REFERENCE)
+    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer:
+        found = scorer.match(CANDIDATE, REFERENCE).best
     for side, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches)):
         buttons = browser.find_elements("css selector", f".{side} button")
         assert [button.text for button in buttons] == [match.text for match in matches]

@@ -21,6 +21,9 @@ MAX_DETAILED = 6
 MAX_EXAMPLES = 3
 """Gains of a system that are shown, and likewise losses."""
 
+MAX_CHARACTERS = 2000
+"""Of a text that is shown; the report states how many more there are."""
+
 MAX_TOKENS = 300
 """Of a text and its reference together, whose matches are shown."""
 
@@ -62,10 +65,9 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (verdicts.score, verdicts.signed, verdicts.p_value, wording.percent, count):
+    for write in (verdicts.score, verdicts.signed, verdicts.p_value, wording.percent, wording.visible, count):
         environment.filters[write.__name__] = write
-    environment.filters.update(visible=wording.visible, shortened=wording.shortened)
-    environment.globals.update(match_html=match_html, match_style=MATCH_STYLE)
+    environment.globals.update(match_html=match_html, match_style=MATCH_STYLE, max_characters=MAX_CHARACTERS)
     return environment.get_template(template).render(
         comparison=comparison,
         test_settings=comparison.test_settings,

@@ -1,4 +1,4 @@
-"""Texts of users, made fit for a page: invisible characters become visible, and long texts are cut."""
+"""Texts of users, made fit for a page: invisible characters become visible."""
 
 import unicodedata
 
@@ -7,9 +7,6 @@ def percent(share: float) -> str:
     """Return a share of 1 in percent."""
     return f"{100 * share:.1f} %"
 
-
-MAX_CHARACTERS = 2000
-"""Of a text that is shown; the report states how many more there are."""
 
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
@@ -20,13 +17,6 @@ def visible(text: str) -> str:
     Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
     """
     return "".join(_visible_character(one) for one in text) if not text.isprintable() else text
-
-
-def shortened(text: str) -> str:
-    """Return the first `MAX_CHARACTERS` of a text, and how many are left out."""
-    if len(text) <= MAX_CHARACTERS:
-        return text
-    return f"{text[:MAX_CHARACTERS]} … ({len(text) - MAX_CHARACTERS:,} more characters)"
 
 
 def isolated(name: str) -> str:

@@ -69,87 +69,6 @@ function references() {
   return [byId("reference").value, ...more.filter((text) => text.trim())];
 }
 
-/* The tokens of both texts of an answer, with their weights and best matches. */
-function sidesOf(answer) {
-  return [["candidate", "reference"], ["reference", "candidate"]].map(([name, other]) =>
-    answer[name].map((text, position) => {
-      const best = answer[`${name}_matches`][position];
-      const similarity = name === "candidate" ? answer.similarity[position][best] : answer.similarity[best][position];
-      const weight = answer[`${name}_weights`][position], special = answer[`${name}_special`][position];
-      return { text, weight, special, best, similarity, match: answer[other][best] };
-    }),
-  );
-}
-
-/* The similarities of a model are close together: shade them from their mean to 1. */
-function shadeOf(answer) {
-  const all = answer.similarity.flat();
-  const floor = Math.min(Math.max(all.reduce((sum, value) => sum + value, 0) / all.length, 0), 0.99);
-  return (similarity) => (Math.min(Math.max((similarity - floor) / (1 - floor), 0), 1) * 0.6).toFixed(3);
-}
-
-function labelled(name, token, hasWeights, attributes = {}) {
-  const element = make(name, token.text, token.weight ? attributes : { ...attributes, class: "unweighted" });
-  if (hasWeights) element.append(make("small", token.weight.toFixed(2)));
-  return element;
-}
-
-function showTokens(id, tokens, shade, hasWeights) {
-  byId(id).replaceChildren(
-    ...tokens.filter((token) => !token.special).map((token) => {
-      const title = `${token.text} \u2192 ${token.match}: ${fixed(token.similarity)}`;
-      const element = labelled("span", token, hasWeights, { title });
-      if (token.weight) element.style.setProperty("--warmth", shade(token.similarity));
-      return element;
-    }),
-  );
-}
-
-function showList(id, tokens, hasWeights) {
-  byId(id).replaceChildren(
-    ...tokens.map((token) => {
-      const line = make("tr", "");
-      line.append(
-        labelled("th", token, hasWeights, { scope: "row" }),
-        make("td", token.match, { class: "text" }),
-        make("td", fixed(token.similarity), { class: "text" }),
-      );
-      return line;
-    }),
-  );
-}
-
-function showMatches(answer) {
-  const [candidate, reference] = sidesOf(answer), shade = shadeOf(answer);
-  const weights = [...candidate, ...reference].filter((token) => !token.special).map((token) => token.weight);
-  const hasWeights = weights.some((weight) => weight !== 1);
-  byId("about-weights").hidden = !hasWeights;
-  showTokens("candidate-tokens", candidate, shade, hasWeights);
-  showTokens("reference-tokens", reference, shade, hasWeights);
-  showList("list", candidate, hasWeights);
-  showList("recall-list", reference, hasWeights);
-  const top = make("tr", "");
-  top.append(
-    make("td", "", { class: "text" }),
-    ...reference.map((token) => labelled("th", token, hasWeights, { scope: "col" })),
-  );
-  byId("columns").replaceChildren(top);
-  byId("rows").replaceChildren(
-    ...candidate.map((token, row) => {
-      const line = make("tr", "");
-      line.append(labelled("th", token, hasWeights, { scope: "row" }));
-      answer.similarity[row].forEach((similarity, column) => {
-        const cell = make("td", fixed(similarity));
-        cell.style.setProperty("--warmth", shade(similarity));
-        cell.classList.toggle("best", column === token.best);
-        cell.classList.toggle("best-of-column", row === reference[column].best);
-        line.append(cell);
-      });
-      return line;
-    }),
-  );
-}
-
 function showScore(answer, texts) {
   for (const name of ["precision", "recall", "f1"]) byId(name).textContent = fixed(answer.score[name]);
   byId("signature").textContent = answer.signature;
@@ -172,12 +91,11 @@ async function compare() {
     model: byId("model").value,
     idf: byId("idf").value || null,
     rescale: byId("rescale").value || false,
+    html: true,
   });
   showScore(answer, texts);
-  byId("too-long").textContent = answer.too_long;
-  byId("too-long").hidden = !answer.too_long;
-  byId("matches").hidden = answer.too_long;
-  if (!answer.too_long) showMatches(answer);
+  if (answer.html) byId("matches").innerHTML = answer.html; // texts in it are escaped, and the page's policy allows no script
+  else byId("matches").textContent = answer.too_long;
   byId("result").hidden = false;
 }
 

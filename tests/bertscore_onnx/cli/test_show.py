@@ -118,15 +118,11 @@ def test_references_are_needed(refused):
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_a_truncated_text_is_named(run, tiny_bundle, tmp_path):
-    long = ["-c", "the cat sat on the mat " * 20, "-r", "the cat", "--output", tmp_path / "a.html"]
-    result = run("show", "-m", tiny_bundle, *long[:4])
-    missing = "The candidate is longer than the model's maximum, so its end is missing."
-    assert missing in result.stdout
+def test_a_truncated_text_is_named(run, tiny_bundle):
+    result = run("show", "-m", tiny_bundle, "-c", "the cat sat on the mat " * 20, "-r", "the cat")
+    assert "The candidate is longer than the model's maximum" in result.stdout
     assert result.stderr.startswith("Warning: 1 text is longer than 32 tokens and truncated")
     assert "with --long-text window it does" in result.stderr
-    run("show", "-m", tiny_bundle, *long)
-    assert missing in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

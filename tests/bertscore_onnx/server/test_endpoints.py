@@ -10,6 +10,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.answers import MatchAnswer, ModelList, ScoreAnswer
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
+from bertscore_onnx.similarity import match_html
 from tests.support.http_server import CPU, IDF_SENTENCES, NDJSON, error_of, refusal, serving
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
@@ -192,6 +193,16 @@ def test_a_pair_is_answered_with_its_similarities_and_matches(client):
     assert answer.reference_special == [True, *[False] * 5, True]
 
 
+def test_matches_are_returned_as_html_on_request(client, models):
+    model = models.select(None, "zoo")
+    with model.scorer.with_rescaling("en") as scorer:
+        expected = match_html(scorer.match(PAIR["candidate"], PAIR["reference"]).best, with_matrix=True)
+    answer = client.post("/v1/match", json={**PAIR, "rescale": "en", "idf": "zoo", "html": True}).json()
+    assert answer["html"] == expected
+    assert f"precision {answer['score']['precision']:.3f}" in expected
+    assert {answer[name] for name in [*answer][5:]} == {None}
+
+
 def test_of_several_references_the_best_one_is_shown(client):
     pair = {"candidate": "the cat sat", "references": ["a dog", "the cat sat on it", "it"]}
     answer = client.post("/v1/match", json=pair).json()
@@ -223,14 +234,6 @@ def test_an_idf_table_weighs_the_tokens(client):
 )
 def test_references_that_cannot_be_shown_are_refused(client, body, code):
     assert refusal(client.post("/v1/match", json=body)) == (422, code)
-
-
-def test_equal_and_empty_texts_have_similarities_too(client):
-    equal = client.post("/v1/match", json={"candidate": "a cat", "reference": "a cat"}).json()
-    assert np.diag(equal["similarity"]) == pytest.approx(np.ones(4), abs=1e-4)
-    empty = client.post("/v1/match", json={"candidate": "", "reference": "a cat"}).json()
-    assert empty["candidate"] == ["[CLS]", "[SEP]"]
-    assert empty["score"]["f1"] == 0
 
 
 @pytest.mark.slow

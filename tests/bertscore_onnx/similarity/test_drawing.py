@@ -114,14 +114,9 @@ def test_a_scorer_draws_an_example(tiny_bundle, tmp_path):
     assert ">sat · 0.29</text>" in _joined(tmp_path / "b.svg")
 
 
-def test_a_drawing_of_nothing_or_of_all_layers_is_refused(tiny_bundle, all_layers_bundle):
+def test_a_drawing_of_nothing_is_refused(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="needs a token on both sides"):
         scorer.plot_example("", "a cat")
-    with (
-        BERTScorer(all_layers_bundle, all_layers=True) as scorer,
-        pytest.raises(InputError, match="Matches are those of one layer"),
-    ):
-        scorer.plot_example("a cat", "a dog")
 
 
 def _joined(file):

@@ -8,17 +8,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import IdfError, InputError, UnknownLayerError
-from bertscore_onnx.similarity import TokenNames, token_similarities, token_similarity
+from bertscore_onnx.similarity import TokenNames, pair_similarities
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
 from bertscore_onnx.text.spec import SpecialToken
 from tests.support.token_similarity import stated_similarity
 
 CANDIDATE, REFERENCE = "the cat sat on it", "a dog sat on the mat"
-
-
-@pytest.fixture(scope="module")
-def names(scorer):
-    return TokenNames(scorer.bundle)
 
 
 def mean_of_best(matches):
@@ -32,16 +27,16 @@ def assert_makes_its_score(found):
 
 
 @pytest.mark.parametrize("pair", [(CANDIDATE, REFERENCE), ("a", "a cat"), ("", "a cat"), ("", "")])
-def test_the_score_is_the_scorers(scorer, names, pair):
-    found = token_similarity(scorer, names, *pair)
+def test_the_score_is_the_scorers(scorer, pair):
+    found = scorer.match(*pair).best
     [score] = scorer.score([pair[0]], [pair[1]]).each() if all(pair) else [(0, 0, 0)]
     assert found.score == pytest.approx(score, abs=1e-6)
     if all(pair):
         assert_makes_its_score(found)
 
 
-def test_matches_name_both_tokens(scorer, names):
-    found = token_similarity(scorer, names, CANDIDATE, REFERENCE)
+def test_matches_name_both_tokens(scorer):
+    found = scorer.match(CANDIDATE, REFERENCE).best
     assert found.candidate == ["[CLS]", *CANDIDATE.split(), "[SEP]"]
     for position, match in enumerate(found.candidate_matches):
         assert match.text == found.candidate[position]
@@ -53,8 +48,8 @@ def test_matches_name_both_tokens(scorer, names):
     assert [match.is_special for match in found.candidate_matches] == [True, *[False] * 5, True]
 
 
-def test_without_special_tokens_the_texts_are_left(scorer, names):
-    found = token_similarity(scorer, names, CANDIDATE, REFERENCE).without_special_tokens()
+def test_without_special_tokens_the_texts_are_left(scorer):
+    found = scorer.match(CANDIDATE, REFERENCE).best.without_special_tokens()
     assert (found.candidate, found.reference) == (CANDIDATE.split(), REFERENCE.split())
     assert found.similarity.shape == (5, 6)
     assert found.candidate_weights.tolist() == [1] * 5
@@ -66,10 +61,10 @@ def test_weights_of_one_side_are_weights(weights):
     assert stated_similarity(["a"], ["b"], [[1]], weights).has_weights
 
 
-def test_weights_are_those_of_the_scorer(scorer, names):
+def test_weights_are_those_of_the_scorer(scorer):
     sentences = [REFERENCE, "the cat", "the dog is here"]
     with scorer.with_idf(True, sentences) as weighed:
-        found = token_similarity(weighed, names, CANDIDATE, REFERENCE)
+        found = weighed.match(CANDIDATE, REFERENCE).best
         [score] = weighed.score([CANDIDATE], [REFERENCE]).each()
     assert found.has_weights
     by_name = dict(zip(found.reference, found.reference_weights.tolist(), strict=True))
@@ -80,24 +75,24 @@ def test_weights_are_those_of_the_scorer(scorer, names):
     assert_makes_its_score(found)
 
 
-def test_idf_of_the_references_is_that_of_the_pairs_list(scorer, names):
+def test_idf_of_the_references_is_that_of_the_pairs_list(scorer):
     references = [REFERENCE, "the cat sat"]
     with scorer.with_idf(True) as weighed:
-        found = token_similarities(weighed, names, CANDIDATE, references)
+        found = weighed.match(CANDIDATE, references).similarities
         [score] = weighed.score([CANDIDATE], [references]).each()
         with pytest.raises(IdfError, match="There is one reference"):
-            token_similarity(weighed, names, CANDIDATE, REFERENCE)
+            weighed.match(CANDIDATE, REFERENCE)
     assert max(one.score.F for one in found) == pytest.approx(score.F, abs=1e-6)
     assert dict(zip(found[0].reference, found[0].reference_weights.tolist(), strict=True)) == pytest.approx(
         {"[CLS]": 0, "[SEP]": 0, "sat": 0, "the": 0} | dict.fromkeys(("a", "dog", "on", "mat"), np.log(3 / 2))
     )
 
 
-def test_each_reference_is_scored_by_itself(scorer, names):
+def test_each_reference_is_scored_by_itself(scorer):
     references = ["a dog", CANDIDATE, "", CANDIDATE]
-    found = token_similarities(scorer, names, CANDIDATE, references)
+    found = scorer.match(CANDIDATE, references).similarities
     for one, reference in zip(found, references, strict=True):
-        alone = token_similarity(scorer, names, CANDIDATE, reference)
+        alone = scorer.match(CANDIDATE, reference).best
         assert one.reference == alone.reference
         assert one.score == pytest.approx(alone.score, abs=1e-6)
         np.testing.assert_allclose(one.similarity, alone.similarity, atol=1e-6)
@@ -107,7 +102,7 @@ def test_each_reference_is_scored_by_itself(scorer, names):
 
 def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
     with BERTScorer(tiny_bundle, baseline_path=baseline_path, rescale_with_baseline=True) as scorer:
-        found = token_similarity(scorer, TokenNames(scorer.bundle), CANDIDATE, REFERENCE)
+        found = scorer.match(CANDIDATE, REFERENCE).best
         [score] = scorer.score([CANDIDATE], [REFERENCE]).each()
         [raw] = scorer.with_rescaling().score([CANDIDATE], [REFERENCE]).each()
     assert found.score == pytest.approx(score, abs=1e-6)
@@ -119,44 +114,44 @@ def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
 def test_of_all_layers_one_is_shown(all_layers_bundle):
     with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
         names = TokenNames(scorer.bundle)
-        with pytest.raises(InputError, match="Matches are those of one layer, and this scorer has the layers 0 to"):
-            token_similarity(scorer, names, CANDIDATE, REFERENCE)
-        with pytest.raises(UnknownLayerError, match="There is no layer 99"):
-            token_similarity(scorer, names, CANDIDATE, REFERENCE, layer=99)
+        with pytest.raises(InputError, match="layers"):
+            scorer.match(CANDIDATE, REFERENCE)
+        with pytest.raises(UnknownLayerError, match="99"):
+            pair_similarities(scorer, names, [(CANDIDATE, REFERENCE)], layer=99)
         scores = scorer.score([CANDIDATE], [REFERENCE])
         for layer in scorer.manifest.layers:
-            found = token_similarity(scorer, names, CANDIDATE, REFERENCE, layer=layer)
+            [found] = pair_similarities(scorer, names, [(CANDIDATE, REFERENCE)], layer=layer)
             assert found.score == pytest.approx([values[layer, 0] for values in scores], abs=1e-6)
             assert_makes_its_score(found)
 
 
-def test_the_layer_of_a_scorer_of_one_may_be_named(scorer, names):
-    layer = scorer.num_layers
-    named = token_similarity(scorer, names, CANDIDATE, REFERENCE, layer=layer)
-    assert named.score == token_similarity(scorer, names, CANDIDATE, REFERENCE).score
-    with pytest.raises(UnknownLayerError, match=rf"There is no layer {layer + 1} .*; it has layer {layer}\."):
-        token_similarity(scorer, names, CANDIDATE, REFERENCE, layer=layer + 1)
+def test_the_layer_of_a_scorer_of_one_may_be_named(scorer):
+    names, pairs, layer = TokenNames(scorer.bundle), [(CANDIDATE, REFERENCE)], scorer.num_layers
+    [named] = pair_similarities(scorer, names, pairs, layer=layer)
+    assert named.score == scorer.match(CANDIDATE, REFERENCE).best.score
+    with pytest.raises(UnknownLayerError, match=f"layer {layer}"):
+        pair_similarities(scorer, names, pairs, layer=layer + 1)
 
 
 def test_long_texts_in_windows_have_all_their_tokens(tiny_bundle):
     long = "the cat sat on the mat " * 40
     with BERTScorer(tiny_bundle, long_text="window", max_length=32) as scorer:
-        found = token_similarity(scorer, TokenNames(scorer.bundle), long, REFERENCE)
+        found = scorer.match(long, REFERENCE).best
         [score] = scorer.score([long], [REFERENCE]).each()
     assert (len(found.candidate), found.is_truncated) == (242, (False, False))
     assert found.score == pytest.approx(score, abs=1e-6)
     assert_makes_its_score(found)
-    with BERTScorer(tiny_bundle, max_length=8) as scorer:
-        with pytest.warns(UserWarning, match="1 text is longer than 8 tokens and truncated") as caught:
-            found = token_similarity(scorer, TokenNames(scorer.bundle), long, "a dog")
-        assert caught[0].filename == __file__
-    assert (len(found.candidate), found.is_truncated) == (8, (True, False))
-    assert found.remarks == ["The candidate is longer than the model's maximum, so its end is missing."]
 
 
-def test_something_that_is_no_text_is_refused(scorer, names):
-    with pytest.raises(InputError, match=r"texts\[1\] is NoneType None; expected a string"):
-        token_similarity(scorer, names, "a", None)
+@pytest.mark.parametrize("name", ["best_match", "token_similarities", "token_similarity"])
+def test_a_former_name_is_answered_with_its_replacement(name):
+    with pytest.raises(ImportError, match=r"match|best_reference"):
+        exec(f"from bertscore_onnx.similarity import {name}")  # noqa: S102 -- the statement of a user
+
+
+def test_something_that_is_no_text_is_refused(scorer):
+    with pytest.raises(InputError, match="NoneType"):
+        scorer.match("a", [None])
 
 
 BYTES = {character: byte for byte, character in BYTE_CHARACTERS.items()}

@@ -5,59 +5,90 @@ import re
 import pytest
 
 from bertscore_onnx.scores import Score
-from bertscore_onnx.similarity import MATCH_STYLE, match_html
-from bertscore_onnx.similarity.render import MAX_CELLS, columns, match_page, match_text
-from tests.support.html_tree import tree_of
+from bertscore_onnx.similarity import MATCH_STYLE, TokenMatches, match_html
+from bertscore_onnx.similarity.render import MAX_CELLS, columns, match_text
+from tests.support.html_tree import rows_of, text_of, tree_of
 from tests.support.token_similarity import stated_similarity
+
+FOUND = stated_similarity(["[CLS]", "cold", "day"], ["[CLS]", "freezing"], [[1, 0.1], [-0.2, 0.75], [0.6, 0.3]])
 
 
 def tokens_of(html):
-    """Return the texts of the spans of a fragment, and their attributes."""
-    return [("".join(span.itertext()), span.attrib) for span in tree_of(html).iter("span")]
+    """Return the texts of the spans of a fragment, with their classes and their titles."""
+    return [("".join(span.itertext()), span.get("class"), span.get("title")) for span in tree_of(html).iter("span")]
 
 
-def test_each_token_names_its_best_match():
-    html = match_html(PAGE_MATCHES)
-    assert [text for text, _ in tokens_of(html)] == ["cold", "day", "freezing"]
-    titles = [attributes["title"] for _, attributes in tokens_of(html)]
-    assert titles == ["cold → freezing: 0.750", "day → [CLS]: 0.600", "freezing → cold: 0.750"]
-    assert "precision 0.500" in html
-    assert "recall 0.250" in html
+def tables_of(html):
+    """Return the rows of each table, as texts."""
+    return [rows_of(table) for table in tree_of(html).iter("table")]
+
+
+def test_each_token_is_shaded_by_its_best_match_and_names_it():
+    html = match_html(FOUND)
+    assert text_of(tree_of(html)) == "Candidate, precision 0.500cold dayReference, recall 0.250freezing"
+    assert tokens_of(html) == [
+        ("cold", "s11", "cold → freezing: 0.750"),
+        ("day", "s6 low", "day → [CLS]: 0.600"),
+        ("freezing", "s11", "freezing → cold: 0.750"),
+    ]
 
 
 def test_shades_run_from_the_baseline_to_one():
     html = match_html(stated_similarity(["a", "b", "c"], ["x", "y"], [[1, 0], [0.5, 0.25], [0.25, 0]], baseline=0.5))
-    shades = [attributes["style"] for _, attributes in tokens_of(html)]
-    assert shades == ["--of:1.00", "--of:0.00", "--of:0.00", "--of:1.00", "--of:0.00"]
-    assert [attributes.get("class") for _, attributes in tokens_of(html)] == [None, "low", "low", None, "low"]
+    assert [kind for _, kind, _ in tokens_of(html)] == ["s20", "s0 low", "s0 low", "s20", "s0 low"]
+    assert {f".s{step} {{ --of: {step / 20}; }}" in MATCH_STYLE for step in range(1, 21)} == {True}
 
 
 def test_weights_are_shown_where_they_are_not_1():
     plain = match_html(stated_similarity(["a", "b"], ["x"], [[1], [0.5]]))
-    assert "<small>" not in plain
-    weighed = match_html(stated_similarity(["a", "b"], ["x"], [[1], [0.5]], ([0, 1.25], [0.7])))
-    assert [text for text, _ in tokens_of(weighed)] == ["a0.00", "b1.25", "x0.70"]
-    assert tokens_of(weighed)[0][1]["class"] == "zero"
-    assert "weight 1.25" in weighed
+    assert "weight" not in plain
+    weighed = match_html(stated_similarity(["a", "b"], ["x"], [[1], [0.5]], ([0, 1.25], [0.7])), with_matrix=True)
+    assert tokens_of(weighed) == [
+        ("a0.00", "zero", "a → x: 1.000, weight 0.00"),
+        ("b1.25", "s0 low", "b → x: 0.500, weight 1.25"),
+        ("x0.70", "s20", "x → a: 1.000, weight 0.70"),
+    ]
+    assert tables_of(weighed)[0][0] == ["", "x0.70"]
 
 
-@pytest.mark.parametrize("text", ['<script>alert("a")</script>', "a & b", "'\"><i>", "]]>", "{{ a }}", "مرحبا"])
+def test_the_matrix_marks_the_best_of_rows_and_columns():
+    matrix, *_ = tree_of(match_html(FOUND, with_matrix=True)).iter("table")
+    assert rows_of(matrix) == [
+        ["", "[CLS]", "freezing"],
+        ["[CLS]", "1.000", "0.100"],
+        ["cold", "−0.200", "0.750"],
+        ["day", "0.600", "0.300"],
+    ]
+    marks = [[{*cell.get("class").split()} & {"p", "r"} for cell in row.iter("td")] for row in [*matrix.iter("tr")][1:]]
+    assert marks == [[{"p", "r"}, set()], [set(), {"p", "r"}], [{"p"}, set()]]
+
+
+def test_a_list_has_every_token_with_its_match():
+    _, candidate, reference = tables_of(match_html(FOUND, with_matrix=True))
+    assert candidate[0] == ["Candidate token", "Best reference token", "Similarity"]
+    assert candidate[1:] == [["[CLS]", "[CLS]", "1.000"], ["cold", "freezing", "0.750"], ["day", "[CLS]", "0.600"]]
+    assert reference[1:] == [["[CLS]", "[CLS]", "1.000"], ["freezing", "cold", "0.750"]]
+
+
+def test_a_matrix_that_no_browser_shows_is_left_out():
+    size = int(MAX_CELLS**0.5) + 1
+    html = match_html(stated_similarity(["a"] * size, ["b"] * size, [[0.5] * size] * size), with_matrix=True)
+    assert f"is left out: it has {size} × {size}." in html
+    assert [len(table) for table in tables_of(html)] == [size + 1] * 2  # the lists
+
+
+EVIL = ['<script>alert("a")</script>', "a & b", "'\"><i>", "</style>", '" onload="', "]]>", "{{ a }}", "&amp;", "مرحبا"]
+
+
+@pytest.mark.parametrize("text", EVIL)
 def test_texts_stay_texts(text):
-    html = match_html(stated_similarity([text, "b"], [text], [[1], [0]]))
-    assert [shown for shown, _ in tokens_of(html)] == [text, "b", text]
-    assert tokens_of(html)[0][1]["title"] == f"{text} → {text}: 1.000"
-
-
-def test_nothing_comes_from_elsewhere_and_nothing_runs():
-    html = match_html(stated_similarity(["a"], ["b"], [[0.5]]))
-    names = {name for element in tree_of(html).iter() for name in (element.tag, *element.attrib)}
-    assert names == {"dl", "dt", "dd", "span", "class", "dir", "style", "title"}
-    assert html.count('dir="auto"') == 2
-    assert not re.search(r"url\(|@import|//", MATCH_STYLE)
-    assert "prefers-color-scheme: dark" in MATCH_STYLE
-    page = match_page([PAGE_MATCHES], "a", ["b"], "")
-    assert not re.search(r"https?://|<script|@import|url\(|\son\w+=|<link", page)
-    assert '<meta name="viewport"' in page
+    found = stated_similarity([text, "b"], [text], [[1], [0]])
+    page = TokenMatches(text, (text, text), (found, found), text).to_html()
+    body = [*tree_of(page)][1]
+    assert tokens_of(page)[0] == (text, "s20", f"{text} → {text}: 1.000")
+    assert "".join(body.itertext()).count(text) == 3 + 2 + 2 + 5 + 1  # texts, tokens, matrix, lists, signature
+    names = {name for element in body.iter() for name in (element.tag, *element.attrib)}
+    assert not [name for name in names if name in ("script", "style", "link", "src", "href") or name.startswith("on")]
 
 
 @pytest.mark.parametrize("colour", [False, True])
@@ -67,50 +98,23 @@ def test_texts_without_tokens_have_a_heading_alone(colour):
     assert "candidate" in match_text(found, colour=colour)
 
 
-PAGE_MATCHES = stated_similarity(["[CLS]", "cold", "day"], ["[CLS]", "freezing"], [[1, 0.1], [0.2, 0.75], [0.6, 0.3]])
-
-
-def cells(page):
-    rows = re.findall(r"<tr>(<th scope=\"row\".*?)</tr>", page)
-    return [re.findall(r'<td(?: class="([^"]*)")? style="--of:[\d.]+">([^<]*)</td>', row) for row in rows]
-
-
-def test_the_matrix_marks_the_best_of_rows_and_columns():
-    page = match_page([PAGE_MATCHES], "cold day", ["freezing"], "signature|a")
-    assert cells(page) == [
-        [("p r", "1.000"), ("", "0.100")],
-        [("", "0.200"), ("p r", "0.750")],
-        [("p", "0.600"), ("", "0.300")],
-    ]
-    assert '<th scope="col" class="none" dir="auto">' not in page  # a special token that weighs 1 here
-    assert "<h1>Which tokens match: F 0.333</h1>" in page
-    assert "signature|a</p>" in page
+def test_a_page_has_the_score_the_texts_and_the_signature():
+    page = TokenMatches("cold day", ("freezing",), (FOUND,), "signature|a").to_html()
+    assert not re.search(r"https?://|<script|@import|url\(|<link", page)
+    assert '<meta name="viewport"' in page
+    text = text_of(tree_of(page))
+    for part in ("Which tokens match: F 0.333", "Candidate: cold day", "Reference: freezing", "signature|a"):
+        assert part in text
 
 
 def test_of_several_references_the_best_is_shown():
-    other = stated_similarity(["cold"], ["<i>"], [[0.9]])
+    other = stated_similarity(["cold"], ["hot"], [[0.9]])
     object.__setattr__(other, "score", Score(0.9, 0.9, 0.9, 0))
-    page = match_page([PAGE_MATCHES, other], "cold", ["freezing", "<i>"], "")
-    assert "Of 2 references number 2 has the best F, and is shown." in page
-    assert page.count("&lt;i&gt;") >= 3
-    assert "<i>" not in page
-    assert cells(page) == [[("p r", "0.900")]]
-
-
-@pytest.mark.parametrize("text", ["</style><script>", '" onload="', "&amp;"])
-def test_texts_of_a_page_are_escaped(text):
-    page = match_page([stated_similarity([text], [text], [[1]])], text, [text], text)
-    assert "<script" not in page
-    assert '" onload' not in page
-    if "&" in text:
-        assert "&amp;amp;" in page
-
-
-def test_a_matrix_that_no_browser_shows_is_left_out():
-    size = int(MAX_CELLS**0.5) + 1
-    page = match_page([stated_similarity(["a"] * size, ["b"] * size, [[0.5] * size] * size)], "a", ["b"], "")
-    assert f"Left out: there are {size} × {size}." in page
-    assert cells(page) == []
+    page = TokenMatches("cold day", ("freezing", "hot"), (FOUND, other), "").to_html()
+    references, matrix, *_ = tables_of(page)
+    assert references[1:] == [["1", "0.500", "0.250", "0.333", "freezing"], ["2", "0.900", "0.900", "0.900", "hot"]]
+    assert "Of 2 references number 2 has the best F" in page
+    assert matrix == [["", "hot"], ["cold", "0.900"]]
 
 
 TERMINAL_MATCHES = stated_similarity(

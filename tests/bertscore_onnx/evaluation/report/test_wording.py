@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.report.wording import MAX_CHARACTERS, isolated, percent, shortened, visible
+from bertscore_onnx.evaluation.report.wording import isolated, percent, visible
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,3 @@ def test_proportions_are_in_percent():
 )
 def test_control_characters_become_visible(text, shown):
     assert visible(text) == shown
-
-
-def test_a_long_text_ends_with_the_number_of_missing_characters():
-    assert shortened("x" * MAX_CHARACTERS) == "x" * MAX_CHARACTERS
-    assert shortened("x" * (MAX_CHARACTERS + 1234)) == "x" * MAX_CHARACTERS + " … (1,234 more characters)"
