@@ -30,12 +30,17 @@ def meta(options: MetaOptions) -> None:
         check_contexts(settings, f"--task {task} reads none")
     run, _ = TASKS[task]
     readers = {name: [other for other, (_, reads) in TASKS.items() if name in reads] for name in options.given}
+    has_model, has_context = bool(options.settings["model_type"]), bool(options.context_sentences)
+    is_plain = not any(map(options.num_context, options.scorers))
     check_effects(
         *(
             (option_name(name), bool(tasks) and task not in tasks, f"on --task {task}")
             for name, tasks in readers.items()
         ),
-        *options.idle_matchings,
+        ("--matching", bool(options.matching) and not has_model, "without --model; add it"),
+        ("--matching", len(options.scorers) > 1 and task == "phenomena", "more than once on --task phenomena"),
+        ("--context-sentences", has_context and not has_model, "without --model; add it"),
+        ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
         ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),
         ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )

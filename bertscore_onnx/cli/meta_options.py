@@ -1,6 +1,6 @@
 """The options of `bertscore-onnx meta`: one record, which every task reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -218,18 +218,6 @@ class MetaOptions:
             return {}
         matchings = self.matching or ["bertscore"]
         return {str(matching): {**self.settings, "matching": matching} for matching in matchings}
-
-    @property
-    def idle_matchings(self) -> Sequence[tuple[str, bool, str]]:
-        """What `check_effects` takes: whether the options of matching have no effect."""
-        has_model, has_context = bool(self.settings["model_type"]), bool(self.context_sentences)
-        is_plain = has_context and not any(map(self.num_context, self.scorers))
-        return (
-            ("--matching", bool(self.matching) and not has_model, "without --model; add it"),
-            ("--matching", len(self.scorers) > 1 and self.task == "phenomena", "more than once on --task phenomena"),
-            ("--context-sentences", has_context and not has_model, "without --model; add it"),
-            ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
-        )
 
     def num_context(self, metric: str) -> int:
         """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""

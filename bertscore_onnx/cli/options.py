@@ -444,7 +444,7 @@ EXAMPLES: Mapping[str, str] = {
     "score": """
         bertscore-onnx score --lang en -c candidates.txt -r references.txt
         bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
-        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl
+        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
         bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
         bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
     """,

@@ -245,7 +245,6 @@ presets = st.sampled_from([*PRESETS.values()])
 def test_the_spec_of_a_matching_is_parsed_to_it(matching):
     spec = str(matching)
     assert Matching.parse(spec) == matching
-    assert spec.isascii()
     assert spec.isprintable()
     assert {*" |"}.isdisjoint(spec)  # which a signature would replace
 
@@ -254,11 +253,8 @@ def test_the_spec_of_a_matching_is_parsed_to_it(matching):
     ("spec", "fields"),
     [
         ("transport , exclude=special+punctuation", {"method": "transport", "exclude": ("special", "punctuation")}),
-        ("method=assignment", {"method": "assignment"}),
-        ("layers=3+1..2+2", {"layers": (1, 2, 3)}),
-        ("layers=-5..-4+0", {"layers": (-5, -4, 0)}),
-        ("transport,inverse=true,ngram=2", {"method": "transport", "inverse": True, "ngram": 2}),
-        ("weigh_special=true", {"weigh_special": True}),
+        ("layers=3+-5..-4+0..1+3", {"layers": (-5, -4, 0, 1, 3)}),
+        ("method=transport,inverse=true,ngram=2", {"method": "transport", "inverse": True, "ngram": 2}),
         ("bertscore,separator= \n", {"separator": " \n"}),
         ("separator=100%,beta=0.5", {"separator": "100%", "beta": 0.5}),
     ],
@@ -295,7 +291,6 @@ def test_lists_are_digests_that_only_files_replace():
         ("alpha=3", "The fields are method, exclude"),
         ("beta=2,beta=3", "beta twice"),
         ("beta=x", "beta is 'x'"),
-        ("ngram=1.5,transport", "ngram is '1.5'"),
         ("inverse=yes", "inverse is 'yes'"),
         ("layers=4..2", "layers is '4..2'"),
         ("layers=0..99999", "layers is '0..99999'"),
