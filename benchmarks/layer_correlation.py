@@ -33,7 +33,6 @@ from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, preceding_sentences
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
-from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scoring.inputs import Pair
 from bertscore_onnx.tables.whole_table import read_table
@@ -194,7 +193,7 @@ def export_bundle(
 def correlate_layers(bundle: Path, judgements: JudgementSet, preset: str, device: str) -> Record:
     """Score a set at every layer, correlate each with the judgements, and test which is best."""
     manifest = read_manifest(bundle)
-    with BERTScorer(bundle, all_layers=True, device=device, matching=Matching.named(preset)) as scorer:
+    with BERTScorer(bundle, all_layers=True, device=device, matching=preset) as scorer:
         scores = [_scores(one, scorer, preset) for one in judgements.language_pairs]
     judged = judgements.language_pairs
     layers = [_correlated(judged, [of_pair[layer] for of_pair in scores]) for layer in range(len(manifest.layers))]
@@ -216,7 +215,7 @@ def measure_speed(bundle: Path, layer: int, preset: str, sample: Sequence[Pair],
     is_cut = not read_manifest(bundle).all_layers
     chosen = None if is_cut else layer
     seconds: list[float] = []
-    with BERTScorer(bundle, device=device, matching=Matching.named(preset), num_layers=chosen) as scorer:
+    with BERTScorer(bundle, device=device, matching=preset, num_layers=chosen) as scorer:
         for _ in scorer.stream(sample[:32]):
             pass  # warming up
         while len(seconds) < SPEED_ROUNDS and sum(seconds) < SPEED_SECONDS:

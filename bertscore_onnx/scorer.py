@@ -130,7 +130,8 @@ class BERTScorer(Closeable):
             optimize_for: "throughput" runs a batch of texts on each CPU thread. "latency" runs one batch on all of
                 them, which then spin for a moment: one pair is faster, but many pairs are slower, and so are other
                 programs on the machine.
-            matching: which tokens are matched, and how: a `Matching`, or the name of a preset.
+            matching: which tokens are matched, and how: a `Matching`, or its spec, such as "code-bert-score" or
+                "transport,exclude=special".
 
         Raises:
             InputError: an argument is out of range.

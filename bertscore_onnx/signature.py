@@ -44,7 +44,7 @@ class Signature:
     """The first digits of the bundle's digest."""
 
     matching: str | None = None
-    """The name of a matching other than the default, or the fields in which it differs; "…+context" for scores of texts
+    """The spec of a matching other than the default, which `Matching.parse` reads; "…+context" for scores of texts
     in contexts."""
 
     version: str = __version__

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import MATCHING, check_contexts, check_effects, complete_model, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
-@shared_options("device", "nthreads", "batch_size", *MATCHING)
+@shared_options("device", "nthreads", "batch_size", "matching")
 def baseline(
     model_type: Annotated[
         str,
@@ -82,13 +82,12 @@ def baseline(
     language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
     and with it the signature of its scores.
     """
-    check_contexts(settings.get("matching"), "random pairs have none")
+    check_contexts(settings, "random pairs have none")
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
-    from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
 
-    matching = checked_matching(settings.get("matching", "bertscore"))
+    matching = matching_of(settings)
     check_effects(
         (
             "--into-bundle",

@@ -116,7 +116,7 @@ def batch(
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
     """
     if context is None:
-        check_contexts(settings.get("matching"), "add --context-column NAME")
+        check_contexts(settings, "add --context-column NAME")
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
 

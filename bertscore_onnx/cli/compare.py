@@ -57,7 +57,6 @@ def compare(
     ] = None,
     *,
     settings: "ScorerSettings",
-    preset: str | None,
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,14 +202,14 @@ def compare(
         metrics["bleu"]["tokenize"] = bleu_tokenize
     if chrf_word_order is not None:
         metrics["chrf"]["word_order"] = chrf_word_order
-    num_context = sentences_before(preset, context_sentences)
+    num_context = sentences_before(settings, context_sentences)
     if num_context and documents is None:
         raise typer.BadParameter(
             "give --documents FILE: the sentences before a segment are those of its document.",
-            param_hint="--context-sentences" if context_sentences else "--preset",
+            param_hint="--context-sentences" if context_sentences else "--matching",
         )
     if has_bertscore and not num_context:
-        check_contexts(settings.get("matching"), "give --context-sentences 1 or more, with --documents")
+        check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
     files, of_references, of_documents = choose_systems(
         cand or (),

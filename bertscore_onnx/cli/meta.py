@@ -1,10 +1,10 @@
 """`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
 
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.options import MATCHING, check_effects, option_name, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, option_name, shared_options
 
 
-@shared_options("model_type", "num_layers", "device", "nthreads", *MATCHING, without=("preset",), needs_model=False)
+@shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
 def meta(options: MetaOptions) -> None:
     """Measure how well metrics agree with human judgements.
 
@@ -21,20 +21,26 @@ def meta(options: MetaOptions) -> None:
 
     Needs the extra `evaluation`.
     """
-    options.check_presets()
     metrics, result_format = options.metrics, options.result_format
     from bertscore_onnx.cli.meta_tasks import TASKS
     from bertscore_onnx.errors import check_installed
 
     task = options.task
+    for settings in options.scorers.values() if task in ("auc", "phenomena") else ():
+        check_contexts(settings, f"--task {task} reads none")
     run, _ = TASKS[task]
     readers = {name: [other for other, (_, reads) in TASKS.items() if name in reads] for name in options.given}
+    has_model, has_context = bool(options.settings["model_type"]), bool(options.context_sentences)
+    is_plain = not any(map(options.num_context, options.scorers))
     check_effects(
         *(
             (option_name(name), bool(tasks) and task not in tasks, f"on --task {task}")
             for name, tasks in readers.items()
         ),
-        *options.idle_presets,
+        ("--matching", bool(options.matching) and not has_model, "without --model; add it"),
+        ("--matching", len(options.scorers) > 1 and task == "phenomena", "more than once on --task phenomena"),
+        ("--context-sentences", has_context and not has_model, "without --model; add it"),
+        ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
         ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),
         ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )

@@ -1,19 +1,18 @@
 """The options of `bertscore-onnx meta`: one record, which every task reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from bertscore_onnx.cli.options import (
-    MATCHING,
     CandidateColumn,
     ContextSentences,
+    Matchings,
     ReferenceColumns,
     TableFormat,
-    check_contexts,
-    option_name,
+    matching_of,
     sentences_before,
 )
 from bertscore_onnx.cli.outputs import chosen_format
@@ -25,9 +24,6 @@ Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
 Metric = Literal["bertscore", "bleu", "chrf", "ter"]
 """The metrics that can be computed from texts."""
-
-
-_MATCHING = ", ".join(option_name(name) for name in MATCHING if name != "preset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +81,7 @@ class MetaOptions:
             help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
         ),
     ] = None
-    preset: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME...",
-            help="Match texts as bertscore, code-bert-score, doc-bert-score, moverscore-1 or moverscore-2; with "
-            "several, each is a metric.  [default: bertscore]",
-        ),
-    ] = None
+    matching: Matchings = None
     context_sentences: ContextSentences = None
     bleu_smooth: Annotated[
         Literal["exp", "floor", "add-k", "none"],
@@ -225,42 +213,18 @@ class MetaOptions:
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":
-        """The settings of the scorer of each metric of the model: of each preset, or else of bertscore."""
+        """The settings of the scorer of each metric of the model, one for each matching."""
         if not self.settings["model_type"]:
             return {}
-        from bertscore_onnx.matching.variants import Matching
-
-        scorers: dict[str, ScorerSettings] = {
-            name: {**self.settings, "matching": Matching.named(name)} for name in self.preset or ()
-        }
-        return scorers or {"bertscore": self.settings}
-
-    @property
-    def idle_presets(self) -> Sequence[tuple[str, bool, str]]:
-        """What `check_effects` takes: whether the options of matching have no effect."""
-        given, has_model = self.preset or (), bool(self.settings["model_type"])
-        has_context, is_plain = bool(self.context_sentences), bool(given) and "doc-bert-score" not in given
-        return (
-            ("--preset", bool(given) and not has_model, "without --model; add it"),
-            ("--preset", len(given) > 1 and self.task == "phenomena", "more than once on --task phenomena"),
-            (_MATCHING, "matching" in self.settings and not has_model, "without --model; add it"),
-            ("--context-sentences", has_context and not has_model, "without --model; add it"),
-            ("--context-sentences", has_context and is_plain, "without doc-bert-score among the presets"),
-        )
-
-    def check_presets(self) -> None:
-        """Raise typer.BadParameter if presets stand beside other options of matching, or lack their contexts."""
-        if self.preset and "matching" in self.settings:
-            raise typer.BadParameter("use one of them.", param_hint="--preset and the other options of matching")
-        if self.task in ("auc", "phenomena"):
-            for settings in self.scorers.values():
-                check_contexts(settings.get("matching"), f"--task {self.task} reads none")
+        matchings = self.matching or ["bertscore"]
+        return {str(matching): {**self.settings, "matching": matching} for matching in matchings}
 
     def num_context(self, metric: str) -> int:
-        """Return how many preceding sentences are the context of a metric's texts: of presets, doc-bert-score alone."""
-        if self.preset and metric != "doc-bert-score":
+        """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""
+        settings = self.scorers[metric]
+        if len(self.scorers) > 1 and matching_of(settings).context == "excluded":
             return 0
-        return sentences_before(metric, self.context_sentences)
+        return sentences_before(settings, self.context_sentences)
 
     @property
     def result_format(self) -> str:

@@ -3,16 +3,22 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Literal
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.cli.inputs import lines_of
+from bertscore_onnx.cli.terminal import UsageError, silence_warnings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
-from bertscore_onnx.tables.sources import Dialect, InputFormat
+from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
+
+if TYPE_CHECKING:
+    from bertscore_onnx.matching.variants import Matching
+    from bertscore_onnx.settings import ScorerSettings
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -43,46 +49,27 @@ def _option(name: str, kind: Any, text: str, default: object = None, *, short: s
 _MODEL: dict[str, Any] = {"metavar": "MODEL", "autocompletion": complete_model}
 _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
-_MATCHING = (
-    _option(
-        "preset",
-        str | None,
-        "Match texts as one of bertscore, code-bert-score, doc-bert-score, moverscore-1 and moverscore-2; the options "
-        "below change single settings of it.  [default: bertscore]",
-        metavar="NAME",
-    ),
-    _option(
-        "matching",
-        Literal["greedy", "assignment", "transport"] | None,
-        "Match each token with the most similar one, or all one to one, or by optimal transport.  [default: greedy]",
-    ),
-    _option(
-        "exclude",
-        list[str] | None,
-        "Match no tokens of these kinds: special, punctuation, ascii-punctuation, code-punctuation, subwords; or the "
-        "words in a file, one per line.",
-        metavar="KIND|FILE...",
-    ),
-    _option("beta", float | None, "The weight of recall in F.  [default: 1]", metavar="B"),
-    _option(
-        "layers",
-        str | None,
-        "Pool these layers of a bundle of all layers, such as 2-4, 8,9,12 or -5--1.",
-        metavar="LAYERS",
-    ),
-    _option(
-        "pool",
-        Literal["mean", "p-means"] | None,
-        "Pool layers by their mean, or by minimum, mean and maximum.  [default: mean]",
-    ),
-    _option(
-        "center",
-        str | None,
-        "Subtract the mean vector of the sentences in a file, one per line, or of the references.",
-        metavar="FILE|references",
-    ),
+
+def parse_matching(spec: str) -> "Matching":
+    """Return the matching that a spec describes, with the words or sentences of the files that it names."""
+    from bertscore_onnx.matching.variants import Matching
+
+    def read_lines(file: str) -> list[str]:
+        if file == STANDARD_INPUT:
+            raise InputError("standard input is for the texts to score; name a file.")
+        return lines_of(file, "words or sentences, one per line")
+
+    try:
+        return Matching.parse(spec, read_lines)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+_MATCHING_HELP = (
+    "How tokens are matched: a preset (bertscore, code-bert-score, doc-bert-score, moverscore-1, moverscore-2) or a "
+    "method (greedy, assignment, transport), and changes to it after commas, such as code-bert-score,beta=3 or "
+    "transport,exclude=punctuation+special. docs/variants.md lists them all."
 )
-MATCHING = tuple(option.name for option in _MATCHING)
 
 _SETTINGS = (
     _option("model_type", str | None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
@@ -120,7 +107,7 @@ _SETTINGS = (
         "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
         **_NUMBER,
     ),
-    *_MATCHING,
+    _option("matching", str, _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
 )
 _FLAGS = (
     _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
@@ -190,19 +177,14 @@ def _fields(record: Parameter) -> Sequence[Parameter]:
 
 
 def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `BERTScorer`, with the document counts and the matching."""
-    settings = {name: values[name] for name in chosen if name not in ("idf_counts", *MATCHING)}
+    """Return the settings of `BERTScorer`, with the document counts."""
+    settings = {name: values[name] for name in chosen if name != "idf_counts"}
     if "use_fast_tokenizer" in settings:
         settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
     if values.get("idf_counts") is not None:
         from bertscore_onnx.matching.document_counts import DocumentCounts
 
         settings["idf"] = DocumentCounts.load(values["idf_counts"])
-    if "matching" in chosen:
-        from bertscore_onnx.cli.matching import chosen_matching
-
-        if (matching := chosen_matching(values)) is not None:
-            settings["matching"] = matching
     return settings
 
 
@@ -224,11 +206,10 @@ def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_mod
 
 def given_settings(settings: Mapping[str, Any]) -> list[str]:
     """Return the options of the settings that differ from their defaults."""
-    names = [name for name, value in settings.items() if (value or None) != (_SHARED[name].default or None)]
+    names = [name for name, value in settings.items() if str(value or None) != str(_SHARED[name].default or None)]
     if "idf" in names and settings["idf"] is not True:
         names[names.index("idf")] = "idf_counts"
-    options = [option_name(name) for name in names if name != "matching"]
-    return [*options, *[", ".join(map(option_name, MATCHING))] * ("matching" in names)]
+    return [option_name(name) for name in names]
 
 
 def check_model(model_type: object, lang: str | None) -> None:
@@ -248,10 +229,17 @@ def check_effects(*options: tuple[str, bool, str]) -> None:
             raise typer.BadParameter(f"it has no effect {reason}.", param_hint=option)
 
 
-def check_contexts(matching: object, remedy: str) -> None:
-    """Raise typer.BadParameter if a matching, None by default, gives contexts a part, and there are none."""
-    if getattr(matching, "context", "excluded") == "weightless":
-        raise typer.BadParameter(f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--preset")
+def matching_of(settings: "ScorerSettings") -> "Matching":
+    """Return the matching among the settings of a command."""
+    from bertscore_onnx.matching.variants import checked_matching
+
+    return checked_matching(settings["matching"])
+
+
+def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
+    """Raise typer.BadParameter if contexts have a part in the matching, and there are none."""
+    if matching_of(settings).context == "weightless":
+        raise typer.BadParameter(f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--matching")
 
 
 # How tables are read: the same options wherever a command reads one.
@@ -306,6 +294,15 @@ def names_of(score_names: str) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
+Matchings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--matching",
+        metavar="SPEC...",
+        parser=parse_matching,
+        help=f"{_MATCHING_HELP} Several are compared.  [default: bertscore]",
+    ),
+]
 ContextSentences = Annotated[
     int | None,
     typer.Option(
@@ -318,9 +315,9 @@ ContextSentences = Annotated[
 ]
 
 
-def sentences_before(preset: str | None, given: int | None) -> int:
+def sentences_before(settings: "ScorerSettings", given: int | None) -> int:
     """Return how many preceding sentences are the context of a segment."""
-    return given if given is not None else 2 * (preset == "doc-bert-score")
+    return given if given is not None else 2 * (matching_of(settings).context == "weightless")
 
 
 FilesFormat = Annotated[
@@ -370,6 +367,18 @@ class DialectOptions:
 
 # How every command is called: as with bert-score, `-r a.txt b.txt` means `-r a.txt -r b.txt`.
 
+_JOINED = "; commas join it with other settings, as in --matching code-bert-score,beta=3"
+
+REPLACED: Mapping[str, str] = {
+    "--preset": "--matching {0}",
+    "--exclude": f"--matching exclude={{1}}, with words=FILE for the words in a file{_JOINED}",
+    "--beta": f"--matching beta={{0}}{_JOINED}",
+    "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
+    "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
+    "--center": f"--matching center={{0}}{_JOINED}",
+}
+"""The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""
+
 
 class Command(TyperCommand):
     """A command whose repeatable options accept several values at once; its other options are given once."""
@@ -379,12 +388,17 @@ class Command(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, then parse."""
+        """Repeat such an option before each of its values, then parse; name the new spelling of a replaced option."""
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         repeated = _repeated(args, names)
-        if not ctx.resilient_parsing:  # this is not a completion in a shell
-            self._check_once(ctx, repeated)
-        return super().parse_args(ctx, repeated)
+        try:
+            if not ctx.resilient_parsing:  # this is not a completion in a shell
+                self._check_once(ctx, repeated)
+            return super().parse_args(ctx, repeated)
+        except UsageError as error:
+            if (option := getattr(error, "option_name", "")) in REPLACED:
+                error.message, error.possibilities = f"{option} is now {_new_spelling(option, args)}.", ()
+            raise
 
     def _check_once(self, ctx: Any, args: Sequence[str]) -> None:
         *_, given = self.make_parser(ctx).parse_args(args=[*args])
@@ -394,6 +408,14 @@ class Command(TyperCommand):
                 raise typer.BadParameter(
                     f"it is given {given.count(option)} times; expected once.", param_hint=", ".join(option.opts)
                 )
+
+
+def _new_spelling(option: str, args: Sequence[str]) -> str:
+    """Return the new spelling of a replaced option, with the values that follow it."""
+    place = next(place for place, arg in enumerate(args) if arg.partition("=")[0].replace("_", "-") == option)
+    _, equals, value = args[place].partition("=")
+    values = [value] if equals else [*takewhile(lambda arg: not arg.startswith("-"), args[place + 1 :])]
+    return REPLACED[option].format(" ".join(values), "+".join(values))
 
 
 def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -422,7 +444,7 @@ EXAMPLES: Mapping[str, str] = {
     "score": """
         bertscore-onnx score --lang en -c candidates.txt -r references.txt
         bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
-        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl
+        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
         bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
         bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
     """,

@@ -22,6 +22,7 @@ from bertscore_onnx.cli.options import (
     ScoreNames,
     check_contexts,
     check_effects,
+    matching_of,
     names_of,
     shared_options,
 )
@@ -139,7 +140,7 @@ def score(
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     if context is None:
-        check_contexts(settings.get("matching"), "add --context FILE")
+        check_contexts(settings, "add --context FILE")
     result = choose_output(
         seg_level=seg_level,
         file=output,
@@ -159,7 +160,7 @@ def score(
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
     )
-    num_before = [settings["idf"] is True, _centers_by_references(settings)].count(True)
+    num_before = [settings["idf"] is True, matching_of(settings).center == "references"].count(True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
@@ -179,11 +180,6 @@ def score(
                 verbose=verbose,
                 quiet=quiet,
             )
-
-
-def _centers_by_references(settings: "ScorerSettings") -> bool:
-    matching = settings.get("matching")
-    return getattr(matching, "center", None) == "references"
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import MATCHING, shared_options
+from bertscore_onnx.cli.options import shared_options
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
@@ -32,7 +32,7 @@ class _LogFormat(StrEnum):
     "long_text",
     "max_length",
     "allow_fp32_baseline",
-    *MATCHING,
+    "matching",
     needs_model=False,
 )
 def serve(

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_contexts, check_effects, shared_options
+from bertscore_onnx.cli.options import (
+    CandidateColumn,
+    ReferenceColumns,
+    check_contexts,
+    check_effects,
+    matching_of,
+    shared_options,
+)
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
@@ -83,7 +90,7 @@ def show(
     lowest F.
     """
     kind = _kind(output)
-    _check_matching(settings.get("matching"))
+    _check_matching(settings)
     of_files = line is not None or worst is not None
     check_effects(
         ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
@@ -120,18 +127,19 @@ def show(
             _show(scorer, candidate, references, output, kind)
 
 
-def _check_matching(matching: object) -> None:
+def _check_matching(settings: "ScorerSettings") -> None:
     """Raise typer.BadParameter unless each token of a pair alone has a best match."""
-    check_contexts(matching, "`show` takes no contexts")
-    if getattr(matching, "method", "greedy") != "greedy":
+    check_contexts(settings, "`show` takes no contexts")
+    matching = matching_of(settings)
+    if matching.method != "greedy":
         raise typer.BadParameter(
             f"tokens have a best match each in greedy matching alone, and this is {matching}; leave it out.",
-            param_hint="--matching, --preset",
+            param_hint="--matching",
         )
-    if getattr(matching, "center", None) == "references":
+    if matching.center == "references":
         raise typer.BadParameter(
-            "a pair is shown alone, without the other references; write them to a file, and give --center FILE.",
-            param_hint="--center",
+            "a pair is shown alone, without the other references; write them to a file, and give center=FILE.",
+            param_hint="--matching",
         )
 
 

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
-_UsageError: Any = typer.BadParameter.__base__
+UsageError: Any = typer.BadParameter.__base__
 """Click's, of which typer has its own copy from some version on."""
 
 
@@ -38,7 +38,7 @@ class PlainMessages(TyperGroup):
         except BertScoreOnnxError as error:
             echo(f"Error: {with_options(error)}")
             raise typer.Exit(1) from error
-        except _UsageError as error:  # which the caller prints, with what was typed
+        except UsageError as error:  # which the caller prints, with what was typed
             error.message = _without_pydantic(one_line(error.message))
             raise
         except MemoryError as error:

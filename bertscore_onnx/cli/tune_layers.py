@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.options import (
-    MATCHING,
     CandidateColumn,
+    Matchings,
     NoQuotes,
     ReferenceColumn,
     TableFormat,
@@ -30,7 +30,7 @@ _CURVE = 40
 """Width of the curve's axis."""
 
 
-@shared_options("device", "nthreads", "batch_size", *MATCHING, without=("preset", "layers", "pool"))
+@shared_options("device", "nthreads", "batch_size")
 def tune_layers(
     model_type: Annotated[
         str,
@@ -89,15 +89,7 @@ def tune_layers(
     ] = None,
     input_format: TableFormat = None,
     no_quotes: NoQuotes = False,
-    preset: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME...",
-            help="Try the layers with these variants of matching too: bertscore, code-bert-score, moverscore-1 or "
-            "moverscore-2; and with the one of the options below.  [default: bertscore]",
-        ),
-    ] = None,
+    matching: Matchings = None,
     subtract_optimism: Annotated[
         bool,
         typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
@@ -126,7 +118,7 @@ def tune_layers(
     """
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
-    first, *others = _matchings(preset or (), settings)
+    first, *others = _scorers(matching or ["bertscore"], settings)
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
     from bertscore_onnx.scorer import BERTScorer
@@ -173,19 +165,16 @@ def tune_layers(
         _print_report(tuning)
 
 
-def _matchings(presets: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
+def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
     """Return the settings of the scorer of each matching, those of all layers first."""
-    from bertscore_onnx.matching.variants import Matching, checked_matching
+    from bertscore_onnx.matching.variants import checked_matching
 
-    matchings = [Matching.named(name) for name in dict.fromkeys(presets)]
+    matchings = sorted(dict.fromkeys(map(checked_matching, specs)), key=lambda matching: bool(matching.layers))
     for matching in matchings:
-        check_contexts(matching, "`tune-layers` reads no contexts")
-    if "matching" in settings or not matchings:
-        matchings.append(checked_matching(settings.get("matching", "bertscore")))
-    matchings.sort(key=lambda matching: bool(matching.layers))
+        check_contexts({"matching": matching}, "`tune-layers` reads no contexts")
     if matchings[0].layers:
         raise typer.BadParameter(
-            f"{matchings[0]} pools layers, so there is none to choose; name another too.", param_hint="--preset"
+            f"{matchings[0]} pools layers, so there is none to choose; name another too.", param_hint="--matching"
         )
     return [{**settings, "matching": matching, "all_layers": not matching.layers} for matching in matchings]
 

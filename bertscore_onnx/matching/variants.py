@@ -8,10 +8,12 @@ The sources of the presets:
 """
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
-from typing import Any, Literal, get_args
+from itertools import groupby
+from typing import Any, Literal, NoReturn, get_args
+from urllib.parse import quote, unquote
 
 from bertscore_onnx.errors import InputError, InputTypeError
 
@@ -24,7 +26,6 @@ Cost = Literal["cosine", "euclidean", "squared"]
 SEPARATOR_FIELD = "{sep}"
 """What stands for the model's own separator token in `Matching.separator`."""
 
-
 MAX_BETA = 1000
 MAX_NGRAM = 4
 
@@ -33,7 +34,7 @@ MAX_NGRAM = 4
 class Matching:
     """How the tokens of a candidate and a reference are matched; the default is the BERTScore of the paper.
 
-    Two values are equal if they match alike. `str()` names the matching in a signature.
+    Two values are equal if they match alike. `str()` returns the spec that a signature prints, and `parse` reads it.
 
     Raises:
         InputError: a field is out of its range, or does not go with another one.
@@ -112,6 +113,7 @@ class Matching:
                 raise InputTypeError(f"{name} is {value!r}; expected {expected}.")
         if not 0 < self.beta <= MAX_BETA:
             raise InputError(f"beta is {self.beta!r}; expected a number above 0, to {MAX_BETA:,}, such as 1 for F1.")
+        object.__setattr__(self, "beta", float(self.beta))
         if not 1 <= self.ngram <= MAX_NGRAM:
             raise InputError(f"ngram is {self.ngram}; expected 1 to {MAX_NGRAM} tokens.")
         if self.center == ():
@@ -120,24 +122,41 @@ class Matching:
             raise InputError('cost, inverse and ngram belong to transport; give method="transport" too.')
 
     @classmethod
-    def named(cls, preset: str, **changes: Any) -> "Matching":
-        """Return the matching of a published variant, perhaps with some fields changed.
+    def parse(cls, spec: str, read_lines: Callable[[str], Sequence[str]] | None = None) -> "Matching":
+        """Return the matching that a spec describes, such as `code-bert-score,beta=3` or `transport,exclude=special`.
+
+        A spec begins with a preset, with a method, or with neither; commas separate it from its fields, `name=value`.
+        `+` joins several values, `8..12` is a range of layers, a field that is True needs no value, and the separator
+        is percent-encoded, as in a URL. What `str()` returns can be parsed, unless it has words or sentences of its
+        own, whose digests it names.
 
         Args:
-            preset: "bertscore", "code-bert-score", "doc-bert-score", "moverscore-1" or "moverscore-2".
-            **changes: fields with other values, such as `beta=3`.
+            spec: the matching, as a signature prints it.
+            read_lines: returns the lines of a file, for `words=FILE` and `center=FILE`, as on the command line; without
+                it no spec may name a file.
 
         Raises:
-            InputError: there is no such preset, or a value is out of its range.
+            InputError: the spec has no such form, or a value is out of its range.
         """
-        if not isinstance(preset, str) or preset not in PRESETS:
-            raise InputError(f"There is no preset {preset!r}; expected {', '.join(PRESETS)}.")
-        return replace(PRESETS[preset], **changes)
+        if spec.endswith("+context"):
+            raise InputError(
+                f"{spec!r} ends with +context: the texts of that signature had contexts. Leave it out, and give the "
+                "contexts with the texts."
+            )
+        first, *others = items = spec.split(",")
+        base = PRESETS.get(first.strip())
+        changes: dict[str, Any] = {}
+        for item in items if base is None else others:
+            name, value = _field(item)
+            if name in changes:
+                raise InputError(f"{spec!r} has {name} twice; give it once, with + between several values.")
+            changes[name] = _value(name, value, read_lines)
+        return replace(base or _DEFAULT, **changes)
 
-    @property
-    def preset(self) -> str | None:
-        """The name of the preset that matches alike; None if there is none."""
-        return next((name for name, matching in PRESETS.items() if matching == self), None)
+    @classmethod
+    def named(cls, *_preset: object, **_changes: object) -> NoReturn:
+        """Raise an AttributeError: call `parse` instead."""
+        raise AttributeError('Matching.named is now Matching.parse: Matching.parse("code-bert-score,beta=3").')
 
     @property
     def is_default(self) -> bool:
@@ -150,11 +169,13 @@ class Matching:
         return self.method != "greedy"
 
     def __str__(self) -> str:
-        """Return the name of the preset, or the fields that differ from the default."""
-        if self.preset is not None:
-            return self.preset
-        changed = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        return ",".join(f"{name}={_short(name, value)}" for name, value in changed if value != getattr(_DEFAULT, name))
+        """Return the shortest spec: a preset and the fields that differ from it, or the fields alone."""
+        specs = []
+        for name, preset in PRESETS.items():
+            values = {field.name: getattr(self, field.name) for field in fields(self)}
+            changes = [_item(field, value) for field, value in values.items() if value != getattr(preset, field)]
+            specs.append(",".join(changes if changes and preset is _DEFAULT else [name, *changes]))
+        return min(specs, key=lambda spec: spec.count(","))
 
 
 def _many(name: str, values: Any, kind: type) -> list[Any]:
@@ -173,46 +194,109 @@ def _check_choice(name: str, value: object, choice: Any) -> None:
         raise InputError(f"{name} is {value!r}; expected {known}.")
 
 
-def _short(name: str, value: object) -> str:
-    """Return a field for the signature; long lists of texts are digests."""
-    if name in ("words", "center") and isinstance(value, tuple):
-        return hashlib.sha256("\0".join(value).encode(errors="surrogatepass")).hexdigest()[:12]
-    if isinstance(value, tuple):
-        return "+".join(map(str, value))
-    if name == "separator":  # a signature replaces these characters
-        return ascii(value).replace(" ", "\\x20").replace("|", "\\x7c")
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+# Specs: `_item` writes a field; `_field` splits it into its name and its text, and `_value` reads the text.
+
+_FLAGS = ("inverse", "weigh_special")
+_RANGE = re.compile(r"(-?\d{1,4})(?:\.\.(-?\d{1,4}))?")
+
+
+def _item(name: str, value: Any) -> str:
+    """Return a field as it stands in a spec; lists of words and sentences are digests."""
+    if name == "method" or value is True:
+        return str(value) if name == "method" else name
+    if name in ("words", "center") and value != "references":
+        text = hashlib.sha256("\0".join(value).encode(errors="surrogatepass")).hexdigest()[:12]
+    elif isinstance(value, tuple):
+        text = "+".join(_ranges(value) if name == "layers" else value) or "none"
+    elif name == "separator":
+        text = quote(value, "{}", errors="surrogatepass")
+    else:
+        text = str(value).lower().removesuffix(".0")
+    return f"{name}={text}"
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[str]:
+    """Yield sorted integers as numbers and ranges."""
+    for _, run in groupby(enumerate(numbers), lambda numbered: numbered[1] - numbered[0]):
+        layers = [number for _, number in run]
+        yield f"{layers[0]}..{layers[-1]}" if len(layers) > 1 else str(layers[0])
+
+
+def _field(item: str) -> tuple[str, str]:
+    name, equals, text = item.partition("=")
+    name, known = name.strip(), [field.name for field in fields(Matching)]
+    if not equals and name in get_args(Method):
+        return "method", name
+    if name not in (known if equals else _FLAGS):
+        raise InputError(
+            f"{item!r} is no preset ({', '.join(PRESETS)}), which stands in front, no method "
+            f"({', '.join(get_args(Method))}), and no FIELD=VALUE, with + between several values. The fields are "
+            f"{', '.join(known)}."
+        )
+    return name, text if equals else "true"
+
+
+def _value(name: str, text: str, read_lines: Callable[[str], Sequence[str]] | None) -> Any:
+    """Return the value of a field; what cannot be read stays a text, which `Matching` refuses."""
+    stripped = text.strip()
+    if name == "words" or (name == "center" and stripped != "references"):
+        if read_lines is None:
+            raise InputError(
+                f"{name}={stripped} names a file, or the digest of a list, and only the command line reads files. Give "
+                f"the list itself: Matching({name}=[...]), or dataclasses.replace(matching, {name}=[...])."
+            )
+        return [line.strip() if name == "words" else line for line in read_lines(stripped) if line.strip()]
+    if name in ("exclude", "layers"):
+        return [] if stripped == "none" else stripped.split("+") if name == "exclude" else _layers(stripped)
+    if name in _FLAGS:
+        return {"true": True, "false": False}.get(stripped, stripped)
+    try:
+        if name == "separator":
+            return unquote(text, errors="surrogatepass")
+        return float(stripped) if name == "beta" else int(stripped) if name == "ngram" else stripped
+    except ValueError:
+        return text
+
+
+def _layers(text: str) -> list[int]:
+    """Return the layers of numbers and ranges, such as 8..12, 1+3 or -5..-1."""
+    layers: list[int] = []
+    for part in text.split("+"):
+        found = _RANGE.fullmatch(part.strip())
+        numbers = range(int(found[1]), int(found[2] or found[1]) + 1) if found else range(0)
+        if not numbers:
+            raise InputError(f"layers is {text!r}; expected numbers and ranges, such as 8..12, 1+3 or -5..-1.")
+        layers += numbers
+    return layers
 
 
 _DEFAULT = Matching()
 
 _MOVER_EXCLUDES: tuple[Excluded, ...] = ("ascii-punctuation", "subwords")
 
-PRESETS: Mapping[str, Matching] = MappingProxyType(
-    {
-        "bertscore": _DEFAULT,
-        "code-bert-score": Matching(exclude=("code-punctuation",), separator=" \n"),
-        "doc-bert-score": Matching(context="weightless", separator=f" {SEPARATOR_FIELD} "),
-        "moverscore-1": Matching(
-            method="transport",
-            exclude=_MOVER_EXCLUDES,
-            layers=(-5, -4, -3, -2, -1),
-            pool="p-means",
-            cost="squared",
-            weigh_special=True,
-        ),
-        "moverscore-2": Matching(
-            method="transport", exclude=_MOVER_EXCLUDES, cost="euclidean", inverse=True, weigh_special=True
-        ),
-    }
-)
+PRESETS: Mapping[str, Matching] = {
+    "bertscore": _DEFAULT,
+    "code-bert-score": Matching(exclude=("code-punctuation",), separator=" \n"),
+    "doc-bert-score": Matching(context="weightless", separator=f" {SEPARATOR_FIELD} "),
+    "moverscore-1": Matching(
+        method="transport",
+        exclude=_MOVER_EXCLUDES,
+        layers=(-5, -4, -3, -2, -1),
+        pool="p-means",
+        cost="squared",
+        weigh_special=True,
+    ),
+    "moverscore-2": Matching(
+        method="transport", exclude=_MOVER_EXCLUDES, cost="euclidean", inverse=True, weigh_special=True
+    ),
+}
 """The published variants of BERTScore, by name."""
 
 
 def checked_matching(matching: object) -> Matching:
-    """Return a matching, given itself or the name of a preset."""
+    """Return a matching, given itself or a spec."""
     if isinstance(matching, str):
-        return Matching.named(matching)
+        return Matching.parse(matching)
     if not isinstance(matching, Matching):
-        raise InputTypeError(f"matching is {matching!r}; expected a Matching, or the name of a preset.")
+        raise InputTypeError(f'matching is {matching!r}; expected a Matching, or a spec such as "code-bert-score".')
     return matching

@@ -232,11 +232,6 @@ def test_tables_of_texts_are_joined_by_their_ids(compared, run_json, refused, wr
     )
 
 
-def test_doc_bert_score_without_contexts_is_refused(refused, files, tiny_bundle):
-    options = ("-m", tiny_bundle, "--preset", "doc-bert-score", "--context-sentences", 0)
-    assert "doc-bert-score without contexts is bertscore" in refused("compare", *files, *options, status=2)
-
-
 class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 

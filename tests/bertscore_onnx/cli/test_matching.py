@@ -1,4 +1,4 @@
-"""The options of commands for what is matched, and how; and contexts."""
+"""`--matching` of all commands; and contexts."""
 
 import json
 
@@ -33,42 +33,35 @@ def scored(run_json, files, tiny_bundle):
 
 
 @pytest.mark.parametrize(
-    ("options", "matching"),
+    ("spec", "matching"),
     [
-        (["--preset", "code-bert-score"], "code-bert-score"),
-        (["--exclude", "special", "punctuation", "--exclude", "words.txt"], {"words": ["cat", "House"]}),
-        (["--beta", "3"], {"beta": 3}),
-        (["--matching", "assignment"], {"method": "assignment"}),
-        (["--preset", "moverscore-2", "--exclude", "subwords"], Matching.named("moverscore-2", exclude=("subwords",))),
-        (["--center", "c.txt"], {"center": CANDIDATES}),
-        (["--center", "references"], {"center": "references"}),
+        ("code-bert-score,beta=3", "code-bert-score,beta=3"),
+        ("words=words.txt", Matching(words=("cat", "House"))),
+        ("center=c.txt", Matching(center=tuple(CANDIDATES))),
     ],
 )
-def test_options_describe_a_matching(scored, files, monkeypatch, tiny_bundle, options, matching):
+def test_a_spec_names_the_matching(scored, files, monkeypatch, tiny_bundle, spec, matching):
     monkeypatch.chdir(files)
-    if isinstance(matching, dict):
-        more = {"exclude": ("special", "punctuation")} if "words" in matching else {}
-        matching = Matching(**matching, **more)
     with BERTScorer(tiny_bundle, device="cpu", matching=matching) as scorer:
         expected, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
-    assert scored(*options) == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
+    assert scored("--matching", spec) == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
     assert "|matching:" in signature
 
 
 @pytest.mark.parametrize(
-    ("given", "layers"), [("1-3", (1, 2, 3)), ("0,2", (0, 2)), ("-3--2", (-3, -2)), ("3,1-2,3", (1, 2, 3))]
+    ("typed", "spelling"),
+    [
+        (["--preset", "code-bert-score", "-s"], "--preset is now --matching code-bert-score."),
+        (["--preset=moverscore-2"], "--preset is now --matching moverscore-2."),
+        (["--exclude", "special", "punctuation"], "--matching exclude=special+punctuation, with words=FILE"),
+        (["--beta", "3"], "--matching beta=3; commas join it with other settings"),
+        (["--layers", "8-12"], "--matching layers=8..12"),
+        (["--pool", "p-means"], "--matching layers=8..12,pool=p-means"),
+        (["--center", "c.txt"], "--matching center=c.txt"),
+    ],
 )
-def test_layers_are_numbers_and_ranges(scored, all_layers_bundle, given, layers):
-    matching = Matching(layers=layers, pool="p-means")
-    with BERTScorer(all_layers_bundle, device="cpu", matching=matching) as scorer:
-        expected, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
-    found = scored("--layers", given, "--pool", "p-means", bundle=all_layers_bundle)
-    assert found == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
-
-
-def test_the_default_is_named_nowhere(scored):
-    assert scored("--preset", "bertscore") == scored()
-    assert "matching" not in scored()[1]
+def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
+    assert spelling in refused("score", "-m", "x", *typed, "-c", "c.txt", status=2)
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -84,7 +77,7 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts
     rows = [{"before": [context] if context else []} for context in CONTEXTS]
     (files / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (files / "y.txt").write_text("".join(f"{context}\n" for context in ref_contexts or ()))
-    more = ["--preset", "doc-bert-score", *(["--ref-context", files / "y.txt"] if ref_contexts else [])]
+    more = ["--matching", "doc-bert-score", *(["--ref-context", files / "y.txt"] if ref_contexts else [])]
     assert signature.count("|matching:doc-bert-score+context|") == 1
     for options in (["x.txt"], ["x.jsonl", "--context-column", "before"]):
         found = scored("--context", files / options[0], *options[1:], *more)
@@ -107,72 +100,40 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "status", "message"),
     [
-        (["--preset", "moverscore"], "There is no preset 'moverscore'; expected bertscore, code-bert-score,"),
-        (["--exclude", "puncts"], "--exclude 'puncts' is no file, and none of special, punctuation,"),
-        (["--beta", "0"], "--beta is 0.0; expected a number above 0"),
-        (["--layers", "2-4"], "holds layer 2 only"),
-        (["--layers", "2-"], "--layers is '2-'; expected numbers and ranges, such as 2-4, 8,9,12 or -5--1."),
-        (["--layers", "4-2"], "--layers is '4-2'; expected numbers and ranges"),
-        (["--preset", "moverscore-1"], "holds layer 2 only"),
-        (["--center", "nowhere.txt"], "nowhere.txt"),
-        (["--preset", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], "those of code-bert-score."),
-        (["--context", "words.txt"], "c.txt has 3 lines and words.txt has 4 lines; expected"),
-        (["--matching", "transport", "--long-text", "window"], "at most 1,024 tokens"),
+        (["--matching", "moverscore"], 2, "'moverscore' is no preset"),
+        (["--matching", "words=nowhere.txt"], 2, "nowhere.txt"),
+        (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], 1, "those of code-bert-score."),
+        (["--context", "words.txt"], 1, "c.txt has 3 lines and words.txt has 4 lines; expected"),
+        (["--ref-context", "x.txt"], 2, "has no effect"),
+        (["--context", "x.txt", "--context-column", "a"], 2, "has no effect"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(refused, files, monkeypatch, tiny_bundle, options, message):
+def test_what_does_not_fit_is_refused(refused, files, monkeypatch, tiny_bundle, options, status, message):
     monkeypatch.chdir(files)
     (files / "words.txt").write_text("a\nb\nc\nd\n")
-    said = refused("score", "-m", tiny_bundle, "-c", "c.txt", "-r", "r.txt", *options)
-    assert said.startswith("Error: ")
-    assert message in said
-
-
-@pytest.mark.parametrize(
-    "options", [["--pool", "mean"], ["--ref-context", "x.txt"], ["--context", "x.txt", "--context-column", "a"]]
-)
-def test_options_without_effect_are_refused(refused, files, monkeypatch, tiny_bundle, options):
-    monkeypatch.chdir(files)
-    assert "has no effect" in refused("score", "-m", tiny_bundle, "-c", "c.txt", "-r", "r.txt", *options, status=2)
-
-
-def test_layers_beyond_the_model_are_refused(refused, files, all_layers_bundle):
-    said = refused("score", "-m", all_layers_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--layers", "2-9")
-    assert "has layers 0 to 3" in said
-
-
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_pairs_without_a_token_score_zero_with_the_reason(run, files, tiny_bundle):
-    (files / "c.txt").write_text("!\na dog\n. .\n")
-    result = run(
-        "score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--exclude", "punctuation", "-s"
-    )
-    assert [line for line in result.stdout.splitlines() if line.startswith("0.0")] == [
-        "0.000000\t0.000000\t0.000000"
-    ] * 2
-    assert "Warning: 2 pairs score 0 because the matching excludes every token of a side.\n" in result.stderr
+    assert message in refused("score", "-m", tiny_bundle, "-c", "c.txt", "-r", "r.txt", *options, status=status)
 
 
 def test_show_leaves_excluded_tokens_out_and_refuses_transport(run, refused, tiny_bundle):
     texts = ["show", "-m", tiny_bundle, "-c", "the cat sat .", "-r", "a cat sat ."]
-    shown = run(*texts, "--exclude", "punctuation", "special").stdout
+    shown = run(*texts, "--matching", "exclude=punctuation+special").stdout
     assert "cat" in shown
     assert " . " not in shown
     assert "matching: exclude=punctuation+special" in shown
-    assert "in greedy matching alone, and this is moverscore-2" in refused(*texts, "--preset", "moverscore-2", status=2)
-    assert "give --center FILE" in refused(*texts, "--center", "references", "--worst", 1, status=2)
-    empty = run("show", "-m", tiny_bundle, "-c", "!", "-r", "a cat", "--exclude", "punctuation").stdout
+    assert "and this is moverscore-2" in refused(*texts, "--matching", "moverscore-2", status=2)
+    assert "give center=FILE" in refused(*texts, "--matching", "center=references", "--worst", 1, status=2)
+    empty = run("show", "-m", tiny_bundle, "-c", "!", "-r", "a cat", "--matching", "exclude=punctuation").stdout
     assert "The matching excludes all tokens of the candidate, so the pair scores 0." in empty
 
 
 def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, tiny_bundle):
     (files / "corpus.txt").write_text("".join(f"the {word} sat on the mat {word}\n" for word in ["cat", "dog"] * 10))
-    arguments = ["baseline", "-m", tiny_bundle, "--corpus", files / "corpus.txt", "--exclude", "special"]
+    arguments = ["baseline", "-m", tiny_bundle, "--corpus", files / "corpus.txt", "--matching", "exclude=special"]
     assert run(*arguments, "-o", files / "b.csv").exit_code == 0
     rescaled = ["--rescale-with-baseline", "--baseline-path", files / "b.csv"]
-    texts = ["score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--exclude", "special"]
+    texts = ["score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--matching", "exclude=special"]
     assert "rescale:file-" in run(*texts, *rescaled).stdout
     assert "--into-bundle" in refused(*arguments, "--into-bundle", "en", status=2)
 
@@ -185,60 +146,53 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
         (["show", "-c", "a cat", "-r", "a dog"], "`show` takes no contexts"),
         (["baseline", "--corpus", "c.txt"], "random pairs have none"),
         (["tune-layers", "--judgements", "t.jsonl"], "`tune-layers` reads no contexts"),
+        (["compare", "-c", "c.txt", "-r", "r.txt", "--context-sentences", 0], "give --context-sentences 1 or more"),
         (["meta", "t.jsonl", "--task", "auc"], "--task auc reads none"),
         (["meta", "t.jsonl", "--task", "phenomena"], "--task phenomena reads none"),
     ],
 )
-def test_a_preset_for_contexts_is_refused_without_them(refused, tiny_bundle, command, remedy):
-    said = refused(*command, "--model", tiny_bundle, "--preset", "doc-bert-score", status=2)
-    assert f"doc-bert-score without contexts is bertscore; {remedy}." in said
+def test_a_matching_for_contexts_is_refused_without_them(refused, tiny_bundle, command, remedy):
+    said = refused(*command, "--model", tiny_bundle, "--matching", "doc-bert-score", status=2)
+    assert f"doc-bert-score without contexts is bertscore; {remedy}" in said
 
 
-def test_phenomena_are_of_the_preset_and_presets_exclude_other_options(run_json, refused, files, tiny_bundle):
+def test_phenomena_are_of_one_matching(run_json, refused, files, tiny_bundle):
     example = {"category": "a", "reference": "a cat", "good": ["a cat sat"], "bad": ["a dog"]}
     (files / "p.jsonl").write_text(json.dumps(example))
-    arguments = ["meta", files / "p.jsonl", "--task", "phenomena", "--model", tiny_bundle, "--preset", "moverscore-2"]
-    assert run_json(*arguments)["metrics"].keys() == {"moverscore-2"}
-    said = refused(*arguments, "--beta", 2, status=2)
-    assert "--preset and the other options of matching: use one of them." in said
+    arguments = ["meta", files / "p.jsonl", "--task", "phenomena", "--model", tiny_bundle, "--matching", "beta=2"]
+    assert run_json(*arguments)["metrics"].keys() == {"beta=2"}
+    assert "more than once on --task phenomena" in refused(*arguments, "bertscore", status=2)
 
 
-def test_meta_judges_presets_as_metrics(run_json, tmp_path, tiny_bundle):
+def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bundle):
     eval_set = write_eval_set(tmp_path / "set")
     (eval_set / "documents").mkdir()
     (eval_set / "documents/he-en.docs").write_text("".join(f"news\t{name}\n" for name in "aabbb"))
-    arguments = [
-        "meta",
-        eval_set,
-        "--language-pair",
-        "he-en",
-        "--gold",
-        "mqm",
-        "--reference",
-        "refB",
-        "--perm-both",
-        20,
-    ]
-    presets = ["bertscore", "doc-bert-score", "moverscore-2"]
-    found = run_json(*arguments, "--model", tiny_bundle, "--preset", *presets)["language_pairs"]["he-en"]["metrics"]
-    assert {"bertscore-refB", "doc-bert-score-refB", "moverscore-2-refB"} <= found.keys()
-    one = run_json(*arguments, "--model", tiny_bundle, "--preset", "doc-bert-score")["language_pairs"]["he-en"][
-        "metrics"
-    ]
-    assert one["doc-bert-score-refB"]["segment"] == found["doc-bert-score-refB"]["segment"]
+    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--perm-both", 20]
+    arguments = ["meta", eval_set, *chosen, "--model", tiny_bundle, "--matching"]
+
+    def metrics(*specs):
+        return run_json(*arguments, *specs)["language_pairs"]["he-en"]["metrics"]
+
+    found = metrics("bertscore", "doc-bert-score", "moverscore-2,ngram=2")
+    assert {"bertscore-refB", "doc-bert-score-refB", "moverscore-2,ngram=2-refB"} <= found.keys()
+    alone = metrics("doc-bert-score")["doc-bert-score-refB"]
+    assert alone["segment"] == found["doc-bert-score-refB"]["segment"]
     assert "doc-bert-score+context" in found["doc-bert-score-refB"]["signature"]
     assert "matching" not in found["bertscore-refB"]["signature"]
+    assert "beta=2+context" in metrics("beta=2", "--context-sentences", 1)["beta=2-refB"]["signature"]
+    said = refused(*arguments, "beta=2", "bertscore", "--context-sentences", 1, status=2)
+    assert "no effect without doc-bert-score among the matchings" in said
 
 
 def test_compare_takes_the_sentences_before_in_the_same_document(run_json, refused, files, tiny_bundle):
     (files / "d.txt").write_text("a\na\nb\n")
     (files / "other.txt").write_text("".join(f"{text}\n" for text in REFERENCES[::-1]))
     systems = ["compare", "-m", tiny_bundle, "-r", files / "r.txt", "-c", files / "c.txt", files / "other.txt"]
-    presets = ["--preset", "doc-bert-score", "--resamples", 20]
-    found = run_json(*systems, *presets, "--documents", files / "d.txt")
+    matching = ["--matching", "doc-bert-score", "--resamples", 20]
+    found = run_json(*systems, *matching, "--documents", files / "d.txt")
     with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer:
         expected = scorer.score(CANDIDATES, REFERENCES, contexts=[None, REFERENCES[0], None])
     assert found["systems"][0]["metrics"]["bertscore"]["score"] == pytest.approx(expected.F.mean(), abs=1e-6)
     assert "|matching:doc-bert-score+context|" in found["signatures"]["bertscore"]
-    assert "those of its document" in refused(*systems, *presets, status=2)
-    assert "matching" in run_json(*systems, "--preset", "moverscore-2", "--resamples", 20)["signatures"]["bertscore"]
+    assert "those of its document" in refused(*systems, *matching, status=2)

@@ -186,17 +186,17 @@ def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, mi
 
 
 def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle, table):
-    options = ["--preset", "bertscore", "code-bert-score", "--exclude", "special", "--json"]
+    options = ["--matching", "bertscore", "code-bert-score", "exclude=special", "--json"]
     content = json.loads(tune(*options).stdout)
     names = [f"{layer} by {name}" for name in ("code-bert-score", "exclude=special") for layer in range(4)]
     assert [layer["layer"] for layer in content["layers"]] == [0, 1, 2, 3, *names]
     best = max(content["layers"], key=lambda layer: layer["f1"]["pearson"])
     assert (content["best_layer"], best["p"], best["loss"]) == (best["layer"], None, 0)
     assert sum(layer["p"] is None for layer in content["layers"]) == 1
-    alone = json.loads(tune("--preset", "code-bert-score", "--json").stdout)
+    alone = json.loads(tune("--matching", "code-bert-score", "--json").stdout)
     assert [layer["layer"] for layer in alone["layers"]] == [0, 1, 2, 3]
     assert "|matching:code-bert-score|" in alone["signature"]
     assert [layer["f1"] for layer in alone["layers"]] == [layer["f1"] for layer in content["layers"][4:8]]
     arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
-    assert "pools layers, so there is none to choose" in refused(*arguments, "--preset", "moverscore-1", status=2)
-    assert "has layers 0 to 3" in refused(*arguments, "--preset", "moverscore-1", "bertscore")
+    assert "pools layers, so there is none to choose" in refused(*arguments, "--matching", "moverscore-1", status=2)
+    assert "has layers 0 to 3" in refused(*arguments, "--matching", "moverscore-1", "bertscore")

@@ -305,7 +305,7 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
         expected, signature = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS, return_hash=True)
         framed = scorer.score_frame(batch, context="before")
     score = pickle.loads(pickle.dumps(ScoreBatch(tiny_bundle, context="before", matching="doc-bert-score")))
-    assert score == ScoreBatch(tiny_bundle, context="before", matching=Matching.named("doc-bert-score"))
+    assert score == ScoreBatch(tiny_bundle, context="before", matching=Matching.parse("doc-bert-score"))
     assert score != ScoreBatch(tiny_bundle, matching="doc-bert-score")
     scored = score(batch)
     assert str(score.signature) == signature

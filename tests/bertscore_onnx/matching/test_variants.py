@@ -1,11 +1,16 @@
 """`Matching`: its fields, its name, and scores that do not depend on anything beside the pair."""
 
+from dataclasses import replace
+from typing import get_args
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError, UnknownLayerError
-from bertscore_onnx.matching.variants import PRESETS, Matching
+from bertscore_onnx.matching.variants import PRESETS, ContextRole, Cost, Excluded, Matching, Pool
 from bertscore_onnx.serving import MicroBatcher
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 
@@ -91,23 +96,6 @@ def test_streams_and_encoded_texts_score_the_same(scorer):
     pairwise = stacked(scorer.pairwise(CANDIDATES, REFERENCES))
     of_pairs = stacked(scorer.score(CANDIDATES, REFERENCES))
     np.testing.assert_allclose(np.einsum("sii->si", pairwise), of_pairs, atol=1e-6)
-
-
-def test_the_default_is_bertscore(tiny_bundle):
-    with BERTScorer(tiny_bundle) as plain, BERTScorer(tiny_bundle, matching=Matching()) as of_default:
-        np.testing.assert_array_equal(
-            stacked(plain.score(CANDIDATES, REFERENCES)), stacked(of_default.score(CANDIDATES, REFERENCES))
-        )
-        assert str(plain.signature) == str(of_default.signature)
-        assert "matching" not in str(plain.signature)
-
-
-@pytest.mark.parametrize("name", [name for name in PRESETS if name != "bertscore"])
-def test_the_signature_names_the_preset(all_layers_bundle, name):
-    num_layers = None if PRESETS[name].layers else 2
-    fits = Matching.named(name, layers=(1, 2)) if PRESETS[name].layers else name
-    with BERTScorer(all_layers_bundle, num_layers, matching=fits) as scorer:
-        assert f"matching:{fits if isinstance(fits, str) else ''}" in str(scorer.signature)
 
 
 def test_f_beta_weighs_recall(tiny_bundle):
@@ -198,23 +186,6 @@ def test_pooled_layers(all_layers_bundle, pool):
         assert "layer:1+3" in str(scorer.signature)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ({"beta": 1.0000001}, {"beta": 1.0000002}),
-        ({"separator": "|"}, {"separator": "_"}),
-        ({"separator": "  "}, {"separator": "__"}),
-        ({"separator": "\x1b"}, {"separator": "\\x1b"}),
-    ],
-)
-def test_different_matchings_have_different_signatures(tiny_bundle, one, other):
-    lines = []
-    for fields in (one, other):
-        with BERTScorer(tiny_bundle, matching=Matching(**fields)) as scorer:
-            lines.append(str(scorer.signature))
-    assert lines[0] != lines[1]
-
-
 def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(words=("the", "cat"))) as scorer:
         with pytest.warns(UserWarning, match="1 pair scores 0 because the matching excludes every token of a side"):
@@ -252,11 +223,90 @@ def test_a_bad_field(arguments, error, message):
         Matching(**arguments)
 
 
-def test_an_unknown_preset(tiny_bundle):
-    with pytest.raises(InputError, match="There is no preset 'moverscore'; expected bertscore, code-bert-score"):
-        BERTScorer(tiny_bundle, matching="moverscore")
-    with pytest.raises(InputTypeError, match="expected a Matching, or the name of a preset"):
+fields = {
+    "exclude": st.lists(st.sampled_from(get_args(Excluded))),
+    "context": st.sampled_from(get_args(ContextRole)),
+    "separator": st.text(st.characters(codec=None)) | st.sampled_from([" \n", " {sep} ", "+context", "1.0"]),
+    "beta": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
+    "layers": st.lists(st.integers(-30, 60)),
+    "pool": st.sampled_from(get_args(Pool)),
+    "center": st.sampled_from([None, "references"]),
+    "weigh_special": st.booleans(),
+}
+of_transport = {"cost": st.sampled_from(get_args(Cost)), "inverse": st.booleans(), "ngram": st.integers(1, 4)}
+presets = st.sampled_from([*PRESETS.values()])
+
+
+@given(
+    st.builds(Matching, method=st.sampled_from(["greedy", "assignment"]), **fields)
+    | st.builds(Matching, method=st.just("transport"), **fields, **of_transport)
+    | st.builds(replace, presets, layers=fields["layers"], beta=fields["beta"], weigh_special=st.booleans())
+)
+def test_the_spec_of_a_matching_is_parsed_to_it(matching):
+    spec = str(matching)
+    assert Matching.parse(spec) == matching
+    assert spec.isprintable()
+    assert {*" |"}.isdisjoint(spec)  # which a signature would replace
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ("transport , exclude=special+punctuation", {"method": "transport", "exclude": ("special", "punctuation")}),
+        ("layers=3+-5..-4+0..1+3", {"layers": (-5, -4, 0, 1, 3)}),
+        ("method=transport,inverse=true,ngram=2", {"method": "transport", "inverse": True, "ngram": 2}),
+        ("bertscore,separator= \n", {"separator": " \n"}),
+        ("separator=100%,beta=0.5", {"separator": "100%", "beta": 0.5}),
+    ],
+)
+def test_other_spellings_of_a_spec(spec, fields):
+    assert Matching.parse(spec) == Matching(**fields)
+
+
+def test_the_shortest_spec_is_printed():
+    assert [str(matching) for matching in PRESETS.values()] == [*PRESETS]
+    assert str(Matching(exclude=("code-punctuation",), separator=" \n", beta=3)) == "code-bert-score,beta=3"
+    assert str(replace(PRESETS["moverscore-1"], layers=range(8, 13))) == "moverscore-1,layers=8..12"
+    assert str(replace(PRESETS["moverscore-1"], exclude=())) == "moverscore-1,exclude=none"
+    assert str(Matching(method="transport", ngram=2, separator="; ")) == "transport,separator=%3B%20,ngram=2"
+
+
+def test_lists_are_digests_that_only_files_replace():
+    matching = Matching(words=("cat", "House"), center=("a", " b"))
+    assert str(matching) == "words=5e1699deb91f,center=e639da94ca60"
+    files = {"w": ["House", " cat ", ""], "c": ["a", "\t", " b"]}
+    assert Matching.parse("words=w,center=c", files.__getitem__) == matching
+    for spec in (str(matching), "words=w", "center=c"):
+        with pytest.raises(InputError, match="only the command line reads files"):
+            Matching.parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("moverscore", "'moverscore' is no preset"),
+        ("", "'' is no preset"),
+        ("exclude=special,punctuation", "no FIELD=VALUE, with . between several values"),
+        ("beta=3,code-bert-score", "which stands in front"),
+        ("alpha=3", "The fields are method, exclude"),
+        ("beta=2,beta=3", "beta twice"),
+        ("beta=x", "beta is 'x'"),
+        ("inverse=yes", "inverse is 'yes'"),
+        ("layers=4..2", "layers is '4..2'"),
+        ("layers=0..99999", "layers is '0..99999'"),
+        ("doc-bert-score+context", "give the contexts with the texts"),
+    ],
+)
+def test_a_bad_spec(spec, message):
+    with pytest.raises(InputError, match=message):
+        Matching.parse(spec)
+
+
+def test_a_matching_of_another_type(tiny_bundle):
+    with pytest.raises(InputTypeError, match="matching is 3"):
         BERTScorer(tiny_bundle, matching=3)
+    with pytest.raises(AttributeError, match="parse"):
+        Matching.named("code-bert-score", beta=3)
 
 
 def test_pooling_needs_all_layers(tiny_bundle, all_layers_bundle):

@@ -65,7 +65,7 @@ def test_matches_are_refused_that_cannot_be_shown(contextual, rescaled_bundle):
     settings = {**CPU, "matching": Matching(method="assignment")}
     with Models.load([str(rescaled_bundle)], {}, Limits(), settings) as models, serving(models) as client:
         message = error_of(client.post("/v1/match", json=PAIRS[2]))["message"]
-        assert "matches by method=assignment are not shown; `/v1/score` scores them." in message
+        assert "matches by assignment are not shown; `/v1/score` scores them." in message
         assert client.get("/v1/models").json()["models"][0]["rescale"] == []
 
 
