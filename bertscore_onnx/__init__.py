@@ -12,6 +12,7 @@ __all__ = [
     "Score",
     "Scores",
     "Signature",
+    "TextInContext",
     "__version__",
     "count_documents",
     "score",
@@ -28,6 +29,7 @@ _MODULES = {
     "Score": "scores",
     "Scores": "scores",
     "Signature": "signature",
+    "TextInContext": "text.texts",
     "count_documents": "scoring.tokenization",
     "score": "functional",
 }
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.scores import Score, Scores
     from bertscore_onnx.scoring.tokenization import count_documents
     from bertscore_onnx.signature import Signature
+    from bertscore_onnx.text.texts import TextInContext
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:

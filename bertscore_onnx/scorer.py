@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, Never, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,10 @@ from bertscore_onnx.matching.weights import (
     uniform,
 )
 from bertscore_onnx.scores import Score, Scores, join_scores
-from bertscore_onnx.scoring.chunks import Pairs, Side, Texts, slices_of
+from bertscore_onnx.scoring.chunks import Pairs, Side, Texts, TextStats, slices_of
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
     Pair,
-    TextStats,
     check_positive,
     collect_items,
     collect_pairs,
@@ -246,6 +245,7 @@ class BERTScorer(Closeable):
         verbose: bool | None = False,
         batch_size: int | None = None,
         max_seconds: float | None = None,
+        **unknown: Never,
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
@@ -271,6 +271,9 @@ class BERTScorer(Closeable):
         Warns:
             UserWarning: at the end, as for `score`.
         """
+        for name in unknown:
+            new = "a context stands in its text, as TextInContext(text, context)"
+            raise InputTypeError(f"stream takes no {name!r}{f': {new}' if name == 'has_contexts' else ''}.")
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
                 "A stream cannot compute idf weights from the references of an iterator, which can be read only once. "

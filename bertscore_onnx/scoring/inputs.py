@@ -1,8 +1,6 @@
-"""Checks the texts of a caller, pairs candidates with their references, and counts texts to warn of."""
+"""Checks the texts of a caller, pairs candidates with their references."""
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -24,7 +22,6 @@ from bertscore_onnx.text.texts import (
     describe,
     in_context,
 )
-from bertscore_onnx.text.tokenised import TokenisedText
 
 Pair = tuple[Text, Reference]
 """A candidate, and its reference or references."""
@@ -144,63 +141,3 @@ def check_positive(name: str, number: int | None) -> None:
         raise InputTypeError(f"{name} is {describe(number)}; expected an integer of 1 or more.")
     if number < 1:
         raise InputError(f"{name} is {number}; expected 1 or more.")
-
-
-@dataclass(frozen=True, slots=True)
-class TextStats:
-    """Counts of texts to warn of, over a whole call so that there is one warning of each kind; they add up with `+`."""
-
-    empty: int = 0
-    """Pairs with an empty side."""
-
-    zero_weight: int = 0
-    """Pairs with a side that has tokens, all of weight 0."""
-
-    truncated: int = 0
-    """Texts that were longer than the model's maximum."""
-
-    excluded: int = 0
-    """Pairs with a side that has tokens, none of which is matched."""
-
-    no_context: int = 0
-    """Texts with an empty context."""
-
-    @classmethod
-    def of(cls, tokenised: Mapping[Text, TokenisedText]) -> "TextStats":
-        """Count the texts that are truncated, or have an empty context."""
-        return cls(
-            truncated=sum(text.is_truncated for text in tokenised.values()),
-            no_context=sum(isinstance(text, TextInContext) and not text.context for text in tokenised),
-        )
-
-    def __add__(self, other: "TextStats") -> "TextStats":
-        """Add up the counts."""
-        return TextStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
-
-    def messages(self, max_length: int) -> Iterator[str]:
-        """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
-        if self.empty:
-            yield f"{_pairs_score(self.empty)} 0 because a side is empty."
-        if self.zero_weight:
-            yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
-        if self.excluded:
-            yield f"{_pairs_score(self.excluded)} 0 because the matching excludes every token of a side."
-        if self.no_context:
-            is_one = self.no_context == 1
-            texts, are = ("1 text has", "is") if is_one else (f"{self.no_context} texts have", "are")
-            yield f"{texts} an empty context and {are} scored without one."
-        if self.truncated:
-            texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
-            yield (
-                f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. What is beyond "
-                'does not count; with long_text="window" it does, unless tokens are matched optimally.'
-            )
-
-    def warn(self, max_length: int, stacklevel: int) -> None:
-        """Warn of each count that is not 0; a stacklevel of 1 names the line of the caller, 2 that of its caller."""
-        for message in self.messages(max_length):
-            warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
-
-
-def _pairs_score(count: int) -> str:
-    return "1 pair scores" if count == 1 else f"{count} pairs score"

@@ -6,10 +6,9 @@ one stage runs at a time.
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from time import monotonic
 from typing import Unpack
 
@@ -32,22 +31,27 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, sum_of_w
 from bertscore_onnx.matching.transport import bounded_length, check_installed
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
-from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import MAX_CHARACTERS, Chunk, Pairs, Side, Texts, singles
-from bertscore_onnx.scoring.inputs import TextStats
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.chunks import (
+    Chunk,
+    Pairs,
+    ScoredChunk,
+    Side,
+    Texts,
+    TextStats,
+    Tokenise,
+    gather,
+    join_continued,
+    singles,
+)
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
-from bertscore_onnx.text.texts import Text, bare_texts
-from bertscore_onnx.text.tokenised import TokenisedText, tokenise
+from bertscore_onnx.text.texts import bare_texts
+from bertscore_onnx.text.tokenised import tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk on a CPU; two chunks exist at a time."""
-
-CHUNK_CANDIDATES = 1024
-"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
-3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
-
 
 FIRST_TOKENS = 1024
 """The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
@@ -55,46 +59,6 @@ FIRST_TOKENS = 1024
 
 Encoded = tuple[float, TokenEmbeddings | PairScores]
 """When the encoding of a chunk began, on the monotonic clock, and its result."""
-
-ScoredChunk = tuple[Pairs, Scores, TextStats]
-"""The pairs of a chunk, and the raw scores of its candidates, (layers, candidates): the best over these references."""
-
-
-def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
-    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
-
-    The last candidate of a chunk is held back while the next chunk has more of its references.
-    """
-    held: Scores | None = None
-    num_held = 0
-    for pairs, scores, stats in chunks:
-        if held is not None:
-            scores = _with_earlier_references(scores, held, num_held)
-        is_one_candidate = scores.F.shape[1] == 1
-        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
-        if pairs.is_continued:
-            num_held = num_earlier + int(pairs.references.counts[-1])
-            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
-        yield scores, stats
-
-
-def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
-    """Take the best of the first candidate's references here and of those in earlier chunks."""
-    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
-    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
-    precision, recall, f1 = (
-        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
-        for here, before in zip(scores, earlier, strict=True)
-    )
-    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
-    return Scores(
-        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
-    )
-
-
-def _candidates(scores: Scores, some: slice) -> Scores:
-    precision, recall, f1 = (values[:, some] for values in scores)
-    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])
 
 
 class Pipeline(Closeable):
@@ -124,6 +88,7 @@ class Pipeline(Closeable):
         )
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
+        self._tokenise: Tokenise = lambda texts: tokenise(self.tokenizer, texts, self.matching.separator)
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
         options: SessionOptions = {
@@ -198,7 +163,7 @@ class Pipeline(Closeable):
             began, sequences = monotonic(), chunk.sequences
             by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not chunk.num_context.any()
             if self._scoring_graph is not None and by_pairs and self._is_whole(sequences):
-                candidate, reference = chunk.rows()
+                candidate, reference = chunk.rows_of_pairs()
                 of_pair = chunk.num_candidates / len(candidate)  # candidates
                 return began, self._scoring_graph.match(
                     sequences,
@@ -224,18 +189,13 @@ class Pipeline(Closeable):
                     *chunk.to_match(prepared), weights, self.encoder.matching_threads, matching.matching
                 )
                 memory.give_back(vectors)
-            scores = best_of_references(
-                result.precision, result.recall, result.f1, chunk.pairs.references.counts, chunk.truncated()
-            )
             stats = TextStats(result.num_empty, result.num_zero_weight, excluded=result.num_excluded)
             if max_seconds is not None and chunk.num_tokens:
                 nonlocal max_tokens
                 max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            if chunk.pairs.tokenised is None:  # else they were counted before
-                stats += TextStats.of(chunk.tokenised)
-            return chunk.pairs, scores, stats
+            return chunk, chunk.best_of_references(result), stats + chunk.stats
 
-        chunks = self._tokenise(slices, lambda: max_tokens)
+        chunks = self.chunks_of(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
         if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
@@ -246,26 +206,32 @@ class Pipeline(Closeable):
         finally:
             is_stopped.set()
 
+    def chunks_of(
+        self, slices: Iterable[Pairs], max_tokens: Callable[[], int] = lambda: sys.maxsize
+    ) -> Iterator[Chunk]:
+        """Tokenise pairs and gather them in chunks; `max_tokens` may lower the size of the next one at any time."""
+        return gather(slices, self._tokenise, self._chunk_tokens, self._chunk_scale, max_tokens)
+
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
-        tokenised = self._tokenised([*dict.fromkeys(pairs.texts)])
-        return replace(pairs, tokenised=tokenised), TextStats.of(tokenised)
+        texts = [*dict.fromkeys(pairs.texts)]
+        tokenised = self._tokenise(texts)
+        return replace(pairs, tokenised=dict(zip(texts, tokenised, strict=True))), TextStats.of(texts, tokenised)
 
     def encode(
         self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
-        chunk = Chunk()
-        chunk.add(Pairs(sides[0], sides[-1]), self._tokenised)
+        chunk = Chunk(self._tokenise, Pairs(sides[0], sides[-1])).close()
         matching = self.matching if center is None else replace(self.matching, center=center)
         embeddings = matching.prepare(self._encode(chunk.sequences), chunk.num_context)
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(embeddings, chunk.rows_of(side), side.counts, self.model, chunk.is_truncated)
-            for side in sides
+            else EncodedTexts(embeddings, rows, side.counts, self.model, chunk.is_truncated)
+            for side, rows in zip(sides, chunk.rows, strict=False)
         ]
-        return encoded, TextStats.of(chunk.tokenised)
+        return encoded, chunk.stats
 
     def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32] | None:
         """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden).
@@ -279,10 +245,9 @@ class Pipeline(Closeable):
             texts = singles(some.texts)
             for few in Pairs(texts, texts).slices():
                 for pairs in few.split(2 * self._chunk_tokens):  # both sides are the same
-                    chunk = Chunk()
-                    chunk.add(pairs, self._tokenised)
+                    chunk = Chunk(self._tokenise, pairs).close()
                     table = whole.prepare(self._encode(chunk.sequences), chunk.num_context)
-                    of_few, tokens = sum_of_words(table, chunk.rows_of(pairs.candidates), self.manifest.special_ids)
+                    of_few, tokens = sum_of_words(table, chunk.rows[0], self.manifest.special_ids)
                     total, number = total + of_few, number + tokens
         return (total / number).astype(np.float32)[:, None] if number else None
 
@@ -312,37 +277,6 @@ class Pipeline(Closeable):
             self._scoring_graph.warm_up()
         else:
             self.encoder.warm_up()
-
-    def _tokenise(
-        self, slices: Iterable[Pairs], max_tokens: Callable[[], int] = lambda: sys.maxsize
-    ) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
-
-        Where chunks may be large, the first ones are small, so that the model soon has work. `max_tokens` may lower the
-        size of the next one at any time.
-        """
-        chunk, scale = Chunk(), 1
-        try:
-            # split before their number of tokens is known, which is hardly more than that of characters
-            for pairs in chain.from_iterable(pairs.split(min(self._chunk_tokens, max_tokens())) for pairs in slices):
-                chunk.add(pairs, self._tokenised)
-                if (
-                    chunk.num_tokens >= min(self._chunk_tokens * scale, max_tokens())
-                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
-                    or chunk.num_characters >= MAX_CHARACTERS
-                ):
-                    yield chunk
-                    chunk, scale = Chunk(), min(2 * scale, self._chunk_scale)
-        except Exception:
-            if chunk.num_candidates:
-                yield chunk
-            raise
-        if chunk.num_candidates:
-            yield chunk
-
-    def _tokenised(self, texts: Sequence[Text]) -> Mapping[Text, TokenisedText]:
-        """Return the token ids of different texts."""
-        return dict(zip(texts, tokenise(self.tokenizer, texts, self.matching.separator), strict=True))
 
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""

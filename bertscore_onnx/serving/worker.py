@@ -15,7 +15,8 @@ from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
+from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.serving.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
 
 IDLE_SECONDS = 20.0

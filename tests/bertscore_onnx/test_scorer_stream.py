@@ -77,7 +77,7 @@ def test_a_slow_model_gets_few_pairs_at_a_time(scorer, monkeypatch, max_seconds)
     words = [" ".join(pair) for pair in itertools.product(" ".join(CANDIDATES).split(), repeat=2)]
     pairs = list(zip(words, words[::-1], strict=True))
     expected = list(scorer.stream(pairs))
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 1024)
+    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 1024)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.FIRST_TOKENS", 8)
     monkeypatch.setattr(Encoder, "encode", encode_slowly)
     assert list(scorer.stream(pairs, max_seconds=max_seconds)) == expected
@@ -181,3 +181,5 @@ def test_pairs_may_have_contexts_or_one_for_each_side(tiny_bundle, idf):
         assert [one.F for one in scorer.stream(pairs)] == pytest.approx(other.F, abs=1e-6)
         with pytest.raises(InputTypeError, match="TextInContext"):
             list(scorer.stream([(*pair, "a context") for pair in PAIRS]))
+        with pytest.raises(InputTypeError, match="TextInContext"):
+            scorer.stream(PAIRS, has_contexts=True)

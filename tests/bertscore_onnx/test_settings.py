@@ -5,17 +5,13 @@ from typing import get_type_hints
 
 import pytest
 
-from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings
+from bertscore_onnx.settings import ScorerSettings, checked_settings
 
 
 def test_the_settings_are_the_arguments_of_a_scorer():
     assert get_type_hints(ScorerSettings).keys() == signature(BERTScorer).parameters.keys()
-
-
-def test_the_settings_of_a_tokenizer_are_the_arguments_of_counting():
-    assert get_type_hints(TokenizerSettings).keys() == signature(count_documents).parameters.keys() - {"texts"}
 
 
 @pytest.mark.parametrize("name", ["model_type", "return_hash"])

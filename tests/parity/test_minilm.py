@@ -57,7 +57,7 @@ def chunks(monkeypatch):
         return original(chunk, *arguments)
 
     monkeypatch.setattr(Chunk, "to_match", match)
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 3)
     return sizes
 

@@ -8,7 +8,7 @@ import numpy as np
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import TextStats
+from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.serving.worker import TIMED_TEXT
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.text.tokenised import TokenisedText

@@ -25,7 +25,8 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import idf_of_counts, idf_of_mapping, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import TextStats, collect_pairs
+from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
 from harness.gpu import CHOICE, like_cuda
 from tests.support.bundles import exported

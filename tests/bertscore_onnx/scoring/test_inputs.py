@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.scoring.inputs import TextStats, collect_pairs, read_pairs
+from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.inputs import collect_pairs, read_pairs
 
 
 def layout(side):

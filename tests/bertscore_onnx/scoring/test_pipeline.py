@@ -13,8 +13,9 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.chunks import Chunk, Pairs, Texts, singles
+from bertscore_onnx.scoring.chunks import Chunk, Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Pipeline
+from bertscore_onnx.text.tokenised import tokenise
 from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -100,15 +101,13 @@ def slices(*pairs):
 
 
 def test_only_new_texts_are_tokenised(pipeline):
-    chunk, [first, second] = Chunk(), slices(("a cat", "a dog"), ("a dog", "red"))
     new = []
 
-    def tokenised(texts):
+    def tokenise_and_record(texts):
         new.append(texts)
-        return pipeline.tokenise(Pairs(singles(texts), singles(texts)))[0].tokenised
+        return tokenise(pipeline.tokenizer, texts, " ")
 
-    chunk.add(first, tokenised)
-    chunk.add(second, tokenised)
+    Chunk(tokenise_and_record, *slices(("a cat", "a dog"), ("a dog", "red")))
     assert new == [["a cat", "a dog"], ["red"]]
 
 
@@ -117,7 +116,7 @@ def chunk_sizes(pipeline, monkeypatch):
     """Return a function that scores pairs and returns how many candidates each chunk has."""
 
     def sizes(slices, *, max_tokens=10_000, max_candidates=99):
-        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", max_candidates)
+        monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", max_candidates)
         monkeypatch.setattr(pipeline, "_chunk_tokens", max_tokens)
         for scores, _ in pipeline.score(slices, uniform(pipeline.manifest)):
             yield scores.F.shape[1]
