@@ -1,4 +1,4 @@
-"""Pairs of texts: cut into slices, gathered into chunks whose distinct texts are encoded together, and joined again."""
+"""Pairs of texts: cut into slices, and gathered into chunks whose distinct texts are encoded together."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,9 +9,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.matching.pairs import PairScores
-from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
-from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenised import TokenisedText
 
@@ -295,28 +293,13 @@ class Chunk:
             for side in pairs.sides
         ]
         """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
+        self.rows_of_pairs = np.repeat(self.rows[0], pairs.references.counts), self.rows[1]
+        """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
+        tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in pairs.sides]
+        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
+        self.are_pairs_truncated: NDArray[np.bool_] = candidates | references
+        """Whether the candidate or the reference of each pair was truncated, (pairs,)."""
         return self
-
-    def rows_of_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the candidate and of the reference of each pair, (pairs,) each.
-
-        The pairs of a candidate are side by side.
-        """
-        return np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
-
-    def to_match(self, embeddings: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs]:
-        """Return the candidate and the reference of each pair, given the tokens of the rows."""
-        tables = [side.embeddings if isinstance(side, EncodedTexts) else embeddings for side in self.sides]
-        candidates, references = zip(tables, self.rows_of_pairs(), strict=True)
-        return candidates, references
-
-    def best_of_references(self, scores: PairScores) -> Scores:
-        """Return the best raw scores of each candidate over its references in the chunk, (layers, candidates)."""
-        tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides]
-        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs(), strict=True))
-        return best_of_references(
-            scores.precision, scores.recall, scores.f1, self.sides[1].counts, candidates | references
-        )
 
 
 def gather(
@@ -345,44 +328,3 @@ def gather(
         raise
     if chunk.num_candidates:
         yield chunk.close()
-
-
-ScoredChunk = tuple[Chunk, Scores, TextStats]
-"""A chunk, the raw scores of its candidates, (layers, candidates), and statistics of its texts."""
-
-
-def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
-    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
-
-    The last candidate of a chunk is held back while the next chunk has more of its references.
-    """
-    held: Scores | None = None
-    num_held = 0
-    for chunk, scores, stats in chunks:
-        if held is not None:
-            scores = _with_earlier_references(scores, held, num_held)
-        is_one_candidate = scores.F.shape[1] == 1
-        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
-        if chunk.is_continued:
-            num_held = num_earlier + int(chunk.sides[1].counts[-1])
-            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
-        yield scores, stats
-
-
-def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
-    """Take the best of the first candidate's references here and of those in earlier chunks."""
-    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
-    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
-    precision, recall, f1 = (
-        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
-        for here, before in zip(scores, earlier, strict=True)
-    )
-    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
-    return Scores(
-        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
-    )
-
-
-def _candidates(scores: Scores, some: slice) -> Scores:
-    precision, recall, f1 = (values[:, some] for values in scores)
-    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])

@@ -50,13 +50,13 @@ def scorer(bundle):
 @pytest.fixture
 def chunks(monkeypatch):
     """Let chunks be small; return a list of the candidates that each of them has."""
-    original, sizes = Chunk.to_match, []
+    original, sizes = Chunk.close, []
 
-    def match(chunk, *arguments):
+    def close(chunk):
         sizes.append(chunk.num_candidates)
-        return original(chunk, *arguments)
+        return original(chunk)
 
-    monkeypatch.setattr(Chunk, "to_match", match)
+    monkeypatch.setattr(Chunk, "close", close)
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 3)
     return sizes
