@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import Unpack
 
@@ -32,7 +33,8 @@ from bertscore_onnx.matching.transport import bounded_length, check_installed
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, Pairs, Side, Texts, TextStats, gather, singles
+from bertscore_onnx.scoring.chunks import Chunk, TextStats, gather
+from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.texts import bare_texts
@@ -218,14 +220,22 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
-        chunk = Chunk(self._tokenise, Pairs(sides[0], sides[-1])).close()
+        texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
+        chunk = Chunk(self._tokenise, Pairs(texts, texts)).close()  # each text is on both sides, and encoded once
         matching = self.matching if center is None else replace(self.matching, center=center)
         embeddings = matching.prepare(self._encode(chunk.sequences), chunk.num_context)
+        rows = iter(chunk.rows[0])
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(embeddings, rows, side.counts, self.model, chunk.is_truncated)
-            for side, rows in zip(sides, chunk.rows, strict=False)
+            else EncodedTexts(
+                embeddings,
+                np.fromiter(islice(rows, len(side.texts)), np.int64),
+                side.counts,
+                self.model,
+                chunk.is_truncated,
+            )
+            for side in sides
         ]
         return encoded, chunk.stats
 

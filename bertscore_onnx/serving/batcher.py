@@ -11,8 +11,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import Pairs
-from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
 from bertscore_onnx.serving.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
