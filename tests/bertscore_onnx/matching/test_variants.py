@@ -208,6 +208,7 @@ def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
         ({"ngram": 2}, InputError, "belong to transport"),
         ({"cost": "squared"}, InputError, "belong to transport"),
         ({"inverse": True, "method": "assignment"}, InputError, "belong to transport"),
+        ({"pool": "p-means"}, InputError, "layers"),
         ({"center": ()}, InputError, "center has no sentence"),
         ({"center": "the cat"}, InputError, "center is 'the cat'"),
         ({"layers": (1, "last")}, InputTypeError, "layers has 'last'; expected integers"),
