@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of, shared_options
+from bertscore_onnx.cli.options import Group, check_contexts, check_effects, complete_model, matching_of
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -39,19 +40,33 @@ def baseline(
     pairs: Annotated[
         int | None,
         typer.Option(
-            "--pairs", metavar="N", min=2, help="Maximum number of pairs.  [default: half the number of texts]"
+            "--pairs",
+            metavar="N",
+            min=2,
+            help="Maximum number of pairs.  [default: half the number of texts]",
+            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     max_words: Annotated[
-        int, typer.Option("--max-words", metavar="N", min=2, help="Ignore lines of N words or more.")
+        int,
+        typer.Option(
+            "--max-words", metavar="N", min=2, help="Ignore lines of N words or more.", rich_help_panel=Group.SCORES
+        ),
     ] = 32,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.")
+        int,
+        typer.Option(
+            "--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.", rich_help_panel=Group.SCORES
+        ),
     ] = 12345,
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance", metavar="X", min=0, help="Stop when all standard errors are below this; 0 scores all pairs."
+            "--tolerance",
+            metavar="X",
+            min=0,
+            help="Stop when all standard errors are below this; 0 scores all pairs.",
+            rich_help_panel=Group.SCORES,
         ),
     ] = 1e-4,
     output: Annotated[
@@ -67,7 +82,12 @@ def baseline(
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Write one JSON object, with standard errors and the quantiles of F1.")
+        bool,
+        typer.Option(
+            "--json",
+            help="Write one JSON object, with standard errors and the quantiles of F1.",
+            rich_help_panel=Group.OUTPUT,
+        ),
     ] = False,
     verbose: bool | None,
     quiet: bool,
@@ -81,6 +101,10 @@ def baseline(
     With --into-bundle the bundle itself gets the baseline, so that `score --rescale-with-baseline` works with this
     language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
     and with it the signature of its scores.
+
+    Examples:
+        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz -o baseline.csv
+        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """
     check_contexts(settings, "random pairs have none")
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline

@@ -1,6 +1,5 @@
 """`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,13 +9,14 @@ from bertscore_onnx.cli.options import (
     DEFAULT_SCORE_NAMES,
     CandidateColumn,
     DialectOptions,
+    Group,
     ReferenceColumns,
     ScoreNames,
     check_contexts,
     names_of,
-    shared_options,
 )
-from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
@@ -72,21 +72,35 @@ def batch(
             "--context-column",
             metavar="NAME",
             help="Column with the context of each row, encoded but not matched; it may hold lists of sentences.",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+        typer.Option(
+            "--columns",
+            metavar="NAME...",
+            help="The columns to keep beside the scores.  [default: all]",
+            rich_help_panel=Group.TABLES,
+        ),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
-        typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
+        typer.Option(
+            "--errors",
+            help="A row that cannot be scored ends the job, or gets nulls and a reason.",
+            rich_help_panel=Group.JOB,
+        ),
     ] = "raise",
     part_rows: Annotated[
         int | None,
         typer.Option(
-            "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
+            "--part-rows",
+            metavar="N",
+            min=1,
+            help="Number of rows in each file of scores.  [default: 16384]",
+            rich_help_panel=Group.JOB,
         ),
     ] = None,
     dialect: DialectOptions,
@@ -98,9 +112,12 @@ def batch(
             help="Score nothing: compare the files of a complete job with the digests in its manifest.",
             callback=_verify,
             is_eager=True,
+            rich_help_panel=Group.JOB,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one JSON object.", rich_help_panel=Group.OUTPUT)
+    ] = False,
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder of Parquet files; run again to resume.
@@ -114,6 +131,11 @@ def batch(
     the tokenizer.
 
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
+
+    Examples:
+        bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
+        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate-column mt --columns id --errors null
+        bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
     """
     if context is None:
         check_contexts(settings, "add --context-column NAME")
@@ -148,7 +170,7 @@ def batch(
     if as_json:
         from dataclasses import asdict
 
-        print(json.dumps(asdict(result), ensure_ascii=False))
+        print_json(asdict(result))
     else:
         _print_summary(result)
 

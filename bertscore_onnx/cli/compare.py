@@ -14,15 +14,16 @@ from bertscore_onnx.cli.options import (
     ContextSentences,
     DialectOptions,
     FilesFormat,
+    Group,
     ReferenceColumns,
     check_contexts,
     check_effects,
     check_model,
     given_settings,
     sentences_before,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, chosen_format
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -64,6 +65,7 @@ def compare(
             metavar="FILE...",
             help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
             "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
+            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     systems: Annotated[
@@ -73,10 +75,17 @@ def compare(
             metavar="NAME...",
             help="The systems to compare: columns of a table, or names of files.  [default: all; of a table those "
             "whose columns are not ids, languages, documents, human judgements or sizes]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="The system to compare with.  [default: the first]",
+            rich_help_panel=Group.TESTS,
+        ),
     ] = None,
     id_column: Annotated[
         str | None,
@@ -85,11 +94,16 @@ def compare(
             metavar="NAME",
             help="Join the rows of tables by this column; none joins them by position.  "
             "[default: segment, segment_id, seg_id, id or line]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
-        typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
+        typer.Option(
+            "--missing",
+            help="Refuse a segment that some file lacks, or leave it out for all systems.",
+            rich_help_panel=Group.TABLES,
+        ),
     ] = "raise",
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -98,7 +112,10 @@ def compare(
     lower_better: Annotated[
         list[str] | None,
         typer.Option(
-            "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
+            "--lower-better",
+            metavar="NAME...",
+            help="The metrics in --scores whose lower scores are better.",
+            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     metric: Annotated[
@@ -111,27 +128,49 @@ def compare(
     ] = None,
     bleu_tokenize: Annotated[
         str | None,
-        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
+        typer.Option(
+            "--bleu-tokenize",
+            metavar="NAME",
+            help="BLEU's tokenizer, such as zh or char.  [default: 13a]",
+            rich_help_panel=Group.SCORES,
+        ),
     ] = None,
     chrf_word_order: Annotated[
         int | None,
         typer.Option(
-            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
+            "--chrf-word-order",
+            metavar="N",
+            min=0,
+            help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]",
+            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
+        typer.Option(
+            "--test",
+            help="A paired permutation test, or one of sacreBLEU's tests, to the digit.",
+            rich_help_panel=Group.TESTS,
+        ),
     ] = "permutation",
     resamples: Annotated[
         int | None,
         typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"
+            "--resamples",
+            metavar="N",
+            min=1,
+            help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]",
+            rich_help_panel=Group.TESTS,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel=Group.TESTS)
+    ] = 12345,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
+        bool,
+        typer.Option(
+            "--all-pairs", help="Also test every pair of systems, with Holm's correction.", rich_help_panel=Group.TESTS
+        ),
     ] = False,
     documents: Annotated[
         str | None,
@@ -139,12 +178,18 @@ def compare(
             "--documents",
             metavar="FILE",
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
-        typer.Option("--margin", metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+        typer.Option(
+            "--margin",
+            metavar="D",
+            help="Also test whether a system is at most D worse than the baseline.",
+            rich_help_panel=Group.TESTS,
+        ),
     ] = None,
     power: Annotated[
         list[float] | None,
@@ -152,20 +197,38 @@ def compare(
             "--power",
             metavar="D...",
             help="Also print how often a true difference of D is found, and with how many segments.",
+            rich_help_panel=Group.TESTS,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=Group.OUTPUT)
     ] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
+    as_tsv: Annotated[
+        bool,
+        typer.Option(
+            "--tsv", help="Print a row for each metric and system, with all digits.", rich_help_panel=Group.OUTPUT
+        ),
+    ] = False,
+    as_latex: Annotated[
+        bool, typer.Option("--latex", help="Print a table for LaTeX.", rich_help_panel=Group.OUTPUT)
+    ] = False,
     html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a report with charts, one page for a browser.",
+            rich_help_panel=Group.OUTPUT,
+        ),
     ] = None,
     examples: Annotated[
         int,
         typer.Option(
-            "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
+            "--examples",
+            metavar="N",
+            min=0,
+            help="For each system, show the N segments with the largest differences.",
+            rich_help_panel=Group.OUTPUT,
         ),
     ] = 3,
     verbose: bool | None,
@@ -180,6 +243,13 @@ def compare(
     Rows of tables belong together if their ids are the same; lines of text files go by position.
 
     Needs the extra `evaluation`.
+
+    Examples:
+        bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
+        bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
+        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
+        bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
+        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
     metrics: dict[str, dict[str, Any]] = {name.lower(): {} for name in metric or default}

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
-from bertscore_onnx.cli.options import (
-    TOKENIZER_SETTINGS,
-    DialectOptions,
-    FilesFormat,
-    ReferenceColumns,
-    shared_options,
-)
+from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, DialectOptions, FilesFormat, ReferenceColumns
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
@@ -48,6 +43,11 @@ def count_documents(
     for all layers and precisions of a model with the same tokenizer, --long-text and --max-length.
 
     In Python, `DocumentCounts.load` reads the file, and the counts of parts of a corpus add up with +.
+
+    Examples:
+        bertscore-onnx count-documents -m BUNDLE -r references.txt -o counts.json
+        bertscore-onnx count-documents -m BUNDLE -r part-1.jsonl.gz part-2.jsonl.gz -o counts.json
+        bertscore-onnx score -m BUNDLE -c candidates.txt -r references.txt --idf-counts counts.json
     """
     files = choose_documents(
         ref,

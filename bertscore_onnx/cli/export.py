@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
-from bertscore_onnx.cli.options import complete_model
+from bertscore_onnx.cli.options import Group, complete_model
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
 
@@ -42,6 +42,7 @@ def export(
             metavar="FOLDER",
             help="Instead of a model: the folder of one whose graph is published, with config.json and tokenizer.json. "
             "Needs no PyTorch; the bundle has the fast tokenizer.",
+            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     name: Annotated[
@@ -50,12 +51,16 @@ def export(
             "--name",
             metavar="NAME",
             help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
+            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     adapter: Annotated[
         str | None,
         typer.Option(
-            "--adapter", metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."
+            "--adapter",
+            metavar="NAME",
+            help="Merge this LoRA adapter, a folder inside the model's, into the weights.",
+            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     num_layers: Annotated[
@@ -65,7 +70,8 @@ def export(
         ),
     ] = None,
     all_layers: Annotated[
-        bool, typer.Option("--all-layers", help="Export all layers, to compare their scores.")
+        bool,
+        typer.Option("--all-layers", help="Export all layers, to compare their scores.", rich_help_panel=Group.BUNDLE),
     ] = False,
     inner_norm: Annotated[
         bool,
@@ -73,6 +79,7 @@ def export(
             "--inner-norm/--no-inner-norm",
             help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
             "bert-score with `all_layers` does.",
+            rich_help_panel=Group.BUNDLE,
         ),
     ] = True,
     scoring_graph: Annotated[
@@ -80,6 +87,7 @@ def export(
         typer.Option(
             "--scoring-graph",
             help="Add a graph that computes P, R and F with ONNX Runtime in any programming language.",
+            rich_help_panel=Group.BUNDLE,
         ),
     ] = False,
     output: Annotated[
@@ -88,7 +96,11 @@ def export(
     ] = None,
     tokenizer_mode: Annotated[
         TokenizerMode | None,
-        typer.Option("--tokenizer-mode", help="The tokenizer whose ids are reproduced.  [default: slow]"),
+        typer.Option(
+            "--tokenizer-mode",
+            help="The tokenizer whose ids are reproduced.  [default: slow]",
+            rich_help_panel=Group.BUNDLE,
+        ),
     ] = None,
     precision: Annotated[
         Precision,
@@ -97,7 +109,13 @@ def export(
         ),
     ] = "fp32",
     revision: Annotated[
-        str | None, typer.Option("--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
+        str | None,
+        typer.Option(
+            "--revision",
+            metavar="REV",
+            help="A branch, tag or commit on the Hugging Face hub.",
+            rich_help_panel=Group.SOURCE,
+        ),
     ] = None,
     license_id: Annotated[
         str | None,
@@ -105,6 +123,7 @@ def export(
             "--license",
             metavar="ID",
             help="The model's license, for the bundle's card.  [default: from the model's own card]",
+            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
@@ -112,6 +131,11 @@ def export(
     """Export a model into a bundle.
 
     `score` uses the bundle without PyTorch, which only the export needs. Needs the extra `export`.
+
+    Examples:
+        bertscore-onnx export --model roberta-large
+        bertscore-onnx export --model path/to/folder --name roberta-large --output BUNDLE
+        bertscore-onnx export --model microsoft/deberta-xlarge-mnli --precision fp16
     """
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")

@@ -1,7 +1,8 @@
 """`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
 
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.options import check_contexts, check_effects, option_name, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, option_name
+from bertscore_onnx.cli.shared_options import shared_options
 
 
 @shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
@@ -20,6 +21,16 @@ def meta(options: MetaOptions) -> None:
     measures whether good translations get higher scores than bad ones, by category.
 
     Needs the extra `evaluation`.
+
+    Examples:
+        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
+        bertscore-onnx meta EVALSET --metric-scores BERTscore-refB BLEU-refB --model BUNDLE --output FOLDER
+        bertscore-onnx meta judgements.tsv --score comet bleurt --metric bleu chrf --model BUNDLE
+        bertscore-onnx meta systems.csv --score comet --json
+        bertscore-onnx meta judgements.tsv --task darr --score comet
+        bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu --model BUNDLE
+        bertscore-onnx meta paraphrases.tsv --task auc --model BUNDLE --metric bleu
+        bertscore-onnx meta phenomena.jsonl --task phenomena --model BUNDLE --metric bleu --bleu-smooth none
     """
     metrics, result_format = options.metrics, options.result_format
     from bertscore_onnx.cli.meta_tasks import TASKS

@@ -36,6 +36,11 @@ def pull(
 
     An interrupted download resumes where it left off. Every file's digest is checked before the bundle appears. For
     private repositories, set HF_TOKEN. Needs the extra `hub`.
+
+    Examples:
+        bertscore-onnx pull ORG/REPO
+        bertscore-onnx pull ORG/REPO@REVISION --variant layer-17-slow-fp32
+        bertscore-onnx pull https://models.example.org/roberta-large/layer-17-slow-fp32
     """
     from bertscore_onnx.hub import pull as pull_bundle
 

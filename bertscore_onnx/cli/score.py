@@ -1,6 +1,5 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-import json
 import shlex
 import sys
 from collections import deque
@@ -18,15 +17,16 @@ from bertscore_onnx.cli.options import (
     ContextColumn,
     DialectOptions,
     FilesFormat,
+    Group,
     ReferenceColumns,
     ScoreNames,
     check_contexts,
     check_effects,
     matching_of,
     names_of,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
@@ -74,12 +74,16 @@ def score(
             "--context",
             metavar="FILE",
             help="Context of each pair, encoded but not matched: a file of lines, or the column context of a table.",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     ref_context: Annotated[
         str | None,
         typer.Option(
-            "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
+            "--ref-context",
+            metavar="FILE",
+            help="A different context for the references.  [default: as --context]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     candidate_column: CandidateColumn = None,
@@ -89,7 +93,9 @@ def score(
     reference_format: Annotated[
         InputFormat | None,
         typer.Option(
-            "--reference-format", help="Format of the files of references, if it differs from --input-format."
+            "--reference-format",
+            help="Format of the files of references, if it differs from --input-format.",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     dialect: DialectOptions,
@@ -99,6 +105,7 @@ def score(
             "-s",
             "--seg-level",
             help="Print P, R and F1 of every pair, without other columns, as it is scored; print the means to stderr.",
+            rich_help_panel=Group.OUTPUT,
         ),
     ] = False,
     output: Annotated[
@@ -116,10 +123,13 @@ def score(
             "--output-format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
             "[default: by the name of --output; else tsv]",
+            rich_help_panel=Group.OUTPUT,
         ),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Short for --output-format json.", rich_help_panel=Group.OUTPUT)
+    ] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -135,6 +145,13 @@ def score(
 
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
+
+    Examples:
+        bertscore-onnx score --lang en -c candidates.txt -r references.txt
+        bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
+        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
+        bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
+        bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
     """
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
@@ -444,6 +461,8 @@ def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
 
 
 def _json(value: object) -> str:
+    import json  # costs start-up time
+
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 

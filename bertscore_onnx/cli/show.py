@@ -14,13 +14,14 @@ import typer
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.options import (
     CandidateColumn,
+    Group,
     ReferenceColumns,
     check_contexts,
     check_effects,
     matching_of,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.text.texts import bare_texts
@@ -55,11 +56,24 @@ def show(
     settings: "ScorerSettings",
     idf_counts: str | None,
     line: Annotated[
-        int | None, typer.Option("--line", min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
+        int | None,
+        typer.Option(
+            "--line",
+            min=1,
+            metavar="N",
+            help="Show the pair in line, or row, N of the files.",
+            rich_help_panel=Group.TABLES,
+        ),
     ] = None,
     worst: Annotated[
         int | None,
-        typer.Option("--worst", min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F."),
+        typer.Option(
+            "--worst",
+            min=1,
+            metavar="N",
+            help="Score the files, and show the N pairs with the lowest F.",
+            rich_help_panel=Group.TABLES,
+        ),
     ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -77,7 +91,10 @@ def show(
     idf_sents: Annotated[
         str | None,
         typer.Option(
-            "--idf-sents", metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."
+            "--idf-sents",
+            metavar="FILE",
+            help="Compute idf weights from the sentences of this file, one per line.",
+            rich_help_panel=Group.SCORES,
         ),
     ] = None,
 ) -> None:
@@ -88,6 +105,12 @@ def show(
 
     The pair is given as two texts, or found in files that `score` reads: by its line, or as one of those with the
     lowest F.
+
+    Examples:
+        bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
+        bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html
+        bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
+        bertscore-onnx show -m BUNDLE --idf-sents references.txt -c "It is cold." -r "It is freezing." -o match.svg
     """
     kind = _kind(output)
     _check_matching(settings)

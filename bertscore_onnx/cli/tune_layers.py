@@ -7,15 +7,16 @@ import typer
 
 from bertscore_onnx.cli.options import (
     CandidateColumn,
+    Group,
     Matchings,
     NoQuotes,
     ReferenceColumn,
     TableFormat,
     check_contexts,
     complete_model,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import chosen_format
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo, print_table
 from bertscore_onnx.tables.sources import Dialect
 
@@ -58,6 +59,7 @@ def tune_layers(
             "--language-pair",
             metavar="LP...",
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     human_column: Annotated[
@@ -66,6 +68,7 @@ def tune_layers(
             "--human-column",
             metavar="NAME",
             help="Column of the judgements; higher is better.  [default: human or human_score]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     candidate_column: CandidateColumn = None,
@@ -76,6 +79,7 @@ def tune_layers(
             "--language-pair-column",
             metavar="NAME",
             help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     segment_column: Annotated[
@@ -85,6 +89,7 @@ def tune_layers(
             metavar="NAME",
             help="Column of the documents or segments, whose rows are drawn together.  "
             "[default: document, segment or segment_id; without one, rows with the same reference]",
+            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     input_format: TableFormat = None,
@@ -92,17 +97,29 @@ def tune_layers(
     matching: Matchings = None,
     subtract_optimism: Annotated[
         bool,
-        typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
+        typer.Option(
+            "--subtract-optimism", help="Correct the best layer's r for selection bias.", rich_help_panel=Group.TESTS
+        ),
     ] = False,
     resamples: Annotated[
         int,
         typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test."
+            "--resamples",
+            metavar="N",
+            min=1,
+            help="Number of bootstrap resamples for the intervals and the test.",
+            rich_help_panel=Group.TESTS,
         ),
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel=Group.TESTS)
+    ] = 12345,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=Group.OUTPUT)
+    ] = False,
+    as_tsv: Annotated[
+        bool, typer.Option("--tsv", help="Print a table of tab-separated values.", rich_help_panel=Group.OUTPUT)
+    ] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -115,6 +132,10 @@ def tune_layers(
     The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
     resamples whether another layer is better; "at most" is how much better, at 95 %. The best layer's r is optimistic,
     since the layer was chosen for it: judge it on other data than those it was tuned on.
+
+    Examples:
+        bertscore-onnx tune-layers --model BUNDLE --judgements wmt16.tsv.gz
+        bertscore-onnx tune-layers --model BUNDLE --judgements judged.jsonl --language-pair cs-en de-en --json
     """
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
