@@ -4,7 +4,8 @@ Typer has its own copy of Click from some version on, so the types of Click are 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from itertools import takewhile
 from textwrap import indent
 from typing import Any
@@ -26,7 +27,9 @@ class Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line, with arguments by their plain names."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+        arguments = [argument for argument in self.get_params(ctx) if isinstance(argument, TyperArgument)]
+        names = [str(one.metavar) if one.required else f"[{one.metavar}]" for one in arguments]
+        return [str(self.options_metavar), *names]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat such an option before each of its values, then parse; name the new spelling of a replaced option."""
@@ -44,7 +47,7 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options, group by group."""
-        _write_options(self.get_params(ctx), ctx, formatter)
+        _write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as they are."""
@@ -99,7 +102,7 @@ class Commands(TyperGroup):
             summary, *_ = str(command.help).splitlines()
             sections.setdefault(str(command.rich_help_panel), []).append((name, summary))  # type: ignore[attr-defined]
         _write_sections(sections, formatter)
-        _write_options(self.get_params(ctx), ctx, formatter)
+        _write_options(self, ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit with 1 after an error of ours."""
@@ -132,13 +135,14 @@ def _without_pydantic(message: str) -> str:
 # What `--help` prints.
 
 
-def _write_options(parameters: Iterable[Any], ctx: Any, formatter: Any) -> None:
+def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
     """Write the arguments and options of a command into a formatter of Click, group by group."""
+    declared = signature(command.callback).parameters
     sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *Group)}
-    for parameter in parameters:
+    for parameter in command.get_params(ctx):
         is_argument = isinstance(parameter, TyperArgument)
         group = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-        sections[group].append((_names(parameter, ctx), _description(parameter)))
+        sections[group].append((_names(parameter, ctx), _description(parameter, declared)))
     _write_sections(sections, formatter)
 
 
@@ -153,17 +157,22 @@ def _write_sections(sections: Mapping[str, list[tuple[str, str]]], formatter: An
 
 
 def _names(parameter: Any, ctx: Any) -> str:
+    """Return the names of an option with its metavar, or the choices it has, such as raise|drop."""
     if isinstance(parameter, TyperArgument):
         return str(parameter.metavar)
     names, _ = parameter.get_help_record(ctx)
-    return str(names)
+    return re.sub(r"(?<= )[\[<](\S+\|\S+)[\]>]$", r"\1", names)  # versions of Typer differ in the brackets
 
 
-def _description(parameter: Any) -> str:
+def _description(parameter: Any, declared: Mapping[str, Any]) -> str:
     """Return the help of a parameter with its default, which a text as `show_default` describes."""
+    text = parameter.help
+    if isinstance(parameter, TyperArgument):  # whose help is lost by Typer before 0.26 with Click 8.5
+        [argument] = declared[str(parameter.name)].annotation.__metadata__
+        text = argument.help
     default = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
     if parameter.required:
-        return f"{parameter.help}  [required]"
-    if default is None or default is False or default == ():
-        return str(parameter.help)
-    return f"{parameter.help}  [default: {getattr(default, 'value', default)}]"
+        return f"{text}  [required]"
+    if isinstance(default, bool) or not isinstance(default, str | int | float) or default == "":
+        return str(text)
+    return f"{text}  [default: {getattr(default, 'value', default)}]"

@@ -111,7 +111,6 @@ _SETTINGS = (
         Precision | None,
         Group.MODEL,
         "Use the bundle exported in this precision.",
-        metavar="fp32|fp16|int8",
         show_default="the bundle's own; fp32 for a model's name",
     ),
     _option("use_fast_tokenizer", bool, Group.MODEL, "Use the bundle exported with the fast tokenizer's ids."),
@@ -121,7 +120,6 @@ _SETTINGS = (
         Group.MODEL,
         "Truncate texts longer than the model's limit, or encode them in windows.",
         "truncate",
-        metavar="truncate|window",
     ),
     _option(
         "max_length",
