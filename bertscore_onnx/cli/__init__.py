@@ -47,10 +47,9 @@ app = typer.Typer(
     },
 )
 _COMMANDS = {
-    "Score": (score.score, batch.batch, count_documents.count_documents, show.show),
+    "Score": (score.score, batch.batch, count_documents.count_documents, show.show, serve.serve),
     "Judge": (compare.compare, meta.meta, tune_layers.tune_layers, baseline.baseline),
     "Models": (export.export, pull.pull, push.push, models.models, inspect.inspect, doctor.doctor),
-    "Serve": (serve.serve,),
 }
 """The commands in the groups of the help, each described by its docstring, with examples at its end."""
 

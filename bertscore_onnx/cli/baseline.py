@@ -92,7 +92,7 @@ def baseline(
     verbose: bool | None,
     quiet: bool,
 ) -> None:
-    """Measure the scores of unrelated texts, which rescaling maps to 0.
+    """Measure what unrelated texts score, for rescaling.
 
     Draws candidates and references from a corpus at random, as bert-score does, scores them at every layer of the
     bundle and writes the means of P, R and F1: LAYER,P,R,F, which `score --baseline-path` reads. It stops when all
@@ -103,7 +103,9 @@ def baseline(
     and with it the signature of its scores.
 
     Examples:
+        # Write a file, and rescale with it
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz -o baseline.csv
+        # Store the baseline of English in the bundle
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """
     check_contexts(settings, "random pairs have none")

@@ -120,12 +120,12 @@ def batch(
     ] = False,
     verbose: bool | None,
 ) -> None:
-    """Score files of any size into a folder of Parquet files; run again to resume.
+    """Score files of any size into a folder, part by part.
 
-    The output has the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows. A part
-    is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests of all
-    files. After a failure, or after the job was killed, the same command scores the parts that are missing or damaged;
-    it refuses other inputs or options. If an input changes while the job runs, the job fails.
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
+    A part is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests
+    of all files. After a failure, or after the job was killed, the same command scores the parts that are missing or
+    damaged; it refuses other inputs or options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
@@ -133,9 +133,12 @@ def batch(
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
 
     Examples:
-        bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
-        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate-column mt --columns id --errors null
-        bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
+        # Score a folder of tables; the same command resumes a job
+        bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
+        # Keep one column beside the scores, and go on after a row that fails
+        bertscore-onnx batch -m BUNDLE -i a.csv -o out --columns id --errors null
+        # Score on a Ray cluster, with idf weights of all references
+        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
     """
     if context is None:
         check_contexts(settings, "add --context-column NAME")

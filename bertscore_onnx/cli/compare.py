@@ -233,7 +233,7 @@ def compare(
     ] = 3,
     verbose: bool | None,
 ) -> None:
-    """Compare systems and test whether the difference is significant.
+    """Compare systems, with tests of their differences.
 
     Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
     both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
@@ -245,10 +245,16 @@ def compare(
     Needs the extra `evaluation`.
 
     Examples:
-        bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
-        bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
-        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
-        bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
+        # Compare a system with a baseline, the first file
+        bertscore-onnx compare --lang en -r ref.txt -c base.txt other.txt
+        # Compare three systems by documents, and write a page with charts
+        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --documents docs.txt
+        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --html report.html
+        # Compare columns of a table, which has a column of documents
+        bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
+        # Compare by BLEU, with a test of sacreBLEU
+        bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
+        # Compare scores that another metric gave
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]

@@ -36,8 +36,10 @@ def doctor(
     also without cuDNN, or if attention runs in kernels that are not fused.
 
     Examples:
+        # Check this machine and the installed bundles
         bertscore-onnx doctor
-        bertscore-onnx doctor --json
+        # Check one bundle
+        bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
     if as_json:

@@ -133,9 +133,15 @@ def export(
     `score` uses the bundle without PyTorch, which only the export needs. Needs the extra `export`.
 
     Examples:
-        bertscore-onnx export --model roberta-large
-        bertscore-onnx export --model path/to/folder --name roberta-large --output BUNDLE
-        bertscore-onnx export --model microsoft/deberta-xlarge-mnli --precision fp16
+        # Export a model of the catalogue, with bert-score's layer and baselines
+        bertscore-onnx export -m roberta-large
+        # Export in int8 for a CPU, or in fp16 for a GPU
+        bertscore-onnx export -m roberta-large --precision int8
+        bertscore-onnx export -m microsoft/deberta-xlarge-mnli --precision fp16
+        # Export all layers, for `tune-layers` and `score --all-layers`
+        bertscore-onnx export -m roberta-large --all-layers
+        # Export a fine-tuned model from a folder
+        bertscore-onnx export -m path/to/folder --name roberta-large --output BUNDLE
     """
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")

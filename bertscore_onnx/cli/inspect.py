@@ -57,8 +57,10 @@ def inspect(
     Checks the digests of all files, and recomputes the scores that were recorded at the export.
 
     Examples:
+        # Describe and check a bundle in a folder, or an installed one
         bertscore-onnx inspect path/to/bundle
-        bertscore-onnx inspect roberta-large --json
+        bertscore-onnx inspect roberta-large
+        # Check a bundle that you do not trust
         bertscore-onnx inspect path/to/bundle --isolate
     """
     import msgspec

@@ -23,14 +23,18 @@ def meta(options: MetaOptions) -> None:
     Needs the extra `evaluation`.
 
     Examples:
+        # Judge BERTScore, and scores in the column comet, against human scores
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
+        # Judge BLEU and chrF beside them
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
+        # Judge the metric scores of an EvalSet
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
-        bertscore-onnx meta EVALSET --metric-scores BERTscore-refB BLEU-refB --model BUNDLE --output FOLDER
-        bertscore-onnx meta judgements.tsv --score comet bleurt --metric bleu chrf --model BUNDLE
-        bertscore-onnx meta systems.csv --score comet --json
+        # Rank by direct assessments, or by hybrid systems
         bertscore-onnx meta judgements.tsv --task darr --score comet
-        bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu --model BUNDLE
-        bertscore-onnx meta paraphrases.tsv --task auc --model BUNDLE --metric bleu
-        bertscore-onnx meta phenomena.jsonl --task phenomena --model BUNDLE --metric bleu --bleu-smooth none
+        bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu
+        # Tell paraphrases from other pairs, or test linguistic phenomena
+        bertscore-onnx meta paraphrases.tsv --task auc -m BUNDLE --metric bleu
+        bertscore-onnx meta phenomena.jsonl --task phenomena -m BUNDLE
     """
     metrics, result_format = options.metrics, options.result_format
     from bertscore_onnx.cli.meta_tasks import TASKS

@@ -35,8 +35,11 @@ def models(
     by default the user's cache folder.
 
     Examples:
+        # List all models
         bertscore-onnx models
+        # List those whose names contain a text
         bertscore-onnx models deberta
+        # List the installed bundles
         bertscore-onnx models --here
     """
     stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]

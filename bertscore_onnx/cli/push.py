@@ -23,6 +23,7 @@ def push(
     checked first. Set HF_TOKEN to a token with write permission. Needs the extra `hub`.
 
     Examples:
+        # Publish a bundle in a private repository
         bertscore-onnx push BUNDLE ORG/REPO --private
     """
     from bertscore_onnx.bundle.resolver import resolve_bundle

@@ -147,11 +147,22 @@ def score(
     described in docs/command_line.md, with examples.
 
     Examples:
-        bertscore-onnx score --lang en -c candidates.txt -r references.txt
-        bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
-        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
-        bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
-        bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
+        # Score lines of text with the default model of a language
+        bertscore-onnx score --lang en -c cand.txt -r ref.txt
+        # Score a CSV, and keep its columns beside the scores
+        bertscore-onnx score --lang en -c pairs.csv -o scored.csv
+        # Name its columns of references; the best one counts for each pair
+        bertscore-onnx score -m BUNDLE -c pairs.csv --reference-column first second
+        # Rescale, so that unrelated sentences score about 0
+        bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
+        # Score code with F3, as CodeBERTScore does
+        bertscore-onnx score -m BUNDLE -c code.csv --matching code-bert-score,beta=3
+        # Score at all layers, with a bundle made by `export --all-layers`
+        bertscore-onnx score -m BUNDLE --all-layers -c cand.txt -r ref.txt
+        # Score with a model from the Hugging Face hub
+        bertscore-onnx score -m hf://ORG/REPO -c cand.txt -r ref.txt
+        # Print the scores of each pair in a pipe
+        bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
     if as_json and output_format not in (None, "json"):
         raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")

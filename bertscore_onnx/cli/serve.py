@@ -171,8 +171,10 @@ def serve(
     Listens only on this machine, unless --host gives another address. After SIGTERM, requests in progress finish.
 
     Examples:
-        bertscore-onnx serve --model path/to/bundle
-        bertscore-onnx serve --model en=roberta-large --host 0.0.0.0 --api-key-file keys.txt
+        # Serve a model on this machine
+        bertscore-onnx serve -m path/to/bundle
+        # Serve it to other machines, for requests with an API key
+        bertscore-onnx serve -m roberta-large --host 0.0.0.0 --api-key-file keys.txt
     """
     if api_key_file is None and not (allow_anonymous or _is_loopback(host)):
         raise typer.BadParameter(

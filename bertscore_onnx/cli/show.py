@@ -107,10 +107,14 @@ def show(
     lowest F.
 
     Examples:
+        # Show the matches of two texts
         bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
-        bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html
+        # Draw them on a page
+        bertscore-onnx show --lang en -c "It is cold." -r "It freezes." -o match.html
+        # Show the pairs of files that score lowest
         bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
-        bertscore-onnx show -m BUNDLE --idf-sents references.txt -c "It is cold." -r "It is freezing." -o match.svg
+        # Weigh tokens by how rare they are in a file of references
+        bertscore-onnx show -m BUNDLE -c "A cat" -r "A dog" --idf-sents ref.txt
     """
     kind = _kind(output)
     _check_matching(settings)

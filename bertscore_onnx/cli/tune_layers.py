@@ -123,7 +123,7 @@ def tune_layers(
     verbose: bool | None,
     quiet: bool,
 ) -> None:
-    """Find the layer of a model that correlates best with human judgements.
+    """Find the layer that agrees best with human judgements.
 
     Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r
     within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
@@ -134,8 +134,10 @@ def tune_layers(
     since the layer was chosen for it: judge it on other data than those it was tuned on.
 
     Examples:
-        bertscore-onnx tune-layers --model BUNDLE --judgements wmt16.tsv.gz
-        bertscore-onnx tune-layers --model BUNDLE --judgements judged.jsonl --language-pair cs-en de-en --json
+        # Find the best layer, with a bundle made by `export --all-layers`
+        bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
+        # Choose a language pair
+        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
     """
     output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
