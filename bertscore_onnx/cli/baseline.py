@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import Group, check_contexts, check_effects, complete_model, matching_of
+from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
@@ -22,7 +22,7 @@ def baseline(
         typer.Option(
             "-m",
             "--model",
-            metavar="BUNDLE",
+            metavar="MODEL",
             help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline for each.",
             autocompletion=complete_model,
         ),
@@ -40,33 +40,19 @@ def baseline(
     pairs: Annotated[
         int | None,
         typer.Option(
-            "--pairs",
-            metavar="N",
-            min=2,
-            help="Maximum number of pairs.  [default: half the number of texts]",
-            rich_help_panel=Group.SCORES,
+            "--pairs", metavar="N", min=2, help="Maximum number of pairs.  [default: half the number of texts]"
         ),
     ] = None,
     max_words: Annotated[
-        int,
-        typer.Option(
-            "--max-words", metavar="N", min=2, help="Ignore lines of N words or more.", rich_help_panel=Group.SCORES
-        ),
+        int, typer.Option("--max-words", metavar="N", min=2, help="Ignore lines of N words or more.")
     ] = 32,
     seed: Annotated[
-        int,
-        typer.Option(
-            "--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.", rich_help_panel=Group.SCORES
-        ),
+        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.")
     ] = 12345,
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance",
-            metavar="X",
-            min=0,
-            help="Stop when all standard errors are below this; 0 scores all pairs.",
-            rich_help_panel=Group.SCORES,
+            "--tolerance", metavar="X", min=0, help="Stop when all standard errors are below this; 0 scores all pairs."
         ),
     ] = 1e-4,
     output: Annotated[
@@ -82,12 +68,7 @@ def baseline(
         ),
     ] = None,
     as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Write one JSON object, with standard errors and the quantiles of F1.",
-            rich_help_panel=Group.OUTPUT,
-        ),
+        bool, typer.Option("--json", help="Write one JSON object, with standard errors and the quantiles of F1.")
     ] = False,
     verbose: bool | None,
     quiet: bool,

@@ -9,7 +9,6 @@ from bertscore_onnx.cli.options import (
     DEFAULT_SCORE_NAMES,
     CandidateColumn,
     DialectOptions,
-    Group,
     ReferenceColumns,
     ScoreNames,
     check_contexts,
@@ -72,35 +71,21 @@ def batch(
             "--context-column",
             metavar="NAME",
             help="Column with the context of each row, encoded but not matched; it may hold lists of sentences.",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME...",
-            help="The columns to keep beside the scores.  [default: all]",
-            rich_help_panel=Group.TABLES,
-        ),
+        typer.Option("--columns", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
-        typer.Option(
-            "--errors",
-            help="A row that cannot be scored ends the job, or gets nulls and a reason.",
-            rich_help_panel=Group.JOB,
-        ),
+        typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
     ] = "raise",
     part_rows: Annotated[
         int | None,
         typer.Option(
-            "--part-rows",
-            metavar="N",
-            min=1,
-            help="Number of rows in each file of scores.  [default: 16384]",
-            rich_help_panel=Group.JOB,
+            "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
         ),
     ] = None,
     dialect: DialectOptions,
@@ -112,12 +97,9 @@ def batch(
             help="Score nothing: compare the files of a complete job with the digests in its manifest.",
             callback=_verify,
             is_eager=True,
-            rich_help_panel=Group.JOB,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as one JSON object.", rich_help_panel=Group.OUTPUT)
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder, part by part.

@@ -1,11 +1,10 @@
-"""How commands are called, how they fail, and what their `--help` prints, whichever version of Typer is installed.
+"""How commands are called, how they fail, and where their `--help` comes from.
 
 Typer has its own copy of Click from some version on, so the types of Click are reached through Typer, or are `Any`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from itertools import takewhile
 from textwrap import indent
 from typing import Any
@@ -13,13 +12,12 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bertscore_onnx.cli.options import REPLACED, Group
+from bertscore_onnx.cli.help import write_options, write_sections
+from bertscore_onnx.cli.options import REPLACED
 from bertscore_onnx.cli.terminal import echo, one_line_warnings, with_option_names
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
 _UsageError: Any = typer.BadParameter.__base__  # which has no public name in Typer
-_NAME_WIDTH = 30
-"""Longer names of options have a line of their own in the help."""
 
 
 class Command(TyperCommand):
@@ -47,7 +45,7 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the options, group by group."""
-        _write_options(self, ctx, formatter)
+        write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as they are."""
@@ -101,8 +99,8 @@ class Commands(TyperGroup):
         for name, command in self.commands.items():
             summary, *_ = str(command.help).splitlines()
             sections.setdefault(str(command.rich_help_panel), []).append((name, summary))  # type: ignore[attr-defined]
-        _write_sections(sections, formatter)
-        _write_options(self, ctx, formatter)
+        write_sections(sections, formatter)
+        write_options(self, ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit with 1 after an error of ours."""
@@ -130,49 +128,3 @@ def _without_pydantic(message: str) -> str:
     message = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
     message = re.sub(r"^Input should be (greater|less)", r"expected a number \1", message)
     return re.sub(r"^Input should be ", "expected ", message)
-
-
-# What `--help` prints.
-
-
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    """Write the arguments and options of a command into a formatter of Click, group by group."""
-    declared = signature(command.callback).parameters
-    sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *Group)}
-    for parameter in command.get_params(ctx):
-        is_argument = isinstance(parameter, TyperArgument)
-        group = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-        sections[group].append((_names(parameter, ctx), _description(parameter, declared)))
-    _write_sections(sections, formatter)
-
-
-def _write_sections(sections: Mapping[str, list[tuple[str, str]]], formatter: Any) -> None:
-    """Write sections of names and descriptions, with all descriptions in one column."""
-    names = [name for rows in sections.values() for name, _ in rows]
-    width = max(len(name) for name in names if len(name) <= _NAME_WIDTH)
-    for section, rows in sections.items():
-        if rows:
-            with formatter.section(section):
-                formatter.write_dl([(name.ljust(width), text) for name, text in rows], col_max=width)
-
-
-def _names(parameter: Any, ctx: Any) -> str:
-    """Return the names of an option with its metavar, or the choices it has, such as raise|drop."""
-    if isinstance(parameter, TyperArgument):
-        return str(parameter.metavar)
-    names, _ = parameter.get_help_record(ctx)
-    return re.sub(r"(?<= )[\[<](\S+\|\S+)[\]>]$", r"\1", names)  # versions of Typer differ in the brackets
-
-
-def _description(parameter: Any, declared: Mapping[str, Any]) -> str:
-    """Return the help of a parameter with its default, which a text as `show_default` describes."""
-    text = parameter.help
-    if isinstance(parameter, TyperArgument):  # whose help is lost by Typer before 0.26 with Click 8.5
-        [argument] = declared[str(parameter.name)].annotation.__metadata__
-        text = argument.help
-    default = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
-    if parameter.required:
-        return f"{text}  [required]"
-    if isinstance(default, bool) or not isinstance(default, str | int | float) or default == "":
-        return str(text)
-    return f"{text}  [default: {getattr(default, 'value', default)}]"

@@ -14,7 +14,6 @@ from bertscore_onnx.cli.options import (
     ContextSentences,
     DialectOptions,
     FilesFormat,
-    Group,
     ReferenceColumns,
     check_contexts,
     check_effects,
@@ -65,7 +64,6 @@ def compare(
             metavar="FILE...",
             help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
             "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
-            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     systems: Annotated[
@@ -75,17 +73,10 @@ def compare(
             metavar="NAME...",
             help="The systems to compare: columns of a table, or names of files.  [default: all; of a table those "
             "whose columns are not ids, languages, documents, human judgements or sizes]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            metavar="NAME",
-            help="The system to compare with.  [default: the first]",
-            rich_help_panel=Group.TESTS,
-        ),
+        str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
     ] = None,
     id_column: Annotated[
         str | None,
@@ -94,16 +85,11 @@ def compare(
             metavar="NAME",
             help="Join the rows of tables by this column; none joins them by position.  "
             "[default: segment, segment_id, seg_id, id or line]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
-        typer.Option(
-            "--missing",
-            help="Refuse a segment that some file lacks, or leave it out for all systems.",
-            rich_help_panel=Group.TABLES,
-        ),
+        typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
     ] = "raise",
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -112,10 +98,7 @@ def compare(
     lower_better: Annotated[
         list[str] | None,
         typer.Option(
-            "--lower-better",
-            metavar="NAME...",
-            help="The metrics in --scores whose lower scores are better.",
-            rich_help_panel=Group.SCORES,
+            "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
         ),
     ] = None,
     metric: Annotated[
@@ -128,49 +111,27 @@ def compare(
     ] = None,
     bleu_tokenize: Annotated[
         str | None,
-        typer.Option(
-            "--bleu-tokenize",
-            metavar="NAME",
-            help="BLEU's tokenizer, such as zh or char.  [default: 13a]",
-            rich_help_panel=Group.SCORES,
-        ),
+        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
     ] = None,
     chrf_word_order: Annotated[
         int | None,
         typer.Option(
-            "--chrf-word-order",
-            metavar="N",
-            min=0,
-            help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]",
-            rich_help_panel=Group.SCORES,
+            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
         ),
     ] = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option(
-            "--test",
-            help="A paired permutation test, or one of sacreBLEU's tests, to the digit.",
-            rich_help_panel=Group.TESTS,
-        ),
+        typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
     ] = "permutation",
     resamples: Annotated[
         int | None,
         typer.Option(
-            "--resamples",
-            metavar="N",
-            min=1,
-            help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]",
-            rich_help_panel=Group.TESTS,
+            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel=Group.TESTS)
-    ] = 12345,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     all_pairs: Annotated[
-        bool,
-        typer.Option(
-            "--all-pairs", help="Also test every pair of systems, with Holm's correction.", rich_help_panel=Group.TESTS
-        ),
+        bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
     ] = False,
     documents: Annotated[
         str | None,
@@ -178,18 +139,12 @@ def compare(
             "--documents",
             metavar="FILE",
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
-        typer.Option(
-            "--margin",
-            metavar="D",
-            help="Also test whether a system is at most D worse than the baseline.",
-            rich_help_panel=Group.TESTS,
-        ),
+        typer.Option("--margin", metavar="D", help="Also test whether a system is at most D worse than the baseline."),
     ] = None,
     power: Annotated[
         list[float] | None,
@@ -197,38 +152,20 @@ def compare(
             "--power",
             metavar="D...",
             help="Also print how often a true difference of D is found, and with how many segments.",
-            rich_help_panel=Group.TESTS,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=Group.OUTPUT)
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_tsv: Annotated[
-        bool,
-        typer.Option(
-            "--tsv", help="Print a row for each metric and system, with all digits.", rich_help_panel=Group.OUTPUT
-        ),
+        bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
     ] = False,
-    as_latex: Annotated[
-        bool, typer.Option("--latex", help="Print a table for LaTeX.", rich_help_panel=Group.OUTPUT)
-    ] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
     html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a report with charts, one page for a browser.",
-            rich_help_panel=Group.OUTPUT,
-        ),
+        str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
     examples: Annotated[
         int,
         typer.Option(
-            "--examples",
-            metavar="N",
-            min=0,
-            help="For each system, show the N segments with the largest differences.",
-            rich_help_panel=Group.OUTPUT,
+            "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
         ),
     ] = 3,
     verbose: bool | None,

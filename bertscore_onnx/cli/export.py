@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
-from bertscore_onnx.cli.options import Group, complete_model
+from bertscore_onnx.cli.options import complete_model
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
 
@@ -42,7 +42,6 @@ def export(
             metavar="FOLDER",
             help="Instead of a model: the folder of one whose graph is published, with config.json and tokenizer.json. "
             "Needs no PyTorch; the bundle has the fast tokenizer.",
-            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     name: Annotated[
@@ -51,16 +50,12 @@ def export(
             "--name",
             metavar="NAME",
             help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
-            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     adapter: Annotated[
         str | None,
         typer.Option(
-            "--adapter",
-            metavar="NAME",
-            help="Merge this LoRA adapter, a folder inside the model's, into the weights.",
-            rich_help_panel=Group.SOURCE,
+            "--adapter", metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."
         ),
     ] = None,
     num_layers: Annotated[
@@ -70,16 +65,14 @@ def export(
         ),
     ] = None,
     all_layers: Annotated[
-        bool,
-        typer.Option("--all-layers", help="Export all layers, to compare their scores.", rich_help_panel=Group.BUNDLE),
+        bool, typer.Option("--all-layers", help="Export all layers, to compare their scores.")
     ] = False,
     inner_norm: Annotated[
         bool,
         typer.Option(
             "--inner-norm/--no-inner-norm",
             help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
-            "bert-score with `all_layers` does.",
-            rich_help_panel=Group.BUNDLE,
+            "bert-score with `all_layers` does.  [default: --inner-norm]",
         ),
     ] = True,
     scoring_graph: Annotated[
@@ -87,7 +80,6 @@ def export(
         typer.Option(
             "--scoring-graph",
             help="Add a graph that computes P, R and F with ONNX Runtime in any programming language.",
-            rich_help_panel=Group.BUNDLE,
         ),
     ] = False,
     output: Annotated[
@@ -96,11 +88,7 @@ def export(
     ] = None,
     tokenizer_mode: Annotated[
         TokenizerMode | None,
-        typer.Option(
-            "--tokenizer-mode",
-            help="The tokenizer whose ids are reproduced.  [default: slow]",
-            rich_help_panel=Group.BUNDLE,
-        ),
+        typer.Option("--tokenizer-mode", help="The tokenizer whose ids are reproduced.  [default: slow]"),
     ] = None,
     precision: Annotated[
         Precision,
@@ -109,13 +97,7 @@ def export(
         ),
     ] = "fp32",
     revision: Annotated[
-        str | None,
-        typer.Option(
-            "--revision",
-            metavar="REV",
-            help="A branch, tag or commit on the Hugging Face hub.",
-            rich_help_panel=Group.SOURCE,
-        ),
+        str | None, typer.Option("--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
     ] = None,
     license_id: Annotated[
         str | None,
@@ -123,7 +105,6 @@ def export(
             "--license",
             metavar="ID",
             help="The model's license, for the bundle's card.  [default: from the model's own card]",
-            rich_help_panel=Group.SOURCE,
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,

@@ -9,7 +9,6 @@ import typer
 from bertscore_onnx.cli.options import (
     CandidateColumn,
     ContextSentences,
-    Group,
     Matchings,
     ReferenceColumns,
     TableFormat,
@@ -42,20 +41,12 @@ class MetaOptions:
     task: Annotated[Task, typer.Option("--task", help="What to measure.")] = "correlation"
     language_pair: Annotated[
         list[str] | None,
-        typer.Option(
-            "--language-pair",
-            metavar="LP...",
-            help="Language pairs, such as he-en.  [default: all]",
-            rich_help_panel=Group.TABLES,
-        ),
+        typer.Option("--language-pair", metavar="LP...", help="Language pairs, such as he-en.  [default: all]"),
     ] = None
     gold: Annotated[
         str | None,
         typer.Option(
-            "--gold",
-            metavar="NAME",
-            help="The judgements of an EvalSet, such as mqm.  [default: the only ones]",
-            rich_help_panel=Group.EVALSET,
+            "--gold", metavar="NAME", help="The judgements of an EvalSet, such as mqm.  [default: the only ones]"
         ),
     ] = None
     reference: Annotated[
@@ -64,7 +55,6 @@ class MetaOptions:
             "--reference",
             metavar="NAME",
             help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
-            rich_help_panel=Group.EVALSET,
         ),
     ] = None
     metric_scores: Annotated[
@@ -73,7 +63,6 @@ class MetaOptions:
             "--metric-scores",
             metavar="METRIC-REF...",
             help="Metric scores of an EvalSet, such as BLEU-refB.  [default: all of the reference]",
-            rich_help_panel=Group.EVALSET,
         ),
     ] = None
     score: Annotated[
@@ -96,17 +85,10 @@ class MetaOptions:
     context_sentences: ContextSentences = None
     bleu_smooth: Annotated[
         Literal["exp", "floor", "add-k", "none"],
-        typer.Option("--bleu-smooth", help="BLEU's smoothing, by sacreBLEU's names.", rich_help_panel=Group.SCORES),
+        typer.Option("--bleu-smooth", help="BLEU's smoothing, by sacreBLEU's names."),
     ] = "exp"
     chrf_word_order: Annotated[
-        int,
-        typer.Option(
-            "--chrf-word-order",
-            metavar="N",
-            min=0,
-            help="chrF's longest word n-gram; 2 is chrF++.",
-            rich_help_panel=Group.SCORES,
-        ),
+        int, typer.Option("--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
     ] = 0
     threshold: Annotated[
         float | None,
@@ -114,7 +96,6 @@ class MetaOptions:
             "--threshold",
             metavar="POINTS",
             help="For darr: minimum difference between two direct assessments.  [default: 25]",
-            rich_help_panel=Group.TASKS,
         ),
     ] = None
     human_system: Annotated[
@@ -124,38 +105,23 @@ class MetaOptions:
             metavar="NAME...",
             help="For darr and hybrid: human systems, which are left out.  [default: for darr those called Human-A, "
             "ref, refB, translator-A and the like; for hybrid none]",
-            rich_help_panel=Group.TASKS,
         ),
     ] = None
     num_hybrids: Annotated[
         int | None,
         typer.Option(
-            "--num-hybrids",
-            metavar="N",
-            min=2,
-            help="For hybrid: number of hybrid systems.  [default: 10000]",
-            rich_help_panel=Group.TASKS,
+            "--num-hybrids", metavar="N", min=2, help="For hybrid: number of hybrid systems.  [default: 10000]"
         ),
     ] = None
     num_candidates: Annotated[
         int | None,
         typer.Option(
-            "--num-candidates",
-            metavar="N",
-            min=2,
-            help="For hybrid: number of systems to select from.  [default: 100]",
-            rich_help_panel=Group.TASKS,
+            "--num-candidates", metavar="N", min=2, help="For hybrid: number of systems to select from.  [default: 100]"
         ),
     ] = None
     num_trials: Annotated[
         int | None,
-        typer.Option(
-            "--num-trials",
-            metavar="N",
-            min=1,
-            help="For hybrid: number of selections.  [default: 100000]",
-            rich_help_panel=Group.TASKS,
-        ),
+        typer.Option("--num-trials", metavar="N", min=1, help="For hybrid: number of selections.  [default: 100000]"),
     ] = None
     min_examples: Annotated[
         int | None,
@@ -164,34 +130,22 @@ class MetaOptions:
             metavar="N",
             min=1,
             help="For phenomena: minimum number of examples per category.  [default: 5]",
-            rich_help_panel=Group.TASKS,
         ),
     ] = None
     missing: Annotated[
         Literal["raise", "drop"],
         typer.Option(
-            "--missing",
-            help="Refuse a judged output without a score, or leave its segment out for all systems.",
-            rich_help_panel=Group.TABLES,
+            "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
         ),
     ] = "raise"
     language_pair_column: Annotated[
         str | None,
         typer.Option(
-            "--language-pair-column",
-            metavar="NAME",
-            help="Column of the language pairs.  [default: lang_pair]",
-            rich_help_panel=Group.TABLES,
+            "--language-pair-column", metavar="NAME", help="Column of the language pairs.  [default: lang_pair]"
         ),
     ] = None
     system_column: Annotated[
-        str | None,
-        typer.Option(
-            "--system-column",
-            metavar="NAME",
-            help="Column of the systems.  [default: system]",
-            rich_help_panel=Group.TABLES,
-        ),
+        str | None, typer.Option("--system-column", metavar="NAME", help="Column of the systems.  [default: system]")
     ] = None
     segment_column: Annotated[
         str | None,
@@ -201,7 +155,6 @@ class MetaOptions:
             metavar="NAME",
             help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
             "seg_id; id or line if systems share their values]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None
     document_column: Annotated[
@@ -211,35 +164,23 @@ class MetaOptions:
             metavar="NAME",
             help="Column of the documents, which tests exchange and intervals draw as a whole.  "
             "[default: document or document_id; without it, segments]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None
     human_column: Annotated[
         str | None,
         typer.Option(
-            "--human-column",
-            metavar="NAME",
-            help="Column of the judgements.  [default: human or human_score]",
-            rich_help_panel=Group.TABLES,
+            "--human-column", metavar="NAME", help="Column of the judgements.  [default: human or human_score]"
         ),
     ] = None
     label_column: Annotated[
         str | None,
-        typer.Option(
-            "--label-column",
-            metavar="NAME",
-            help="For auc: column of the labels.  [default: label]",
-            rich_help_panel=Group.TABLES,
-        ),
+        typer.Option("--label-column", metavar="NAME", help="For auc: column of the labels.  [default: label]"),
     ] = None
     candidate_column: CandidateColumn = None
     reference_column: ReferenceColumns = None
     input_format: TableFormat = None
-    perm_both: Annotated[
-        int,
-        typer.Option(
-            "--perm-both", metavar="N", min=1, help="Number of permutations of each test.", rich_help_panel=Group.TESTS
-        ),
+    resamples: Annotated[
+        int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
     ] = 1000
     test: Annotated[
         Literal["segments", "perm-both"],
@@ -247,28 +188,15 @@ class MetaOptions:
             "--test",
             help="How metrics are compared and ranked: by exchanging whole segments (or documents), two-sided and "
             "corrected by Holm; or by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected.",
-            rich_help_panel=Group.TESTS,
         ),
     ] = "segments"
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.", rich_help_panel=Group.TESTS)
-    ] = 4
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="Write the scores as files of mt-metrics-eval.",
-            rich_help_panel=Group.OUTPUT,
-        ),
+        typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=Group.OUTPUT)] = (
-        False
-    )
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print a table of tab-separated values.", rich_help_panel=Group.OUTPUT)
-    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False
     quiet: bool = False
 
     @property

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,27 +16,6 @@ from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
 if TYPE_CHECKING:
     from bertscore_onnx.matching.variants import Matching
     from bertscore_onnx.settings import ScorerSettings
-
-
-class Group(StrEnum):
-    """A group of a command's options, in the order of the help.
-
-    Declared as Typer's `rich_help_panel`. Options without one stand first: the few that everybody needs.
-    """
-
-    SOURCE = "Source of the model"
-    BUNDLE = "Contents of the bundle"
-    EVALSET = "EvalSet"
-    TABLES = "Texts and tables"
-    MODEL = "Model"
-    SCORES = "Scores"
-    TASKS = "Tasks"
-    TESTS = "Tests"
-    SPEED = "Speed"
-    ACCESS = "Access"
-    LIMITS = "Limits"
-    JOB = "Job"
-    OUTPUT = "Output"
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -57,12 +35,10 @@ def option_name(parameter: str) -> str:
     return "--model" if parameter == "model_type" else f"--{parameter.replace('_', '-')}"
 
 
-def _option(
-    name: str, kind: Any, group: Group | None, text: str, default: object = None, *, short: str = "", **more: Any
-) -> Parameter:
+def _option(name: str, kind: Any, text: str, default: object = None, *, short: str = "", **more: Any) -> Parameter:
     """Return an option; its long name is the parameter's, and a flag's default is False."""
     names = [short, option_name(name)] if short else [option_name(name)]
-    option = typer.Option(*names, help=text, rich_help_panel=group, **more)
+    option = typer.Option(*names, help=text, **more)
     default = False if kind is bool else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
@@ -93,87 +69,46 @@ _MATCHING_HELP = (
 )
 
 _SETTINGS = (
-    _option("model_type", str | None, None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
-    _option("lang", str | None, None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
+    _option("model_type", str | None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
+    _option("lang", str | None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
+    _option("num_layers", int | None, "Score at this layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
+    _option("all_layers", bool, "Print the means of every layer; needs a bundle of all layers."),
+    _option("idf", bool, "Give tokens that occur in fewer references more weight."),
+    _option("idf_counts", str | None, "Take idf weights from a file that `count-documents` wrote.", metavar="FILE"),
+    _option("rescale_with_baseline", bool, "Rescale so that unrelated sentences score about 0."),
+    _option("baseline_path", str | None, "Your own baseline file, with the columns LAYER,P,R,F.", metavar="FILE"),
+    _option("allow_fp32_baseline", bool, "Rescale scores of another precision with an fp32 baseline too."),
     _option(
-        "num_layers",
-        int | None,
-        Group.MODEL,
-        "Score at this layer.",
-        short="-l",
-        metavar="N",
-        min=0,
-        show_default="the bundle's",
+        "device",
+        str | None,
+        "cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda if available]",
+        metavar="DEVICE",
     ),
-    _option("all_layers", bool, Group.MODEL, "Print the means of every layer; needs a bundle of all layers."),
+    _option("nthreads", int | None, "CPU threads.  [default: all that this process may use]", **_NUMBER),
+    _option("batch_size", int | None, "Maximum number of texts in one run of the model.", short="-b", **_NUMBER),
     _option(
         "precision",
         Precision | None,
-        Group.MODEL,
-        "Use the bundle exported in this precision.",
-        show_default="the bundle's own; fp32 for a model's name",
+        "Use the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]",
     ),
-    _option("use_fast_tokenizer", bool, Group.MODEL, "Use the bundle exported with the fast tokenizer's ids."),
+    _option("use_fast_tokenizer", bool, "Use the bundle exported with the fast tokenizer's ids."),
     _option(
         "long_text",
         Literal["truncate", "window"],
-        Group.MODEL,
-        "Truncate texts longer than the model's limit, or encode them in windows.",
+        "How to handle texts longer than the model's limit: truncate them, or encode them in windows.",
         "truncate",
     ),
     _option(
         "max_length",
         int | None,
-        Group.MODEL,
-        "Maximum number of tokens in a text, or in a window.",
-        show_default="the model's limit",
+        "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
         **_NUMBER,
     ),
-    _option("rescale_with_baseline", bool, Group.SCORES, "Rescale so that unrelated sentences score about 0."),
-    _option(
-        "baseline_path",
-        str | None,
-        Group.SCORES,
-        "Your own baseline file, with the columns LAYER,P,R,F.",
-        metavar="FILE",
-    ),
-    _option(
-        "allow_fp32_baseline", bool, Group.SCORES, "Rescale scores of another precision with an fp32 baseline too."
-    ),
-    _option("idf", bool, Group.SCORES, "Give tokens that occur in fewer references more weight."),
-    _option(
-        "idf_counts",
-        str | None,
-        Group.SCORES,
-        "Take idf weights from a file that `count-documents` wrote.",
-        metavar="FILE",
-    ),
-    _option("matching", str, Group.SCORES, _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
-    _option(
-        "device",
-        str | None,
-        Group.SPEED,
-        "cpu, cuda, cuda:N, openvino (bfloat16) or coreml.",
-        metavar="DEVICE",
-        show_default="cuda if available",
-    ),
-    _option(
-        "nthreads", int | None, Group.SPEED, "CPU threads.", show_default="all that this process may use", **_NUMBER
-    ),
-    _option(
-        "batch_size", int | None, Group.SPEED, "Maximum number of texts in one run of the model.", short="-b", **_NUMBER
-    ),
+    _option("matching", str, _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
 )
 _FLAGS = (
-    _option(
-        "verbose",
-        bool,
-        Group.OUTPUT,
-        "Show a progress bar immediately.",
-        short="-v",
-        show_default="on a terminal, after 2 s",
-    ),
-    _option("quiet", bool, Group.OUTPUT, "Print only errors on standard error.", short="-q"),
+    _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
+    _option("quiet", bool, "Print only errors on standard error.", short="-q"),
 )
 SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
 """The shared options by the names of their parameters."""
@@ -225,12 +160,7 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 
 CandidateColumn = Annotated[
     str | None,
-    typer.Option(
-        "--candidate-column",
-        metavar="NAME",
-        help="Column of the candidates.  [default: candidate]",
-        rich_help_panel=Group.TABLES,
-    ),
+    typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
 ]
 ReferenceColumn = Annotated[
     str | None,
@@ -238,7 +168,6 @@ ReferenceColumn = Annotated[
         "--reference-column",
         metavar="NAME",
         help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
-        rich_help_panel=Group.TABLES,
     ),
 ]
 ReferenceColumns = Annotated[
@@ -248,7 +177,6 @@ ReferenceColumns = Annotated[
         metavar="NAME...",
         help="One or more columns of references; JSON lines and Parquet may hold lists.  "
         "[default: reference or references]",
-        rich_help_panel=Group.TABLES,
     ),
 ]
 ContextColumn = Annotated[
@@ -257,7 +185,6 @@ ContextColumn = Annotated[
         "--context-column",
         metavar="NAME",
         help="Column of the contexts; JSON lines and Parquet may hold lists of sentences.  [default: context]",
-        rich_help_panel=Group.TABLES,
     ),
 ]
 ScoreNames = Annotated[
@@ -266,7 +193,6 @@ ScoreNames = Annotated[
         "--score-names",
         metavar="P,R,F",
         help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
-        rich_help_panel=Group.OUTPUT,
     ),
 ]
 
@@ -298,7 +224,6 @@ ContextSentences = Annotated[
         min=0,
         help="The context of a segment: N preceding sentences of the reference, in its document.  "
         "[default: 2 with doc-bert-score, else 0]",
-        rich_help_panel=Group.TABLES,
     ),
 ]
 
@@ -310,23 +235,13 @@ def sentences_before(settings: "ScorerSettings", given: int | None) -> int:
 
 FilesFormat = Annotated[
     InputFormat | None,
-    typer.Option(
-        "--input-format",
-        help="Format of all files.  [default: by file name, such as .tsv.gz; else text]",
-        rich_help_panel=Group.TABLES,
-    ),
+    typer.Option("--input-format", help="Format of all files.  [default: by file name, such as .tsv.gz; else text]"),
 ]
 TableFormat = Annotated[
-    InputFormat | None,
-    typer.Option("--input-format", help="Format of the table.  [default: by file name]", rich_help_panel=Group.TABLES),
+    InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
 ]
 NoQuotes = Annotated[
-    bool,
-    typer.Option(
-        "--no-quotes",
-        help="In TSV and CSV, double quotes are ordinary characters of the texts.",
-        rich_help_panel=Group.TABLES,
-    ),
+    bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
 ]
 
 
@@ -343,12 +258,7 @@ class DialectOptions:
     """How TSV and CSV are read."""
 
     no_header: Annotated[
-        bool,
-        typer.Option(
-            "--no-header",
-            help="TSV and CSV have no header; their columns are called 1, 2, and so on.",
-            rich_help_panel=Group.TABLES,
-        ),
+        bool, typer.Option("--no-header", help="TSV and CSV have no header; their columns are called 1, 2, and so on.")
     ] = False
     no_quotes: NoQuotes = False
     delimiter: Annotated[
@@ -359,7 +269,6 @@ class DialectOptions:
             callback=_delimiter,
             help="Character between the fields of TSV and CSV.  [default: tab in TSV; in CSV a comma, semicolon or "
             "tab, by the header]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None
 
@@ -381,5 +290,6 @@ REPLACED: Mapping[str, str] = {
     "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
     "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
     "--center": f"--matching center={{0}}{_JOINED}",
+    "--perm-both": "--resamples {0}",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""

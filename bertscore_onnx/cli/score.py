@@ -17,7 +17,6 @@ from bertscore_onnx.cli.options import (
     ContextColumn,
     DialectOptions,
     FilesFormat,
-    Group,
     ReferenceColumns,
     ScoreNames,
     check_contexts,
@@ -74,16 +73,12 @@ def score(
             "--context",
             metavar="FILE",
             help="Context of each pair, encoded but not matched: a file of lines, or the column context of a table.",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     ref_context: Annotated[
         str | None,
         typer.Option(
-            "--ref-context",
-            metavar="FILE",
-            help="A different context for the references.  [default: as --context]",
-            rich_help_panel=Group.TABLES,
+            "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
         ),
     ] = None,
     candidate_column: CandidateColumn = None,
@@ -93,9 +88,7 @@ def score(
     reference_format: Annotated[
         InputFormat | None,
         typer.Option(
-            "--reference-format",
-            help="Format of the files of references, if it differs from --input-format.",
-            rich_help_panel=Group.TABLES,
+            "--reference-format", help="Format of the files of references, if it differs from --input-format."
         ),
     ] = None,
     dialect: DialectOptions,
@@ -105,7 +98,6 @@ def score(
             "-s",
             "--seg-level",
             help="Print P, R and F1 of every pair, without other columns, as it is scored; print the means to stderr.",
-            rich_help_panel=Group.OUTPUT,
         ),
     ] = False,
     output: Annotated[
@@ -123,13 +115,10 @@ def score(
             "--output-format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
             "[default: by the name of --output; else tsv]",
-            rich_help_panel=Group.OUTPUT,
         ),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Short for --output-format json.", rich_help_panel=Group.OUTPUT)
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import Group
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
@@ -52,18 +51,10 @@ def serve(
     port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(
-            "--api-key-file",
-            metavar="FILE",
-            help="API keys, one per line; requests need one of them.",
-            rich_help_panel=Group.ACCESS,
-        ),
+        typer.Option("--api-key-file", metavar="FILE", help="API keys, one per line; requests need one of them."),
     ] = None,
     allow_anonymous: Annotated[
-        bool,
-        typer.Option(
-            "--allow-anonymous", help="Accept requests from other machines without a key.", rich_help_panel=Group.ACCESS
-        ),
+        bool, typer.Option("--allow-anonymous", help="Accept requests from other machines without a key.")
     ] = False,
     idf: Annotated[
         list[str] | None,
@@ -71,7 +62,6 @@ def serve(
             "--idf",
             metavar="NAME=FILE",
             help="An idf table, from sentences, one per line, or from document counts; repeatable.",
-            rich_help_panel=Group.SCORES,
         ),
     ] = None,
     optimize_for: Annotated[
@@ -79,88 +69,37 @@ def serve(
         typer.Option(
             "--optimize-for",
             help="One batch per CPU thread, or all threads on one batch, which is faster for few requests.",
-            rich_help_panel=Group.SPEED,
         ),
     ] = "throughput",
     max_requests: Annotated[
-        int,
-        typer.Option(
-            "--max-requests",
-            metavar="N",
-            min=1,
-            help="Maximum number of requests in progress.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        int, typer.Option("--max-requests", metavar="N", min=1, help="Maximum number of requests in progress.")
     ] = (_DEFAULTS.max_requests),
     max_queue: Annotated[
         int,
         typer.Option(
-            "--max-queue",
-            metavar="N",
-            min=1,
-            help="Maximum number of chunks of requests that wait for a model.",
-            rich_help_panel=Group.LIMITS,
+            "--max-queue", metavar="N", min=1, help="Maximum number of chunks of requests that wait for a model."
         ),
     ] = (_DEFAULTS.max_queue),
     max_batch_tokens: Annotated[
-        int,
-        typer.Option(
-            "--max-batch-tokens",
-            metavar="N",
-            min=1,
-            help="Maximum number of tokens scored together.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        int, typer.Option("--max-batch-tokens", metavar="N", min=1, help="Maximum number of tokens scored together.")
     ] = (_DEFAULTS.max_batch_tokens),
     max_pairs: Annotated[
-        int,
-        typer.Option(
-            "--max-pairs", metavar="N", min=1, help="Maximum number of pairs in a body.", rich_help_panel=Group.LIMITS
-        ),
+        int, typer.Option("--max-pairs", metavar="N", min=1, help="Maximum number of pairs in a body.")
     ] = _DEFAULTS.max_pairs,
     max_body: Annotated[
-        int,
-        typer.Option(
-            "--max-body",
-            metavar="BYTES",
-            min=1,
-            help="Maximum size of a body, or of a streamed line.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        int, typer.Option("--max-body", metavar="BYTES", min=1, help="Maximum size of a body, or of a streamed line.")
     ] = (_DEFAULTS.max_body),
     max_bytes: Annotated[
-        int,
-        typer.Option(
-            "--max-bytes",
-            metavar="BYTES",
-            min=1,
-            help="Maximum size of all bodies in progress.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        int, typer.Option("--max-bytes", metavar="BYTES", min=1, help="Maximum size of all bodies in progress.")
     ] = (_DEFAULTS.max_bytes),
     read_timeout: Annotated[
-        float,
-        typer.Option(
-            "--read-timeout", metavar="SECONDS", help="Time limit for receiving a body.", rich_help_panel=Group.LIMITS
-        ),
+        float, typer.Option("--read-timeout", metavar="SECONDS", help="Time limit for receiving a body.")
     ] = (_DEFAULTS.read_timeout),
     deadline: Annotated[
-        float,
-        typer.Option(
-            "--deadline",
-            metavar="SECONDS",
-            help="Time limit for scoring, waiting included.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        float, typer.Option("--deadline", metavar="SECONDS", help="Time limit for scoring, waiting included.")
     ] = (_DEFAULTS.deadline),
     drain: Annotated[
-        float,
-        typer.Option(
-            "--drain",
-            metavar="SECONDS",
-            help="Time limit for requests in progress at SIGTERM.",
-            rich_help_panel=Group.LIMITS,
-        ),
+        float, typer.Option("--drain", metavar="SECONDS", help="Time limit for requests in progress at SIGTERM.")
     ] = (_DEFAULTS.drain),
     log_format: Annotated[
         _LogFormat, typer.Option("--log-format", help="Format of log lines, on standard error.")

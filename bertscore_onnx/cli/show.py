@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import (
-    CandidateColumn,
-    Group,
-    ReferenceColumns,
-    check_contexts,
-    check_effects,
-    matching_of,
-)
+from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_contexts, check_effects, matching_of
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
@@ -55,24 +48,11 @@ def show(
     settings: "ScorerSettings",
     idf_counts: str | None,
     line: Annotated[
-        int | None,
-        typer.Option(
-            "--line",
-            min=1,
-            metavar="N",
-            help="Show the pair in line, or row, N of the files.",
-            rich_help_panel=Group.TABLES,
-        ),
+        int | None, typer.Option("--line", min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
     ] = None,
     worst: Annotated[
         int | None,
-        typer.Option(
-            "--worst",
-            min=1,
-            metavar="N",
-            help="Score the files, and show the N pairs with the lowest F.",
-            rich_help_panel=Group.TABLES,
-        ),
+        typer.Option("--worst", min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F."),
     ] = None,
     candidate_column: CandidateColumn = None,
     reference_column: ReferenceColumns = None,
@@ -90,10 +70,7 @@ def show(
     idf_sents: Annotated[
         str | None,
         typer.Option(
-            "--idf-sents",
-            metavar="FILE",
-            help="Compute idf weights from the sentences of this file, one per line.",
-            rich_help_panel=Group.SCORES,
+            "--idf-sents", metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."
         ),
     ] = None,
 ) -> None:

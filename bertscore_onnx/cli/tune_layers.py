@@ -7,7 +7,6 @@ import typer
 
 from bertscore_onnx.cli.options import (
     CandidateColumn,
-    Group,
     Matchings,
     NoQuotes,
     ReferenceColumn,
@@ -38,7 +37,7 @@ def tune_layers(
         typer.Option(
             "-m",
             "--model",
-            metavar="BUNDLE",
+            metavar="MODEL",
             help="A bundle of all layers: its path, or the name of its model.",
             autocompletion=complete_model,
         ),
@@ -59,7 +58,6 @@ def tune_layers(
             "--language-pair",
             metavar="LP...",
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     human_column: Annotated[
@@ -68,7 +66,6 @@ def tune_layers(
             "--human-column",
             metavar="NAME",
             help="Column of the judgements; higher is better.  [default: human or human_score]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     candidate_column: CandidateColumn = None,
@@ -79,7 +76,6 @@ def tune_layers(
             "--language-pair-column",
             metavar="NAME",
             help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     segment_column: Annotated[
@@ -89,7 +85,6 @@ def tune_layers(
             metavar="NAME",
             help="Column of the documents or segments, whose rows are drawn together.  "
             "[default: document, segment or segment_id; without one, rows with the same reference]",
-            rich_help_panel=Group.TABLES,
         ),
     ] = None,
     input_format: TableFormat = None,
@@ -97,29 +92,17 @@ def tune_layers(
     matching: Matchings = None,
     subtract_optimism: Annotated[
         bool,
-        typer.Option(
-            "--subtract-optimism", help="Correct the best layer's r for selection bias.", rich_help_panel=Group.TESTS
-        ),
+        typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
     ] = False,
     resamples: Annotated[
         int,
         typer.Option(
-            "--resamples",
-            metavar="N",
-            min=1,
-            help="Number of bootstrap resamples for the intervals and the test.",
-            rich_help_panel=Group.TESTS,
+            "--resamples", metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test."
         ),
     ] = 1000,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel=Group.TESTS)
-    ] = 12345,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=Group.OUTPUT)
-    ] = False,
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print a table of tab-separated values.", rich_help_panel=Group.OUTPUT)
-    ] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:

@@ -6,23 +6,8 @@ import pytest
 from typer.main import get_command
 
 from bertscore_onnx.cli import app
+from bertscore_onnx.cli.help import FIRST, GROUPS
 
-GROUPS = [
-    "Options",
-    "Source of the model",
-    "Contents of the bundle",
-    "EvalSet",
-    "Texts and tables",
-    "Model",
-    "Scores",
-    "Tasks",
-    "Tests",
-    "Speed",
-    "Access",
-    "Limits",
-    "Job",
-    "Output",
-]
 COMMANDS = get_command(app).commands
 
 
@@ -47,10 +32,20 @@ def options_of(lines):
 def test_every_option_stands_in_a_group_and_the_groups_in_their_order(help_of):
     command, sections = help_of
     headings = [heading for heading in sections if heading not in ("", "Arguments", "Examples")]
-    assert headings == sorted(headings, key=GROUPS.index)
+    assert headings == [heading for heading in ("Options", *GROUPS) if heading in headings]
     shown = {option for heading in headings for option in options_of(sections[heading])}
     options = [option for option in COMMANDS[command].params if option.param_type_name == "option"]
     assert shown == {"-h", *(option.opts[0] for option in options)}
+
+
+def test_the_tables_of_the_help_name_all_options_and_no_others():
+    used = set()
+    for command, first in FIRST.items():
+        named = {*" ".join((first, *GROUPS.values())).split()}
+        options = [{*option.opts} for option in COMMANDS[command].params if option.param_type_name == "option"]
+        assert [names for names in options if not names & named] == [], command
+        used |= set().union(*options)
+    assert {*" ".join((*FIRST.values(), *GROUPS.values())).split()} - used == set()
 
 
 def test_a_newcomer_reads_five_options_at_most(help_of):
