@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from inspect import cleandoc
+from operator import methodcaller
 from textwrap import dedent
 from typing import Annotated
 
@@ -43,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
+        "token_normalize_func": methodcaller("replace", "_", "-"),  # bert-score spells options with underscores
     },
 )
 _COMMANDS = {
