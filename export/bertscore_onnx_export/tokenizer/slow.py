@@ -47,7 +47,6 @@ _WORDPIECE_TOKENS: _Tokens = {
 }
 _BERT_TOKENS: _Tokens = {"bos_token": "[CLS]", "eos_token": "[SEP]", **_WORDPIECE_TOKENS}
 _BERT_MASK: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True)}
-_FAIRSEQ_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 
 
 class _Lowercasing:
@@ -176,7 +175,7 @@ class _SentencePiece(_Slow):
 
     def get_vocab(self) -> dict[str, int]:
         size = len(self.sp_model) + self.offset + len(self.last_tokens)
-        return {self.convert_ids_to_tokens(index): index for index in range(size)} | self.added_tokens_encoder
+        return {**{self.convert_ids_to_tokens(index): index for index in range(size)}, **self.added_tokens_encoder}
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return list(self.sp_model.encode(text, out_type=str))
@@ -316,7 +315,7 @@ class CamembertTokenizer(_SentencePiece):
 
 class _Fairseq(_SentencePiece):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    first_tokens = _FAIRSEQ_TOKENS
+    first_tokens = ("<s>", "<pad>", "</s>", "<unk>")
     last_tokens = ("<mask>",)
     offset = 1
 
@@ -339,62 +338,59 @@ def _row(name: str, rules: type[PreTrainedTokenizer], **facts: Any) -> type[PreT
     return type(f"{name}Tokenizer", (rules,), facts)
 
 
-_CLASSES: Mapping[str, type[PreTrainedTokenizer]] = {
-    kind.__name__: kind
-    for kind in (
-        ProphetNetTokenizer,
-        XLMTokenizer,
-        *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "SqueezeBert")),
-        _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
-        *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
-        _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
-        _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
-        _row(
-            "GPT2",
-            _ByteBpe,
-            special_tokens=dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>"),
-            frame=((), ()),
-        ),
-        _row(
-            "BigBird",
-            _SentencePiece,
-            special_tokens={**_ROBERTA_TOKENS, "sep_token": "[SEP]", "cls_token": "[CLS]", **_BERT_MASK},
-        ),
-        _row(
-            "RemBert",
-            _SentencePiece,
-            vocab_files_names={"vocab_file": "sentencepiece.model"},
-            special_tokens={**_BERT_TOKENS, **_BERT_MASK},
-        ),
-        _row(
-            "Albert",
-            _CleanedSentencePiece,
-            lowercases=True,
-            special_tokens={**_BERT_TOKENS, "unk_token": "<unk>", "pad_token": "<pad>", **_BERT_MASK},
-        ),
-        _row(
-            "XLNet",
-            _CleanedSentencePiece,
-            special_tokens={**_ROBERTA_TOKENS, "sep_token": "<sep>", "cls_token": "<cls>"},
-            extra_tokens=("<eop>", "<eod>"),
-            frame=((), ("sep_token_id", "cls_token_id")),
-        ),
-        DebertaV2Tokenizer,
-        T5Tokenizer,
-        _row("MT5", T5Tokenizer),
-        PegasusTokenizer,
-        CamembertTokenizer,
-        _row("XLMRoberta", _Fairseq),
-        _row("MBart", _OfLanguages, last_tokens=(*MBART_CODES, "<mask>"), frame=((), ("eos_token_id", "language_id"))),
-        _row(
-            "MBart50",
-            _OfLanguages,
-            last_tokens=(*MBART50_CODES, "<mask>"),
-            frame=(("language_id",), ("eos_token_id",)),
-        ),
-    )
-}
-"""By name. transformers still has the other slow tokenizers."""
+_FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
+    ProphetNetTokenizer,
+    XLMTokenizer,
+    *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "SqueezeBert")),
+    _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
+    *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
+    _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
+    _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
+    _row(
+        "GPT2",
+        _ByteBpe,
+        special_tokens=dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>"),
+        frame=((), ()),
+    ),
+    _row(
+        "BigBird",
+        _SentencePiece,
+        special_tokens={**_ROBERTA_TOKENS, "sep_token": "[SEP]", "cls_token": "[CLS]", **_BERT_MASK},
+    ),
+    _row(
+        "RemBert",
+        _SentencePiece,
+        vocab_files_names={"vocab_file": "sentencepiece.model"},
+        special_tokens={**_BERT_TOKENS, **_BERT_MASK},
+    ),
+    _row(
+        "Albert",
+        _CleanedSentencePiece,
+        lowercases=True,
+        special_tokens={**_BERT_TOKENS, "unk_token": "<unk>", "pad_token": "<pad>", **_BERT_MASK},
+    ),
+    _row(
+        "XLNet",
+        _CleanedSentencePiece,
+        special_tokens={**_ROBERTA_TOKENS, "sep_token": "<sep>", "cls_token": "<cls>"},
+        extra_tokens=("<eop>", "<eod>"),
+        frame=((), ("sep_token_id", "cls_token_id")),
+    ),
+    DebertaV2Tokenizer,
+    T5Tokenizer,
+    _row("MT5", T5Tokenizer),
+    PegasusTokenizer,
+    CamembertTokenizer,
+    _row("XLMRoberta", _Fairseq),
+    _row("MBart", _OfLanguages, last_tokens=(*MBART_CODES, "<mask>"), frame=((), ("eos_token_id", "language_id"))),
+    _row(
+        "MBart50",
+        _OfLanguages,
+        last_tokens=(*MBART50_CODES, "<mask>"),
+        frame=(("language_id",), ("eos_token_id",)),
+    ),
+)
+"""transformers still has the other slow tokenizers."""
 
 _TYPES = {
     "data2vec-text": "roberta",
@@ -412,6 +408,6 @@ def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | N
     if name is None and model_type in CONFIG_MAPPING:
         name = f"{CONFIG_MAPPING[model_type].__name__.removesuffix('Config')}Tokenizer"
     name = (name or "").removesuffix("Fast")
-    kind = _CLASSES.get(name) or getattr(transformers, name, None)
+    kind = {family.__name__: family for family in _FAMILIES}.get(name) or getattr(transformers, name, None)
     is_own = isinstance(kind, type) and issubclass(kind, PreTrainedTokenizer) and kind is not PreTrainedTokenizer
     return kind if is_own else None
