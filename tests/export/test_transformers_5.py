@@ -55,6 +55,9 @@ BARE = {
 }
 """Tokenizers that are also saved without their settings, as older models are, to the type that then names the class."""
 
+RENAMED = ["camembert", "mbart", "pegasus", "t5", "xlm-roberta"]
+"""Tokenizers that are also saved with other names of their special tokens."""
+
 FAST_KINDS = [str(kind.values[0] if hasattr(kind, "values") else kind) for kind in fast_kinds]
 
 
@@ -127,6 +130,13 @@ def tokenizers(tmp_path_factory):
             shutil.copytree(model, bare, ignore=shutil.ignore_patterns("made", "*token*s*.json", "*config.json"))
             (bare / "config.json").write_text(json.dumps({"model_type": BARE[kind]}))
             jobs.append({"model": str(bare), "output": str(folder / f"{kind}-bare"), "mode": "slow"})
+    for kind in RENAMED:
+        model = folder / "renamed" / kind
+        (model / "made").mkdir(parents=True)
+        slow = KINDS[kind](model / "made")
+        slow.add_special_tokens({"pad_token": "<PAD>", "mask_token": "<MASK>"})
+        slow.save_pretrained(model)
+        jobs.append({"model": str(model), "output": str(folder / f"{kind}-renamed"), "mode": "slow"})
     errors = run_jobs({"tokenizers": jobs}, folder)
     return {Path(job["output"]).name: (job, errors.get(job["output"])) for job in jobs}
 
@@ -137,6 +147,7 @@ def tokenizers(tmp_path_factory):
         *(pytest.param(kind, "slow", marks=needs_sacremoses if kind.startswith("xlm") else ()) for kind in KINDS),
         *((kind, "fast") for kind in [*FAST_KINDS, "modernbert"]),
         *((kind, "bare") for kind in BARE),
+        *((kind, "renamed") for kind in RENAMED),
     ],
 )
 def test_a_tokenizer_converted_with_transformers_5_gives_the_ids_of_4(kind, form, tokenizers):

@@ -166,12 +166,12 @@ class _SentencePiece(_Slow):
             token: index for index, token in chain(enumerate(self.first_tokens), enumerate(self.last_tokens, start))
         }
         self._by_id = {index: token for token, index in self.fixed.items()}
-        self._added_tokens_decoder = self._own_tokens(settings)
+        settings["added_tokens_decoder"] = self._added(settings.get("added_tokens_decoder", {}), settings)
         super().__init__(**settings)
 
-    def _own_tokens(self, settings: Mapping[str, Any]) -> dict[int, AddedToken]:
-        """Return the tokens that the class adds by itself, unless the files have others of their ids."""
-        return {}
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+        """Return the added tokens, by id: those in the files, and those of the class."""
+        return given
 
     def get_vocab(self) -> dict[str, int]:
         size = len(self.sp_model) + self.offset + len(self.last_tokens)
@@ -247,12 +247,13 @@ class T5Tokenizer(_SentencePiece):
         self._spans = [f"<extra_id_{place}>" for place in range(extra_ids)]
         super().__init__(**settings)
 
-    def _own_tokens(self, settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
         last = len(self.sp_model) + len(self._spans) - 1
-        return {
+        spans = {
             last - place: AddedToken(span, lstrip=True, rstrip=True, special=True, normalized=False)
             for place, span in enumerate(self._spans)
         }
+        return spans | given
 
     def _extra(self, given: list[str]) -> list[str]:
         return given if any("<extra_id_" in token for token in given) else [*given, *self._spans]
@@ -278,12 +279,12 @@ class PegasusTokenizer(_SentencePiece):
         self.offset = offset
         super().__init__(**settings)
 
-    def _own_tokens(self, settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
         roles = {**self.special_tokens, **settings}
         masks = [] if self.mask_token_sent is None else [self.mask_token_sent, roles["mask_token"]]
         unknown = (f"<unk_{place}>" for place in range(2, self.offset))
         tokens = [roles["pad_token"], roles["eos_token"], *masks, *unknown]
-        return {index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)}
+        return given | {index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)}
 
     def _extra(self, given: list[str]) -> list[str]:
         masks = [] if self.mask_token_sent is None else [str(self.mask_token_sent)]
@@ -303,10 +304,10 @@ class CamembertTokenizer(_SentencePiece):
     extra_tokens = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
     offset = 4
 
-    def _own_tokens(self, settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
         pad, unknown = (settings.get(role) or _ROBERTA_TOKENS[role] for role in ("pad_token", "unk_token"))
         first = ["<s>NOTUSED", str(pad), "</s>NOTUSED", str(unknown), "<unk>NOTUSED"]
-        return {index: AddedToken(token, special=True) for index, token in enumerate(first)}
+        return given | {index: AddedToken(token, special=True) for index, token in enumerate(first)}
 
     def _convert_token_to_id(self, token: str) -> int:
         index = self.sp_model.piece_to_id(token)
