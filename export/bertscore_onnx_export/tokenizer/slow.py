@@ -3,8 +3,8 @@
 bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each class has the name,
 the defaults and the attributes of the one in transformers 4, and reads the same files. The files alone are not enough:
 many models have only a vocabulary, and then their special tokens, with flags and ids, are those of the class. The
-classes of transformers 5 have others, and its ids of edge cases differ. So these classes also tokenise: every export
-compares its tokenizer with them, and counts the texts with other ids.
+classes of transformers 5 have other special tokens, and give other ids for edge cases, so the classes here also
+tokenise: every export compares its tokenizer with them, and counts the texts with other ids.
 """
 
 import json
@@ -27,7 +27,6 @@ from transformers.tokenization_python import _is_punctuation
 from bertscore_onnx_export.tokenizer.conversions import without_holes
 
 _Tokens = Mapping[str, str | AddedToken]
-_Frame = tuple[Sequence[str], Sequence[str]]
 
 _ROBERTA_TOKENS: _Tokens = {
     "bos_token": "<s>",
@@ -85,7 +84,7 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
     extra_tokens: ClassVar[Sequence[str]] = ()
     """The special tokens without a role, if the files have none."""
 
-    frame: ClassVar[_Frame] = (("cls_token_id",), ("sep_token_id",))
+    frame: ClassVar[tuple[Sequence[str], Sequence[str]]] = (("cls_token_id",), ("sep_token_id",))
     """The special tokens before and after a text."""
 
     def __init__(self, **settings: Any) -> None:
