@@ -58,7 +58,7 @@ def write_options(command: Any, ctx: Any, formatter: Any) -> None:
             groups[group] = [*dict.fromkeys(found)]
             options = [option for option in options if option not in groups[group]]
     groups["Options"] += options  # among them --help
-    declared = signature(command.callback).parameters  # which Typer before 0.26 with Click 8.5 has no help of
+    declared = signature(command.callback).parameters  # with the help that Typer before 0.26 loses with Click 8.5
     arguments = [
         (str(argument.metavar), _description(argument, declared[argument.name].annotation.__metadata__[0].help))
         for argument in command.get_params(ctx)
