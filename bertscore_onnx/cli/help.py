@@ -31,9 +31,9 @@ GROUPS: Mapping[str, str] = {
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
     "--scoring-graph --tokenizer-mode --precision --use-fast-tokenizer --long-text --max-length",
     "Scores": "--scores --lower-better --bleu-tokenize --bleu-smooth --chrf-word-order --rescale-with-baseline "
-    "--baseline-path --allow-fp32-baseline --idf --idf-counts --idf-sents --matching --pairs --max-words --tolerance",
+    "--baseline-path --allow-fp32-baseline --idf --idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
-    "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --seed",
+    "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --tolerance --seed",
     "Speed": "--device --nthreads --batch-size --optimize-for",
     "Access": "--api-key-file --allow-anonymous",
     "Limits": "--max-requests --max-queue --max-batch-tokens --max-pairs --max-body --max-bytes --read-timeout "
