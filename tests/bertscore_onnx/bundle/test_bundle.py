@@ -115,19 +115,19 @@ def test_a_changed_file_is_noticed(bundle, name):
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"])
 def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
     files = {**read_manifest(rewrite()).files, name: "0" * 64}
-    with pytest.raises(UnsafePathError, match="not a file of that folder"):
+    with pytest.raises(UnsafePathError, match="of that folder"):
         open_bundle(rewrite(files=files))
 
 
 def test_a_manifest_must_have_digests_of_the_graph_and_the_tokenizer(rewrite):
-    with pytest.raises(ManifestError, match=r"has no digest for tokenizer\.json"):
+    with pytest.raises(ManifestError, match=r"tokenizer\.json"):
         open_bundle(rewrite(files={"model.onnx": "0" * 64}))
 
 
 def test_a_manifest_must_have_the_digest_of_a_sentencepiece_model(bundle, rewrite):
     pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
     spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
-    with pytest.raises(ManifestError, match=r"has no digest for spiece\.model"):
+    with pytest.raises(ManifestError, match=r"spiece\.model"):
         open_bundle(rewrite(tokenizer_spec=spec))
 
 
@@ -143,7 +143,7 @@ def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
 def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, rewrite):
     move_weights(bundle / "model.onnx", "other.bin")
     files = {**read_manifest(bundle).files, "model.onnx": file_digest(bundle / "model.onnx")}
-    with pytest.raises(UnsafePathError, match=r"takes weights from 'other\.bin'"):
+    with pytest.raises(UnsafePathError, match=r"other\.bin"):
         open_bundle(rewrite(files=files))
     named = {**files, "other.bin": file_digest(bundle / "other.bin")}
     assert open_bundle(rewrite(files=named)).manifest.files == named
@@ -355,5 +355,5 @@ def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
 def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):
     node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
     (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
-    with pytest.raises(GraphError, match="a node of the type EPContext"):
+    with pytest.raises(GraphError, match="EPContext"):
         external_files(tmp_path / "model.onnx")

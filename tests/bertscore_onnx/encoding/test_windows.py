@@ -80,12 +80,6 @@ def test_short_texts_score_as_when_long_ones_are_cut_or_beside_a_long_one(scorer
     assert np.abs(beside.F[:3] - alone.F).max() < 1e-5
 
 
-def test_a_long_text_matches_itself_perfectly_without_a_warning(scorer):
-    text = long_text(500)
-    for array in scorer.score([text], [text]):
-        assert array == pytest.approx([1], abs=1e-6)
-
-
 @pytest.mark.parametrize("num_words", [30, 31, 100, 777])
 def test_there_is_one_unit_vector_for_every_token(scorer, tiny_bundle, num_words):
     text = long_text(num_words)
@@ -150,14 +144,14 @@ def test_the_option_is_in_the_signature_and_of_the_function(tiny_bundle, scorer,
 
 @pytest.mark.parametrize("value", ["windows", "", None])
 def test_another_value_is_refused(tiny_bundle, value):
-    with pytest.raises(InputError, match='expected "truncate" or "window"'):
+    with pytest.raises(InputError, match="long_text"):
         BERTScorer(tiny_bundle, long_text=value)
 
 
 def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
     bundle = open_bundle(tiny_bundle)
     narrow = type(bundle)(bundle.path, msgspec.structs.replace(bundle.manifest, max_length=2))
-    with pytest.raises(InputError, match='Use "truncate"'):
+    with pytest.raises(InputError, match="truncate"):
         load_tokenizer(narrow, "window")
 
 

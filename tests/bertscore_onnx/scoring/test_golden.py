@@ -51,7 +51,7 @@ def test_a_sound_bundle_is_verified_whatever_the_settings(tiny_bundle, all_layer
 def test_other_weights_under_a_fresh_seal_are_noticed_on_request(bundle):
     change_weights(bundle, lambda values: np.random.default_rng(1).normal(size=values.shape))
     BERTScorer(bundle, device="cpu").close()
-    with pytest.raises(GoldenScoreError, match="at most 1e-05 is expected in fp32"):
+    with pytest.raises(GoldenScoreError, match="1e-05"):
         BERTScorer(bundle, device="cpu", verify=True)
 
 
@@ -63,7 +63,7 @@ def test_weights_that_give_no_numbers_are_noticed_on_request(bundle):
 
 def test_without_golden_pairs_nothing_is_verified(bundle):
     seal(bundle, golden=[])
-    with pytest.raises(GoldenScoreError, match="has no golden scores"):
+    with pytest.raises(GoldenScoreError, match="no golden"):
         BERTScorer(bundle, device="cpu", verify=True)
 
 

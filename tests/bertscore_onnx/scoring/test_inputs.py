@@ -57,9 +57,9 @@ def test_what_is_no_text_or_no_pair_is_refused_by_its_place(candidates, referenc
 def test_the_name_of_a_file_in_place_of_texts_is_recognised(tmp_path):
     file = tmp_path / "texts.txt"
     file.write_text("a\n")
-    with pytest.raises(InputTypeError, match="It names a file: read its lines first"):
+    with pytest.raises(InputTypeError, match="names a file"):
         collect_pairs(str(file), ["x"])
-    with pytest.raises(InputTypeError, match="It names a file: read its lines first"):
+    with pytest.raises(InputTypeError, match="names a file"):
         collect_pairs([file], ["x"])
 
 

@@ -116,7 +116,7 @@ def test_moses_names_what_to_install(module, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sacremoses.") or name == "sacremoses" != module]:
         monkeypatch.delitem(sys.modules, name)
 
-    with pytest.raises(MissingExtraError, match=rf"needs {module}, .*pip install 'sacremoses>="):
+    with pytest.raises(MissingExtraError, match=rf"{module}.*sacremoses>="):
         Moses(lowercase_and_strip_accents=True).compile()
 
 

@@ -95,7 +95,7 @@ def test_weights_that_are_not_numbers_are_refused(tiny_model, tmp_path, monkeypa
         replace_graph(model, folder)
 
     monkeypatch.setattr(f"bertscore_onnx_export.pipeline.{LOWER[precision].__name__}", spoil)
-    with pytest.raises(VerificationError, match=f"infinite or undefined vectors in {precision}"):
+    with pytest.raises(VerificationError, match=f"vectors in {precision}"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision=precision)
     assert list(tmp_path.iterdir()) == []
 
@@ -106,7 +106,7 @@ def test_numbers_that_fp16_cannot_hold_are_refused(tiny_model, tmp_path):
     weights["encoder.layer.0.intermediate.dense.weight"] *= 1e6
     save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
     export_model(str(model), num_layers=1, output=tmp_path / "fp32")
-    with pytest.raises(VerificationError, match="infinite or undefined vectors in fp16"):
+    with pytest.raises(VerificationError, match="vectors in fp16"):
         export_model(str(model), num_layers=1, output=tmp_path / "fp16", precision="fp16")
 
 
@@ -120,12 +120,12 @@ def test_a_wrong_fusion_is_refused_however_little_it_moves_scores(tiny_model, tm
         replace_graph(model, folder)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.fuse", fuse_wrongly)
-    with pytest.raises(VerificationError, match="differs from PyTorch by"):
+    with pytest.raises(VerificationError, match="differs from PyTorch"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision="fp16")
 
 
 def test_a_graph_without_products_has_no_int8(tiny_model, tmp_path):
-    with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
+    with pytest.raises(UnsupportedFamilyError, match="int8"):
         export_model(str(tiny_model), num_layers=0, output=tmp_path / "bundle", precision="int8")
 
 

@@ -65,7 +65,7 @@ def test_the_embeddings_alone_take_no_mask(tmp_path):
 def test_a_full_disk_stops_the_export(tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000_000))
-    with pytest.raises(ExportError, match=r"has 0\.0 GB left; this export needs 0\.1 GB"):
+    with pytest.raises(ExportError, match=r"0\.1 GB"):
         export(tmp_path / "bert", 1, tmp_path / "graph")
 
 
@@ -78,7 +78,7 @@ def test_layers_that_the_model_has_not_are_refused(num_layers, tmp_path):
 
 def test_a_model_that_fails_when_it_is_traced_is_not_supported(tmp_path):
     save_tiny_model(*SETTINGS["deberta-v3"], tmp_path / "deberta")
-    with pytest.raises(UnsupportedFamilyError, match="'deberta-v2' cannot be exported at 0 layers: UnboundLocalError"):
+    with pytest.raises(UnsupportedFamilyError, match=r"deberta-v2.*0 layers"):
         export(tmp_path / "deberta", 0, tmp_path / "graph")
 
 
@@ -87,7 +87,7 @@ def test_missing_weights_are_named(tmp_path):
     weights = load_file(tmp_path / "bert" / "model.safetensors")
     del weights["encoder.layer.0.output.dense.bias"], weights["encoder.layer.2.output.dense.bias"]
     save_file(weights, tmp_path / "bert" / "model.safetensors", metadata={"format": "pt"})
-    with pytest.warns(UserWarning, match=r"lacks 1 weights, encoder\.layer\.0\.output\.dense\.bias for one"):
+    with pytest.warns(UserWarning, match="lacks 1 weights"):
         export(tmp_path / "bert", 1, tmp_path / "graph")
 
 
