@@ -101,7 +101,7 @@ def test_the_clocks_see_every_stage_and_threads_share_moments(tiny_bundle):
     )
 
 
-def test_on_a_gpu_every_moment_in_which_the_model_runs_counts_once(tiny_bundle):
+def test_on_a_gpu_every_moment_of_the_model_counts_once(tiny_bundle):
     assert busy_seconds([(5, 6), (0, 2), (1, 3), (1.5, 2)]) == 4
     assert busy_seconds([]) == 0
     with BERTScorer(tiny_bundle) as scorer:
@@ -136,7 +136,7 @@ def test_operations_are_counted_as_by_hand():
     assert encode_flops([10, 2], layers=3, hidden=2, intermediate=3) == 3 * (560 + 800 + 112 + 32)
 
 
-def test_figures_are_medians_of_ratios_within_rounds_and_percentiles_are_values():
+def test_figures_are_medians_of_ratios_within_rounds():
     faster = ratio("faster", [1.0, 2.0, 4.0], [2.0, 6.0, 20.0], Goal(3.0))
     assert (faster.median, faster.low, faster.high, faster.met) == (3.0, 2.0, 5.0, True)
     goals = (Goal(3.1), Goal(3, at_most=True), Goal(2.9, at_most=True), None)
@@ -179,7 +179,7 @@ def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
     assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
 
 
-def test_encoders_of_today_are_exported_and_score_as_in_transformers(tmp_path, monkeypatch):
+def test_encoders_of_today_score_as_in_transformers(tmp_path, monkeypatch):
     sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
     kinds = {"Small": ("qwen3", 2, {**sizes, "intermediate_size": 48, "vocab_size": 9000}), "Of 2030": ("", 1, {})}
     monkeypatch.setattr(encoders_of_today, "ENCODERS", kinds)

@@ -37,7 +37,7 @@ def test_nothing_but_a_regular_file_is_opened(tmp_path, monkeypatch, kind):
     assert refused.value.strerror
 
 
-def test_a_file_or_the_file_of_a_link_is_written_and_nothing_else_is_left(tmp_path):
+def test_a_file_is_written_also_through_a_link(tmp_path):
     file, link = tmp_path / "a.html", tmp_path / "link"
     link.symlink_to(file)
     for name, content in ((link, b"new"), (file, b"newer"), (link, b"newest")):

@@ -1,13 +1,13 @@
 """`max_length` cuts texts, or windows of them, sooner than the model would."""
 
-import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import Bundle, open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from tests.support.manifests import with_fields
 from tests.support.scores import largest_difference
 
 MAX_LENGTH = 8
@@ -107,8 +107,7 @@ def test_a_maximum_that_is_no_positive_integer_is_refused(tiny_bundle, max_lengt
         BERTScorer(tiny_bundle, max_length=max_length)
 
 
-def test_a_model_without_a_bound_takes_longer_texts_than_by_default(tiny_bundle):
-    opened = open_bundle(tiny_bundle)
-    unbounded = Bundle(opened.path, msgspec.structs.replace(opened.manifest, max_length=None))
+def test_a_model_without_a_bound_takes_longer_texts_on_request(tiny_bundle):
+    unbounded = with_fields(open_bundle(tiny_bundle), max_length=None)
     assert load_tokenizer(unbounded).max_length == 8192
     assert load_tokenizer(unbounded, max_length=10_000).max_length == 10_000

@@ -80,7 +80,7 @@ def test_texts_that_are_cut_are_counted_in_one_warning(scorer, score, number):
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_idf_comes_from_the_references_of_the_call_unless_it_was_computed(tiny_bundle):
+def test_idf_comes_from_the_call_unless_computed_before(tiny_bundle):
     with BERTScorer(tiny_bundle, idf=True) as scorer, BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as ready:
         expected = ready.score(CANDIDATES, REFERENCES)
         assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) == 0
@@ -249,7 +249,7 @@ def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
     assert largest_difference(scores, expected) < 1e-6
 
 
-def test_the_signature_names_a_compute_precision_that_is_not_the_graphs(tiny_bundle, opened_as_openvino, baseline_path):
+def test_the_signature_names_the_compute_precision(tiny_bundle, opened_as_openvino, baseline_path):
     options = {"rescale_with_baseline": True, "baseline_path": baseline_path}
     with BERTScorer(tiny_bundle, device="openvino", **options) as scorer:
         assert scorer.provider == "OpenVINOExecutionProvider"
@@ -264,7 +264,7 @@ def quick(tiny_bundle):
 
 
 @pytest.mark.parametrize("number", [1, len(CANDIDATES), 50 * len(CANDIDATES)])
-def test_scores_are_those_of_throughput_without_another_thread_of_python(quick, scorer, number):
+def test_latency_gives_the_same_scores_without_more_threads(quick, scorer, number):
     candidates, references = ((texts * 50)[:number] for texts in (CANDIDATES, REFERENCES))
     expected = scorer.score(candidates, references)
     before = threading.active_count()

@@ -17,7 +17,7 @@ def scorer(tiny_bundle):
         yield scorer
 
 
-def test_a_stream_that_can_be_read_again_takes_idf_from_its_references(scorer):
+def test_a_rereadable_stream_takes_idf_from_its_references(scorer):
     expected, signature = scorer.score(CANDIDATES, REFERENCES, return_hash=True)
     streamed = list(scorer.stream(list(zip(CANDIDATES, REFERENCES, strict=True))))
     assert [score.F for score in streamed] == expected.F.tolist()
@@ -32,7 +32,7 @@ def test_idf_of_a_stream_does_not_outlast_it(scorer):
     assert scorer.signature.idf == "references"
 
 
-def test_an_iterator_cannot_give_idf_and_is_scored_with_idf_computed_before(scorer):
+def test_an_iterator_is_scored_only_with_idf_computed_before(scorer):
     with pytest.raises(IdfError, match="can be read only once"):
         scorer.stream(zip(CANDIDATES, REFERENCES, strict=True))
     scorer.compute_idf(["the cat sat", "a dog"])

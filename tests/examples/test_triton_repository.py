@@ -105,7 +105,7 @@ def test_the_script_says_in_a_line_what_is_wrong(scoring_bundle, tmp_path):
     assert not (tmp_path / "models").exists()
 
 
-def test_weights_by_idf_without_onnx_are_an_error_that_leaves_nothing(scoring_bundle, tmp_path, monkeypatch):
+def test_idf_weights_without_onnx_are_refused_leaving_nothing(scoring_bundle, tmp_path, monkeypatch):
     count_documents(REFERENCES, scoring_bundle).save(tmp_path / "counts.json")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ValueError, match="pip install onnx"):

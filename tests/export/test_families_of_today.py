@@ -135,7 +135,7 @@ def test_reduced_precision(model, bundle, precision, tmp_path, record_property):
     assert 0 < difference <= GOLDEN_TOLERANCES[precision]
 
 
-def test_scores_do_not_depend_on_the_batch_and_windows_cover_long_texts(bundle):
+def test_scores_are_batch_invariant_and_windows_cover_texts(bundle):
     pairs = [side[-10:] for side in PAIRS]
     with BERTScorer(bundle, device="cpu") as scorer:
         together = np.stack(scorer.score(*pairs))

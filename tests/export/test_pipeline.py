@@ -1,5 +1,4 @@
 import copy
-import json
 import shutil
 from dataclasses import replace
 
@@ -8,7 +7,7 @@ import torch
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
-from transformers import BertConfig, FunnelConfig
+from transformers import FunnelConfig
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
@@ -33,7 +32,7 @@ def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
         ({"all_layers": True}, "all-layers-slow-fp32", [0, 1, 2, 3]),
     ],
 )
-def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home, options, folder, layers):
+def test_without_output_the_bundle_goes_to_the_home_folder(tiny_model, home, options, folder, layers):
     bundle = export_model(str(tiny_model), **options)
     assert bundle == home / "bundles" / "tiny-bert" / folder
     assert list(open_bundle(bundle).manifest.layers) == layers
@@ -43,9 +42,7 @@ def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_
     ("card", "given", "license_id"),
     [("license: apache-2.0\n", None, "apache-2.0"), ("", "mit", "mit"), ("", None, None)],
 )
-def test_the_card_has_the_license_of_the_models_own_card_or_that_is_given(
-    tiny_model, tmp_path, card, given, license_id
-):
+def test_the_card_has_the_license_of_the_model_or_the_given(tiny_model, tmp_path, card, given, license_id):
     model = shutil.copytree(tiny_model, tmp_path / "model")
     (model / "README.md").write_text(f"---\n{card}---\n# A model\n")
     bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle", license_id=given)
@@ -60,9 +57,7 @@ def test_every_stage_is_reported(tiny_model, tmp_path):
 
 
 @pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
-def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(
-    tiny_model, tiny_bundle, tmp_path, monkeypatch, failing
-):
+def test_a_failure_leaves_the_old_bundle_and_nothing_else(tiny_model, tiny_bundle, tmp_path, monkeypatch, failing):
     output = shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def fail(*arguments, **options):
@@ -75,7 +70,7 @@ def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(
     assert open_bundle(output, verify=True).manifest.num_layers == 2
 
 
-def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tmp_path, monkeypatch):
+def test_a_graph_that_scores_differently_is_not_kept(tiny_model, tmp_path, monkeypatch):
     def write_graph_of_other_weights(model, folder, **options):
         other = copy.deepcopy(model)
         with torch.no_grad():
@@ -88,7 +83,7 @@ def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scoring_graph_that_scores_otherwise_than_the_encoder_is_not_kept(tiny_model, tmp_path, monkeypatch):
+def test_a_scoring_graph_that_scores_differently_is_not_kept(tiny_model, tmp_path, monkeypatch):
     def write_scoring_graph_of_other_weights(folder, vocabulary, **options):
         write_scoring_graph(folder, replace(vocabulary, zero_weight_ids=[]), **options)
 
@@ -104,7 +99,7 @@ def test_a_layer_that_the_model_lacks_is_refused(tiny_model, tmp_path, num_layer
         export_model(str(tiny_model), num_layers=num_layers, output=tmp_path / "bundle")
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_weights_are_loaded(tiny_model, tmp_path):
+def test_a_bad_place_is_refused_before_loading_weights(tiny_model, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     stages = []
     with pytest.raises(ExportError, match="where nothing is"):
@@ -120,7 +115,7 @@ def test_a_name_that_would_break_a_signature_or_a_log_is_refused(tiny_model, tmp
     assert stages == []
 
 
-def test_a_folder_whose_own_name_cannot_be_a_models_needs_another(tiny_model, tmp_path):
+def test_a_folder_of_an_impossible_name_needs_another(tiny_model, tmp_path):
     (tmp_path / "a|b").symlink_to(tiny_model)
     (tmp_path / "c|d").mkdir()
     with pytest.raises(ExportError, match=r"c\|d"):
@@ -133,23 +128,9 @@ def test_an_uncatalogued_model_needs_a_layer(tiny_model):
         export_model(str(tiny_model))
 
 
-@pytest.mark.parametrize("content", [None, "{", json.dumps({"no": "type"})])
-def test_a_folder_without_a_model_is_refused(tmp_path, content):
-    if content is not None:
-        (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ExportError, match="configuration"):
-        export_model(str(tmp_path), num_layers=1)
-
-
 def test_a_model_that_is_nowhere_is_refused():
     with pytest.raises(ExportError, match="Hub id"):
         export_model("no-such/model-anywhere", num_layers=1)
-
-
-def test_a_folder_without_weights_is_refused(tmp_path):
-    BertConfig().save_pretrained(tmp_path)
-    with pytest.raises(ExportError, match="weights"):
-        export_model(str(tmp_path), num_layers=1)
 
 
 def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
@@ -158,7 +139,7 @@ def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
         export_model(str(tmp_path), num_layers=1)
 
 
-def test_a_name_of_the_catalogue_gives_a_folder_its_layer_and_baselines(tmp_path):
+def test_a_catalogue_name_gives_a_folder_layer_and_baselines(tmp_path):
     save_tiny_bert(tmp_path / "model", num_layers=6)
     bundle = export_model(str(tmp_path / "model"), name="distilroberta-base", output=tmp_path / "bundle")
     manifest = open_bundle(bundle).manifest

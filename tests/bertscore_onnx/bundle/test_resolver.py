@@ -47,7 +47,7 @@ def test_a_path_of_another_bundle_is_refused(tiny_bundle, arguments, error, mess
         ({"precision": "int8"}, "layer-17-slow-int8"),
     ],
 )
-def test_a_catalogue_name_means_its_tuned_layer_unless_arguments_name_another_bundle(installed, arguments, found):
+def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments, found):
     for variant in ((17,), (3,), (17, "fast"), (17, "slow", "int8")):
         installed("roberta-large", *variant)
     assert (
@@ -95,7 +95,7 @@ def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, ha
     )
 
 
-def test_a_bundle_of_another_precision_does_not_stand_for_one_in_fp32(installed):
+def test_a_bundle_in_int8_does_not_stand_for_one_in_fp32(installed):
     installed("someone/own-model", 5, precision="int8")
     assert resolve_bundle("someone/own-model", precision="int8").path.name == "layer-5-slow-int8"
     with pytest.raises(BundleNotFoundError) as caught:
@@ -125,7 +125,7 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
         ({"precision": "int8"}, " --precision int8"),
     ],
 )
-def test_the_error_for_a_missing_bundle_has_the_command_that_makes_it(home, arguments, options):
+def test_a_missing_bundle_is_answered_with_the_export_command(home, arguments, options):
     with pytest.raises(BundleNotFoundError) as caught:
         resolve_bundle("roberta-large", **arguments)
     assert f"`bertscore-onnx export --model roberta-large{options}`" in str(caught.value)

@@ -51,7 +51,7 @@ def test_some_of_the_items_score_like_their_texts(scorer, items):
     ]
 
 
-def test_it_holds_four_bytes_for_each_value_of_each_distinct_token(scorer):
+def test_each_value_of_a_distinct_token_takes_four_bytes(scorer):
     handle = scorer.encode(["a cat", "the dog runs", "a cat", " a  cat"])
     assert handle.rows.tolist() == [0, 1, 0, 0]
     assert handle.nbytes == 4 * 32 * ((2 + 2) + (3 + 2))  # each text has two special tokens
@@ -80,7 +80,7 @@ def test_texts_of_another_model_or_arithmetic_are_refused(scorer, tiny_bundle, a
         scorer.score(CANDIDATES, in_bfloat16)
 
 
-def test_encoded_texts_are_refused_in_a_place_that_they_do_not_fit(scorer):
+def test_encoded_texts_are_refused_where_they_do_not_fit(scorer):
     texts, lists = scorer.encode(REFERENCES), scorer.encode(SEVERAL)
     for method, candidates, references, message in (
         (scorer.score, lists, REFERENCES, "cands was encoded"),

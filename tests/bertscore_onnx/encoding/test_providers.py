@@ -79,7 +79,7 @@ def test_the_memory_of_a_card_can_be_limited(monkeypatch):
         ("coreml", r"offers only .*wheels for macOS alone\.$"),
     ],
 )
-def test_a_device_without_its_wheel_is_refused_with_the_wheel_to_install(offer, device, message):
+def test_a_missing_wheel_of_a_device_is_named(offer, device, message):
     offer()
     with pytest.raises(DeviceError, match=message):
         providers.choose_providers(device)
@@ -114,7 +114,7 @@ def test_openvino_computes_in_bfloat16_where_the_processor_does(offer, fresh, fe
     assert (chosen.name, chosen.compute_precision()) == ("OpenVINOExecutionProvider", precision)
 
 
-def test_core_ml_has_no_substitute_and_computes_in_the_graphs_precision(offer):
+def test_core_ml_has_no_substitute_and_keeps_the_precision(offer):
     offer(providers.COREML)
     devices = ("cpu", "cuda", "openvino", "coreml", "mps")
     assert [device for device in devices if providers.is_offered(device)] == ["cpu", "coreml"]

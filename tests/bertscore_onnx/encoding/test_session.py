@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
-import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -25,6 +24,7 @@ from bertscore_onnx.errors import (
     OutOfMemoryError,
     install_command,
 )
+from tests.support.manifests import with_fields
 from tests.support.processes import forks, in_forked_child
 
 SESSIONS = "bertscore_onnx.encoding.session"
@@ -182,7 +182,7 @@ def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
 
 
 @forks
-def test_a_child_that_was_forked_while_a_session_was_opened_can_open_one(bundle):
+def test_a_child_forked_during_an_opening_can_open_a_session(bundle):
     from bertscore_onnx.encoding import session as module
 
     shared = session_of(bundle, device="cpu", num_threads=3, optimize_for="latency")
@@ -205,7 +205,7 @@ def test_the_first_device_that_works_is_taken(bundle, monkeypatch, caplog):
 
 
 def test_whole_numbers_are_computed_on_the_cpu_only(bundle, monkeypatch):
-    whole = Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, precision="int8"))
+    whole = with_fields(bundle, precision="int8")
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA, CPU])
     assert session_of(whole).provider == CPU
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [CUDA])

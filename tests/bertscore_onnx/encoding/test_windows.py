@@ -1,7 +1,6 @@
 import tracemalloc
 from itertools import pairwise
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from tests.support.manifests import with_fields
 from tests.support.scores import CANDIDATES, REFERENCES
 
 WORDS = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red", "blue", "house", "tree", "and", "or"]
@@ -65,7 +65,7 @@ def test_every_token_is_kept_once_from_windows_that_overlap(num_words, max_lengt
         assert len(windows.sequences) == 1
 
 
-def test_each_token_comes_from_the_window_in_which_it_is_farthest_from_the_ends():
+def test_each_token_comes_from_the_window_it_is_most_central_in():
     windows = Windows([np.arange(14)], 8, (0, 0), 0.25)  # the windows are 0 to 7 and 6 to 13
     assert [one.tolist() for one in windows.sequences] == [list(range(8)), list(range(6, 14))]
     assert windows.kept == [(0, 7), (1, 8)]
@@ -73,7 +73,7 @@ def test_each_token_comes_from_the_window_in_which_it_is_farthest_from_the_ends(
     assert several.first == [0, 1, len(several.sequences) - 1]
 
 
-def test_short_texts_score_as_when_long_ones_are_cut_or_beside_a_long_one(scorer, truncating):
+def test_windows_of_long_texts_do_not_change_short_ones(scorer, truncating):
     alone = scorer.score(CANDIDATES, REFERENCES)
     assert np.array_equal(alone, truncating.score(CANDIDATES, REFERENCES))
     beside = scorer.score([*CANDIDATES, long_text(500)], [*REFERENCES, "a cat"])
@@ -149,8 +149,7 @@ def test_another_value_is_refused(tiny_bundle, value):
 
 
 def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
-    bundle = open_bundle(tiny_bundle)
-    narrow = type(bundle)(bundle.path, msgspec.structs.replace(bundle.manifest, max_length=2))
+    narrow = with_fields(open_bundle(tiny_bundle), max_length=2)
     with pytest.raises(InputError, match="truncate"):
         load_tokenizer(narrow, "window")
 

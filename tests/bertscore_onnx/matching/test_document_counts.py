@@ -48,7 +48,7 @@ def test_parts_add_up_to_the_whole(documents):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_seven_parts_in_any_order_are_the_same_file_and_the_same_scores(tiny_bundle, tmp_path, whole, seed):
+def test_seven_parts_in_any_order_are_one_file_with_one_score(tiny_bundle, tmp_path, whole, seed):
     places = np.random.default_rng(seed).integers(7, size=len(CORPUS))
     parts = [[text for text, place in zip(CORPUS, places, strict=True) if place == part] for part in range(7)]
     merged = sum(count_documents(parts[part], tiny_bundle) for part in np.random.default_rng(seed).permutation(7))
@@ -66,7 +66,7 @@ def test_each_of_several_references_is_a_document(tiny_bundle):
     assert count_documents(SEVERAL, tiny_bundle) == count_documents([*itertools.chain(*SEVERAL)], tiny_bundle)
 
 
-def test_no_documents_are_nothing_to_weigh_by_and_only_counts_are_added(tiny_bundle, whole):
+def test_no_documents_give_no_weights_and_only_counts_add_up(tiny_bundle, whole):
     none = count_documents([], tiny_bundle)
     assert none + whole == whole == sum([whole])
     with pytest.raises(IdfError, match="There is no text"):

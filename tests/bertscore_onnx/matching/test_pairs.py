@@ -72,7 +72,7 @@ def test_vectors_that_are_not_finite_are_an_error(threads, layer):
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_side_with_nothing_to_match_gives_plain_zeros_and_is_counted(threads, together):
+def test_a_side_with_nothing_to_match_scores_0_and_is_counted(threads, together):
     table = table_of([0, 1, 2, 0], [0, 0], [0, 6, 7, 0], [0, 3, 4, 1, 0])
     table.vectors[:] = 1 / np.sqrt(8)
     for layer in range(2):

@@ -298,7 +298,7 @@ def test_pooling_needs_all_layers(tiny_bundle, all_layers_bundle):
         BERTScorer(all_layers_bundle, 2, matching=Matching(layers=(1, 2)))
 
 
-def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
+def test_centring_by_references_needs_texts_that_can_be_reread(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(center="references")) as scorer:
         with pytest.raises(InputError, match="can be read only once"):
             scorer.stream(iter([("a cat", "the cat")]))

@@ -49,7 +49,7 @@ def test_an_empty_mapping_is_no_idf_as_in_bert_score(manifest):
     assert idf_given(defaultdict(lambda: 3.0), manifest, "test").table[5] == 3
 
 
-def test_the_same_table_has_the_same_name_however_its_documents_come(manifest):
+def test_a_table_of_idf_is_named_by_its_content(manifest):
     name = idf_of_documents([DIFFERENT], manifest).name
     assert idf_of_documents([DIFFERENT[::-1]], manifest).name == name
     assert idf_of_documents(iter([DIFFERENT[:1], DIFFERENT[1:]]), manifest).name == name
@@ -78,7 +78,7 @@ def test_ids_of_numpy_are_token_ids(manifest):
 
 @pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan, "a", None, np.ones(2)])
 @pytest.mark.parametrize("of_unseen", [False, True])
-def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight, of_unseen):
+def test_a_weight_that_is_none_or_could_overflow_is_refused(manifest, weight, of_unseen):
     table, tokens = (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
     with pytest.raises(IdfError, match=f"{tokens} the weight"):
         idf_of_mapping(table, manifest)

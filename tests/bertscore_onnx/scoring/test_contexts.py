@@ -58,7 +58,7 @@ def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, oth
     context=st.text(ALPHABET, min_size=1, max_size=300).filter(str.strip),
     text=st.text(ALPHABET, min_size=1, max_size=100).filter(str.strip),
 )
-def test_a_context_is_cut_at_its_far_end_and_the_text_only_after_it(pipeline, context, text):
+def test_a_context_is_cut_at_its_far_end_and_before_its_text(pipeline, context, text):
     tokenizer = pipeline.tokenizer
     before, after = tokenizer.num_special_tokens
     ids, number = tokens_of(pipeline, text, context)

@@ -6,23 +6,15 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import GoldenScoreError
 from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+from tests.support.manifests import seal
 
 
 @pytest.fixture
 def bundle(tiny_bundle, tmp_path):
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
-
-
-def seal(bundle, **fields):
-    """Write the manifest again, as a program that damaged the files by a tool of ours would."""
-    manifest = read_manifest(bundle)
-    files = {name: file_digest(bundle / name) for name in manifest.files}
-    write_manifest(bundle, msgspec.structs.replace(manifest, files=files, **fields))
 
 
 def change_weights(bundle, change):

@@ -100,7 +100,7 @@ TRUNCATED = (
         ),
     ],
 )
-def test_each_kind_that_happened_is_warned_of_once_with_its_number(recwarn, counts, messages):
+def test_each_kind_of_problem_is_warned_of_once_with_its_count(recwarn, counts, messages):
     counts.warn(512, stacklevel=1)
     assert [str(warning.message) for warning in recwarn] == messages
     assert {warning.category for warning in recwarn} <= {UserWarning}

@@ -204,7 +204,7 @@ def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunk
     )
 
 
-def test_truncated_and_empty_references_are_counted_over_all_chunks(scorer, tiny_chunks):
+def test_truncated_and_empty_texts_are_counted_over_all_chunks(scorer, tiny_chunks):
     references = [*REFERENCES[:50], "cat " * 50, "", *REFERENCES[50:], ""]
     with pytest.warns(UserWarning, match="1 text is longer|2 pairs score 0") as caught:
         scorer.score(["a cat"], [references])

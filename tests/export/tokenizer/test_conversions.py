@@ -203,7 +203,7 @@ def test_words_that_are_never_split_stay_whole(kind, tmp_path):
     assert_same_ids(original, texts, tmp_path)
 
 
-def test_a_word_that_is_never_split_and_too_long_for_wordpiece_is_refused(tmp_path):
+def test_a_word_that_is_never_split_and_too_long_is_refused(tmp_path):
     slow = KINDS["bert"](tmp_path)
     slow.basic_tokenizer.never_split |= {next(word for word in slow.vocab if len(word) > 100)}
     with pytest.raises(ExportError, match="never_split"):
