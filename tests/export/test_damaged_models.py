@@ -147,6 +147,7 @@ def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(merge, whole, tm
         ("bert", {"max_position_embeddings": ...}),
         ("bert", {"hidden_act": "no such function"}),
         ("bert", {"model_type": ["bert"]}),
+        ("bert", {"model_type": ...}),
         ("bert", {"model_type": "no such model"}),
         ("bert", {"quantization_config": 4}),
         ("roberta", {"pad_token_id": "<pad>"}),
