@@ -45,16 +45,6 @@ def test_every_way_of_scoring_cuts_there(short, scorer):
     assert largest_difference(encoded, expected) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("bundle", "options"), [("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})]
-)
-def test_idf_and_every_layer_are_of_what_is_left(request, bundle, options):
-    bundle = request.getfixturevalue(bundle)
-    with BERTScorer(bundle, max_length=MAX_LENGTH, **options) as short, BERTScorer(bundle, **options) as scorer:
-        expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
-        assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
-
-
 @pytest.mark.slow  # it imports PyTorch
 def test_the_fast_tokenizer_cuts_there_too(fast_bundle, short):
     with BERTScorer(fast_bundle, max_length=MAX_LENGTH) as fast:

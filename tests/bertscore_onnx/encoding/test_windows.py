@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.embeddings import Windows
+from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.manifests import with_fields
@@ -123,13 +124,6 @@ def test_idf_counts_the_whole_text(tiny_bundle):
         scorer.score(sents, sents)
 
 
-def test_streaming_and_pairwise_score_long_texts_alike(scorer):
-    texts = [long_text(300), "a cat", long_text(90, seed=1)]
-    expected = scorer.score(texts, texts[::-1]).F
-    assert [one.F for one in scorer.stream(zip(texts, texts[::-1], strict=True))] == pytest.approx(expected, abs=1e-6)
-    assert np.diag(scorer.pairwise(texts, texts[::-1]).F) == pytest.approx(expected, abs=1e-5)
-
-
 def test_progress_ends_at_the_number_of_candidates(scorer, capsys):
     scorer.score([long_text(300), "a cat"], ["a cat", long_text(100)], verbose=True)
     assert "2/2" in capsys.readouterr().err
@@ -158,7 +152,6 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
-        assert fast._pipeline.tokenizer.num_special_tokens == (1, 1)
         assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
 
 
@@ -176,13 +169,12 @@ def test_very_long_texts_score_in_bounded_memory(scorer):
     assert all_scores.F[:, 0] == pytest.approx(scores.F, abs=1e-6)
 
 
-def test_slices_of_long_texts_are_split(scorer, monkeypatch):
-    seen = []
-    encoder = scorer._pipeline.encoder
-    real = encoder.encode
-    monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 1000)
-    monkeypatch.setattr(encoder, "encode", lambda *args, **options: seen.append(real(*args, **options)) or seen[-1])
+def test_slices_of_long_texts_are_split(tiny_bundle, monkeypatch):
+    seen, encode = [], Encoder.encode
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 1000)
+    monkeypatch.setattr(Encoder, "encode", lambda *args, **options: seen.append(encode(*args, **options)) or seen[-1])
     texts = [long_text(400, seed) for seed in range(20)]
-    assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
+    with BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer:
+        assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
     assert max(table.lengths.sum() for table in seen) < (1000 + 2 * 402) / 0.75  # a quarter of each window overlaps
     assert len(seen) > 4
