@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
@@ -21,6 +20,7 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, InputError
+from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.significance import SEED
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.hub.source import read_origins
@@ -241,8 +241,6 @@ def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple
 
 # Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
 
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-4
 """Standard errors below this are small enough."""

@@ -6,6 +6,7 @@ problems", Biometrika 1945). Outputs without a judgement are left out. A side th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -136,19 +137,10 @@ def mean_by_system(scores: Floats) -> Floats:
     return means
 
 
-def scipy_stats() -> Any:
-    """Return `scipy.stats`; raise MissingExtraError unless scipy is installed."""
+def scipy_module(name: Literal["special", "stats"]) -> Any:
+    """Return a module of scipy, which takes a second to load; raise MissingExtraError unless scipy is installed."""
     with needs_extra("evaluation", "This statistic"):
-        from scipy import stats
-    return stats
-
-
-def normal_cdf(z: Floats) -> Floats:
-    """Return the standard normal distribution function; raise MissingExtraError unless scipy is installed."""
-    with needs_extra("evaluation", "This statistic"):
-        from scipy.special import ndtr
-    distribution: Floats = ndtr(z)
-    return distribution
+        return import_module(f"scipy.{name}")
 
 
 Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
@@ -225,16 +217,18 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
         if (scores == scores[0]).all():
             return no_value(reason, n)
     if coefficient == "pearson":
-        return Measure(pearson(human, metric), n)
+        return Measure(float(pearson(human, metric)), n)
     if coefficient == "spearman":
-        return Measure(pearson(midranks(human), midranks(metric)), n)
-    return Measure(_kendall(human, metric, coefficient[-1]), n)
+        return Measure(float(pearson(midranks(human), midranks(metric))), n)
+    tau = scipy_module("stats").kendalltau(human, metric, variant=coefficient[-1]).statistic
+    return Measure(float(tau), n)
 
 
-def pearson(human: Floats, metric: Floats) -> float:
-    """Return Pearson's r of two rows, (n,), of which neither is constant."""
+def pearson(human: Floats, metric: Floats) -> Floats:
+    """Return Pearson's r along the last axis, (…), from (…, n); NaN where a side is constant."""
     human, metric = _unit(human), _unit(metric)
-    return float(np.clip((human * metric).sum(), -1, 1))
+    r: Floats = np.clip((human * metric).sum(axis=-1), -1, 1)
+    return r
 
 
 def midranks(scores: Floats) -> Floats:
@@ -269,15 +263,12 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
 
 
 def _unit(scores: Floats) -> Floats:
-    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (n,)."""
-    centred = scores - scores.mean()
-    centred /= np.abs(centred).max()
-    unit: Floats = centred / np.sqrt((centred * centred).sum())
+    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (…, n)."""
+    centred = scores - scores.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        centred /= np.abs(centred).max(axis=-1, keepdims=True)
+    unit: Floats = centred / np.sqrt((centred * centred).sum(axis=-1, keepdims=True))
     return unit
-
-
-def _kendall(human: Floats, metric: Floats, variant: str) -> float:
-    return float(scipy_stats().kendalltau(human, metric, variant=variant).statistic)
 
 
 # Agreement on pairs of systems: pairwise accuracy, and soft pairwise accuracy, which weighs how sure each side is.

@@ -19,7 +19,7 @@ from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_system
 from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, sum_by_unit
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_indices, draw_counts
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_counts
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
@@ -368,7 +368,7 @@ def hybrid_by_language_pair(
     Raises:
         InputError: numbers that do not fit, an unknown system, metric or option, or only whole systems have human
             scores.
-        MissingExtraError: sacreBLEU or scipy is needed and not installed.
+        MissingExtraError: sacreBLEU is needed and not installed.
     """
     if not 2 <= num_candidates <= num_hybrids or num_trials < 1:
         raise InputError(
@@ -513,8 +513,8 @@ def _with_segment_errors(
     and the spread of human scores alone. `scale` is that spread.
     """
     num_units = len(sums.sums)
-    blocks = bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
-    totals = np.vstack([sums.sums.sum(axis=0), *(draw_counts(indices) @ sums.sums for indices in blocks)])
+    blocks = bootstrap_counts(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
+    totals = np.vstack([sums.sums.sum(axis=0), *(counts @ sums.sums for counts in blocks)])
     totals = totals[np.isfinite(_r_of_totals(totals))]  # the observed ones first
     r, spread = _r_of_totals(totals), np.sqrt(totals[:, 1]) / totals[:, 0]
     grid, curves = _selection_curves(num_candidates)

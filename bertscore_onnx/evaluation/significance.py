@@ -343,6 +343,11 @@ def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples
         yield rng.choice(num_segments, size=(min(rows, num_resamples - start), num_segments), replace=True)
 
 
+def bootstrap_counts(rng: np.random.Generator, num_units: int, num_resamples: int) -> Iterator[NDArray[np.float64]]:
+    """Yield how often each unit is in each resample, in blocks of (rows, num_units)."""
+    return map(draw_counts, bootstrap_indices(rng, num_units, num_resamples))
+
+
 def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
     """Yield which segments two systems keep, while they swap the others, in blocks of (rows, num_segments)."""
     rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
