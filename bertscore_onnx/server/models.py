@@ -16,7 +16,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import Pairs
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
