@@ -9,7 +9,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.segments import ColumnChoice
 from bertscore_onnx.evaluation.significance import MIN_UNITS
-from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
+from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, blank_or, count, number, plural
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
     PairResult,
@@ -263,11 +263,11 @@ def _systems(metric: MetricResult) -> Table:
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         ("score", "score", score),
-        ("95 % interval", "interval", _or_blank),
+        ("95 % interval", "interval", blank_or),
         ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
-        ("95 % of delta", "delta_interval", _or_blank),
-        ("p", "p", _or_blank),
-        ("won/lost/tied", "counts", _or_blank),
+        ("95 % of delta", "delta_interval", blank_or),
+        ("p", "p", blank_or),
+        ("won/lost/tied", "counts", blank_or),
     ]
     if metric.unrelated is not None:
         columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
@@ -288,15 +288,11 @@ def _pairs(metric: MetricResult) -> Table:
     delta = number(metric.digits, signed=True)
     columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
     columns.append(("95 % of delta", "delta_interval", str))
-    return Table([*columns, ("p", "p", _or_blank), ("p (Holm)", "p_holm", _or_blank)], rows)
+    return Table([*columns, ("p", "p", blank_or), ("p (Holm)", "p_holm", blank_or)], rows)
 
 
 def _interval(metric: MetricResult, result: SystemResult | PairResult) -> str:
     return f"{result.delta_low:+.{metric.digits}f} to {result.delta_high:+.{metric.digits}f}"
-
-
-def _or_blank(cell: str | None) -> str:
-    return cell or ""
 
 
 def _marked_p(p: float, is_marked: bool) -> str:

@@ -277,7 +277,7 @@ def _unit(scores: Floats) -> Floats:
 
 
 ROUNDING = 1e-9
-"""Sums of signed scores closer than this share of their absolute sum are equal; they differ by rounding."""
+"""Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
 
 
 def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation.correlation import Floats, correlate_pairs
+from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, correlate_pairs
 from bertscore_onnx.evaluation.metric_tests import pearson_of_moments
 from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_counts
@@ -186,10 +186,6 @@ class LayerTuning(Result):
                 row |= {name: write(score.pearson), f"{name}_low": write(score.low), f"{name}_high": write(score.high)}
             row |= {"p": write(result.p), "loss": write(result.loss), "loss_high": write(result.loss_high)}
             yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
-
-
-ROUNDING = 1e-12
-"""Differences of correlations that are equal but for rounding."""
 
 
 def tune_layers(

@@ -7,7 +7,18 @@ from typing import Any
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.metric_tests import Williams
-from bertscore_onnx.evaluation.tables import MISSING, Column, Format, Result, Table, count, number, p_value, plural
+from bertscore_onnx.evaluation.tables import (
+    MISSING,
+    Column,
+    Format,
+    Result,
+    Table,
+    blank_or,
+    count,
+    number,
+    p_value,
+    plural,
+)
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
@@ -388,7 +399,7 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
             for row, name in enumerate(names, start=1)
         ]
         columns: list[Column] = [("", "number", "{}".format), *_METRIC]
-        columns += [(str(at), str(at), _or_blank) for at in range(2, len(names) + 1)]
+        columns += [(str(at), str(at), blank_or) for at in range(2, len(names) + 1)]
         yield f"{title}\n{Table(columns, rows).text()}"
 
 
@@ -396,10 +407,6 @@ def _bounded(p: float, smallest: float) -> str:
     """Write a p-value, the smallest that the permutations can give as a bound."""
     text = p_value(3)(max(p, min(smallest, 1.0)))
     return text if p > smallest or text.startswith("<") else f"<={text}"
-
-
-def _or_blank(cell: str | None) -> str:
-    return cell or ""
 
 
 def _groups(result: LanguagePairResult) -> Iterator[str]:

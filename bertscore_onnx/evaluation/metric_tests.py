@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import (
     GROUPINGS,
+    ROUNDING,
     Floats,
     correlate,
     correlate_pairs,
@@ -38,8 +39,6 @@ KENDALL_SAMPLE = 500
 """Outputs that each is compared with for the interval of Kendall's τ."""
 MIN_SYSTEMS = 4
 """Of Williams' test, which has n − 3 degrees of freedom."""
-ROUNDING = 1e-9
-"""Correlations closer than this are equal, and a variance below this share of the squares is 0."""
 
 
 @dataclass(frozen=True, slots=True)

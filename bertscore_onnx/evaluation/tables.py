@@ -129,9 +129,9 @@ def count(value: int | None) -> str:
     return MISSING if value is None else f"{value:,}"
 
 
-def percent(value: float) -> str:
-    """Write a proportion in percent."""
-    return f"{value:.1%}"
+def blank_or(cell: str | None) -> str:
+    """Write what is written already; nothing where it is missing."""
+    return cell or ""
 
 
 def plural(number: int, noun: str) -> str:

@@ -1,6 +1,6 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isnan
@@ -19,6 +19,19 @@ BEST = "best_reference"
 
 REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
+
+RENAME_SCORES = "choose names for the scores with --score-names"
+
+
+def check_free(names: Iterable[str], added: Collection[str], place: str, remedy: str = RENAME_SCORES) -> None:
+    """Raise InputError, with the remedy beside renaming it, if a column has the name of one that is to be added."""
+    for name in names:
+        if name in added:
+            other = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
+            raise InputError(
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{other}."
+            )
+
 
 _MAX_SHOWN = 12
 

@@ -75,7 +75,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (score, signed, p_value, wording.percent, wording.visible, count):
+    for write in (score, signed, p_value, wording.visible, count):
         environment.filters[write.__name__] = write
     environment.globals.update(match_html=match_html, match_style=MATCH_STYLE, max_characters=MAX_CHARACTERS)
     return environment.get_template(template).render(
