@@ -18,7 +18,7 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.text.texts import Reference
+from bertscore_onnx.text.texts import Reference, Text
 
 # Pearson's r in bootstrap resamples, of many metrics at a time: weighted sums, which are matrix products.
 
@@ -190,7 +190,7 @@ class LayerTuning(Result):
 
 def tune_layers(
     scorer: BERTScorer,
-    candidates: Sequence[str],
+    candidates: Sequence[Text],
     references: Sequence[Reference],
     human: ArrayLike,
     language_pairs: Sequence[str] | None = None,
@@ -253,10 +253,9 @@ def tune_layers(
     )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
-    content = zip(names, candidates, map(str, references), np.nan_to_num(human).tolist(), of_rows, strict=True)
-    order = [
-        row for _, row in sorted((key, row) for row, key in enumerate(content))
-    ]  # the order of rows changes no sum
+    texts = map(str, candidates), map(str, references)
+    content = [*zip(names, *texts, np.nan_to_num(human).tolist(), of_rows, strict=True)]
+    order = sorted(range(len(content)), key=content.__getitem__)  # the order of rows changes no sum
     candidates, references = [candidates[row] for row in order], [references[row] for row in order]
     names, of_rows, human = [names[row] for row in order], [of_rows[row] for row in order], np.asarray(human)[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
@@ -329,7 +328,7 @@ def why_unusable(human: Floats) -> str:
 
 def _scores(
     scorer: BERTScorer,
-    candidates: Sequence[str],
+    candidates: Sequence[Text],
     references: Sequence[Reference],
     rows: NDArray[np.int64],
     verbose: bool | None,
