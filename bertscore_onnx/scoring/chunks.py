@@ -121,18 +121,18 @@ class Chunk:
             if row == len(self.sequences):
                 self.sequences.append(tokens.ids)
                 self.num_tokens += len(tokens.ids)
-        self.num_candidates += len(pairs.candidates)
+        self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
     def close(self) -> Self:
         """Complete the chunk, once it has all its pairs."""
         pairs = _join_pairs(self._pairs)
-        self.sides: tuple[Side, Side] = pairs.sides
+        self.sides: tuple[Side, Side] = pairs.candidates, pairs.references
         """The candidates and the references of all pairs."""
         self.is_continued: bool = pairs.is_continued
         """Whether the next chunk begins with further references of the last candidate."""
-        self.is_encoded: bool = any(isinstance(side, EncodedTexts) for side in pairs.sides)
+        self.is_encoded: bool = any(isinstance(side, EncodedTexts) for side in self.sides)
         """Whether a side was encoded before."""
         self.num_context: NDArray[np.int64] = np.array([key[1] for key in self._row_of_ids], dtype=np.int64)
         """The tokens of a context in each row, (rows,)."""
@@ -142,12 +142,12 @@ class Chunk:
             side.rows
             if isinstance(side, EncodedTexts)
             else np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-            for side in pairs.sides
+            for side in self.sides
         ]
         """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
         self.rows_of_pairs = np.repeat(self.rows[0], pairs.references.counts), self.rows[1]
         """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
-        tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in pairs.sides]
+        tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides]
         candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
         self.are_pairs_truncated: NDArray[np.bool_] = candidates | references
         """Whether the candidate or the reference of each pair was truncated, (pairs,)."""

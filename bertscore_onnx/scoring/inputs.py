@@ -110,28 +110,27 @@ class Pairs:
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
-    def slices(self, size: int | None = None) -> Iterator["Pairs"]:
-        """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
+    def slices(self, size: int | None = None) -> Iterable["Pairs"]:
+        """Return the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
         if len(self.candidates) <= (size or PAIRS_AT_ONCE):
-            yield self
-        else:
-            for candidates, references in zip(*(slices_of(side, size) for side in self.sides), strict=True):
-                yield replace(self, candidates=candidates, references=references)
+            return [self]
+        sides = zip(*(slices_of(side, size) for side in self.sides), strict=True)
+        return (replace(self, candidates=candidates, references=references) for candidates, references in sides)
 
-    def split(self, max_characters: int) -> Iterator["Pairs"]:
-        """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""
+    def split(self, max_characters: int) -> list["Pairs"]:
+        """Return the pairs in slices of at most this many characters, or of one candidate and one reference."""
         number = int(self.references.counts.sum())
         if sum(map(len, self.texts)) <= max_characters or number == 1:
-            yield self
-        elif len(self.candidates) > 1:
-            for half in self.slices(-(-len(self.candidates) // 2)):
-                yield from half.split(max_characters)
-        else:
-            middle = number // 2
-            for texts in (slice(middle), slice(middle, number)):
-                references = self.references.part(texts, np.array([len(range(number)[texts])]))
-                is_continued = self.is_continued or texts.stop < number
-                yield from replace(self, references=references, is_continued=is_continued).split(max_characters)
+            return [self]
+        parts = self.slices(-(-len(self.candidates) // 2)) if len(self.candidates) > 1 else self._halves(number)
+        return [part for half in parts for part in half.split(max_characters)]
+
+    def _halves(self, number: int) -> Iterator["Pairs"]:
+        """Yield the one candidate with each half of its references."""
+        middle = number // 2
+        for texts in (slice(middle), slice(middle, number)):
+            references = self.references.part(texts, np.array([len(range(number)[texts])]))
+            yield replace(self, references=references, is_continued=self.is_continued or texts.stop < number)
 
 
 def collect_pairs(

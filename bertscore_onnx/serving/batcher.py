@@ -137,7 +137,8 @@ class MicroBatcher(Closeable):
             self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
-        self._queue.count("truncated", counts.truncated)
+        if counts.truncated:
+            self._queue.count("truncated", counts.truncated)
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
