@@ -28,6 +28,7 @@ from bertscore_onnx.evaluation.tables import (
     language_pair_title,
     number,
     p_value,
+    plain,
     rows_by_language_pair,
     with_notes,
 )
@@ -274,7 +275,7 @@ def _estimate(measure: Measure | None) -> str:
 
 _METRICS: tuple[Column, ...] = (
     ("metric", "metric", str),
-    ("score", "score", "{}".format),
+    ("score", "score", plain),
     ("Pearson", "pearson", _estimate),
     ("Hits@1", "hits_at_1", _estimate),
     ("MRR", "mrr", _estimate),

@@ -13,10 +13,10 @@ from bertscore_onnx.evaluation.tables import (
     Format,
     Result,
     Table,
-    blank_or,
     count,
     number,
     p_value,
+    plain,
     plural,
 )
 
@@ -288,7 +288,7 @@ _SEGMENT_PAIRS: tuple[Column, ...] = (
 )
 _MEANS: tuple[Column, ...] = (
     *_METRIC,
-    ("pairs", "pairs", "{}".format),
+    ("pairs", "pairs", plain),
     ("accuracy", "accuracy", _proportion),
     ("Pearson\nsystems", "system_pearson", _signed),
     ("SPA", "spa", _proportion),
@@ -398,8 +398,8 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
             | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
             for row, name in enumerate(names, start=1)
         ]
-        columns: list[Column] = [("", "number", "{}".format), *_METRIC]
-        columns += [(str(at), str(at), blank_or) for at in range(2, len(names) + 1)]
+        columns: list[Column] = [("", "number", plain), *_METRIC]
+        columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
         yield f"{title}\n{Table(columns, rows).text()}"
 
 
