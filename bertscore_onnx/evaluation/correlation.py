@@ -52,14 +52,7 @@ def no_value(reason: str, n: int) -> Measure:
 
 
 def average(measures: Sequence[Measure]) -> Measure:
-    """Average the measures that have a value, such as those of several language pairs, each with the same weight.
-
-    Args:
-        measures: at least one, each of one group.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Average the measures that have a value, each of one group, with the same weight; InputError without any."""
     if not measures:
         raise InputError("There are no measures to average. Give at least one.")
     values = [one.value for one in measures if one.value is not None]
@@ -338,20 +331,9 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
     The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so that one matrix
     product of signs and scores answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
 
-    Args:
-        scores: (systems, segments), all finite.
-        permutations, seed: as `soft_pairwise_accuracy` has them.
-
-    Returns:
-        p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ. Values
-        that are equal but for rounding count as equal. On the diagonal 1.
-
-    Raises:
-        InputError: the scores have another shape, one is not finite, or there are no permutations.
+    Returns p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ, from
+    finite scores, (systems, segments). Values that are equal but for rounding count as equal. On the diagonal 1.
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2 or not np.isfinite(scores).all():
-        raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments), all finite.")
     if permutations < 1:
         raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
     rng = np.random.default_rng(seed)

@@ -220,11 +220,7 @@ def _score(text: str, place: str) -> float:
 
 
 def check_names(language_pair: str, systems: Iterable[str], metrics: Iterable[str]) -> None:
-    """Check that files of scores can be written for these names.
-
-    Raises:
-        InputError: a name of a system is empty or has spaces, or another cannot name a file.
-    """
+    """Raise InputError if files of scores cannot be written for these names."""
     for system in systems:
         if system.split() != [system]:
             raise InputError(

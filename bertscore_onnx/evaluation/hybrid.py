@@ -140,16 +140,7 @@ def select_models(
 def select_by_each(
     human: Floats, metrics: Sequence[Floats], *, num_candidates: int = 100, trials: int = 100_000, seed: int = 0
 ) -> list[ModelSelection]:
-    """Select the best of a few systems by several metrics, which choose among the same ones, as `select_models` does.
-
-    Args:
-        human: human scores of the (hybrid) systems, (hybrids,), finite.
-        metrics: by each metric, (hybrids,).
-        num_candidates, trials, seed: as for `select_models`.
-
-    Raises:
-        InputError: shapes differ, a score is not finite, or a number does not fit.
-    """
+    """Select among the same systems by several metrics, (hybrids,) each, as `select_models` does by one."""
     pairs = [judged_scores(human, metric, ndim=1) for metric in metrics]
     human = np.asarray(human, dtype=np.float64)
     if np.isnan(human).any():
@@ -180,13 +171,7 @@ def select_by_each(
 
 
 def binomial_interval(hits: int, trials: int) -> Measure:
-    """Return a share with its interval: E. B. Wilson, "Probable inference", JASA 1927, at 95 %.
-
-    Raises:
-        InputError: there are no trials, or not as many as hits.
-    """
-    if not 0 <= hits <= trials or trials < 1:
-        raise InputError(f"{hits} hits in {trials} trials; expected at least one trial, and no more hits than trials.")
+    """Return a share with its interval: E. B. Wilson, "Probable inference", JASA 1927, at 95 %."""
     share = hits / trials
     weight = QUANTILE**2 / trials
     centre = (share + weight / 2) / (1 + weight)

@@ -238,18 +238,10 @@ def _sacrebleu(
 def corpus_metric(
     name: str, candidates: Sequence[Sequence[str]], references: References, **options: Any
 ) -> MetricScores:
-    """Score systems, and every segment alone, by a metric of sacreBLEU.
+    """Score systems, and every segment alone, by a metric of sacreBLEU with options of its class.
 
-    Args:
-        name: `bleu`, `chrf` or `ter`.
-        candidates: the texts of each system, one for each segment.
-        references: for each segment a reference, or several; their number may vary.
-        options: of sacreBLEU's class, such as `tokenize="zh"` or `word_order=2`.
-
-    Raises:
-        InputError: a metric or an option is unknown or lacks a package, there is no text, a system lacks
-            texts, or a segment has no reference.
-        MissingExtraError: sacreBLEU is not installed.
+    Candidates are the texts of each system, and there are one or more references for each segment. Raises InputError,
+    or MissingExtraError without sacreBLEU.
     """
     if name not in SACREBLEU:
         raise InputError(f"There is no metric {name!r} here. Choose one of {', '.join(SACREBLEU)}.")
