@@ -10,7 +10,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -119,17 +119,16 @@ class HubRepository:
         """Return a folder by its path; an empty one is the repository itself."""
         prefix = f"{path}/" if path else ""
         paths = [file for file in self.sizes if file.startswith(prefix)]
-        with remote_errors(self.name):
-            url = load_client().hf_hub_url(self._repo, path, revision=self.commit).rstrip("/")
-            sizes = {file: self.sizes[file] for file in paths}
-            if None in sizes.values():  # some mirrors of the hub declare sizes only here
+        sizes = {file: self.sizes[file] for file in paths}
+        if None in sizes.values():  # some mirrors of the hub declare sizes only here, others only with the files
+            with suppress(BundleNotFoundError, HubError), remote_errors(self.name):
                 entries = self._api.get_paths_info(self._repo, paths, revision=self.commit)
                 sizes = msgspec.convert({entry.path: entry.size for entry in entries}, _Sizes)
-        source, revision = self._source.location, self._source.revision
+        source = Source(self._source.location, self._source.revision, path)
         return WebFolder(
-            url,
-            str(Source(source, revision, path)),
-            Origin(source, revision, path, self.commit),
+            load_client().hf_hub_url(self._repo, path, revision=self.commit).rstrip("/"),
+            str(source),
+            Origin(source.location, source.revision, path, self.commit),
             _headers(self._token),
             {file.removeprefix(prefix): size for file, size in sizes.items()},
         )
@@ -149,12 +148,10 @@ class HubRepository:
             ) from error
 
     def _refs(self) -> str:
-        try:
-            with remote_errors(self.name):
-                refs = self._api.list_repo_refs(self._repo)
-                return f" Its branches and tags are: {listed([ref.name for ref in [*refs.branches, *refs.tags]])}."
-        except (BundleNotFoundError, HubError):  # some mirrors of the hub do not list them
-            return ""
+        with suppress(BundleNotFoundError, HubError), remote_errors(self.name):  # some mirrors do not list them
+            refs = self._api.list_repo_refs(self._repo)
+            return f" Its branches and tags are: {listed([ref.name for ref in [*refs.branches, *refs.tags]])}."
+        return ""
 
 
 class WebFolder:
@@ -336,6 +333,8 @@ def remote_errors(location: str) -> Iterator[None]:
         if error.response is not None:
             _check_status(error.response, location)
         raise HubError(f"{location} cannot be read: {_cause(error)}.") from error
+    except errors.HFValidationError as error:
+        raise InputError(f"{location} cannot be the name of a repository: {_message(error)}") from error
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise HubError(f"{location} did not answer as a hub does: {_cause(error)}.") from error
     except RuntimeError as error:  # an upload that broke off

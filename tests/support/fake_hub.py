@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 
 @dataclass
@@ -54,11 +54,9 @@ class FakeHub(ThreadingHTTPServer):
         """After how many bytes of a file connections break off; each once, and then no more."""
         self.file_of_cuts = "model.onnx"
         self.replaced: dict[str, bytes] = {}
-        """The end of a path to the bytes sent in place of the file."""
+        """The end of a path to the bytes sent in place of the file or the answer."""
         self.status = None
         """What every request is answered with."""
-        self.html = False
-        """Whether every request is answered with a page."""
         self.endless = None
         """The end of the path of a file that does not end."""
         self.ignores_ranges = False
@@ -125,13 +123,15 @@ class Handler(BaseHTTPRequestHandler):
             return None
         asked = self.headers.get("Range")
         self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
-        parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
+        path = unquote(urlsplit(self.path).path)
+        parts = path.strip("/").split("/")
         if self.server.silence is not None:
             self.server.silence.wait(20)
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
-        if self.server.html:
-            return self.send(200, b"<!doctype html><title>Sign in</title>", "text/html")
+        for end, content in self.server.replaced.items():
+            if path.endswith(end):
+                return self.send(200, content)
         if parts[:2] == ["api", "models"]:
             return self.answer_model("/".join(parts[2:4]), parts[4:])
         if parts == ["api", "repos", "create"]:
@@ -187,8 +187,9 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None:
             return self.send(404, b'{"error": "Invalid rev id"}', code="RevisionNotFound")
         files = repository.commits[commit]
-        if rest[:1] == ["tree"]:
-            return self.send_json([listed(path, content) for path, content in files.items()])
+        if rest[:1] == ["paths-info"]:
+            paths = parse_qs(self.body.decode())["paths"]
+            return self.send_json([listed(path, files[path]) for path in paths])
         info = {"id": name, "sha": commit, "private": repository.private, "tags": []}
         siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
         if not self.server.lists_sizes or "blobs" not in self.path:
@@ -257,8 +258,6 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None or path not in repository.commits[commit]:
             return self.send(404, b"", code="EntryNotFound")
         content = repository.commits[commit][path]
-        for end, other in self.server.replaced.items():
-            content = other if path.endswith(end) else content
         if self.server.endless is not None and path.endswith(self.server.endless):
             return self.send_endlessly()
         start = 0

@@ -255,7 +255,7 @@ class TestRefusals:
         ("answers", "message"),
         [
             *(({"status": status}, "org/tiny") for status in (400, 401, 403, 404, 429, 500, 503)),
-            ({"html": True}, "did not answer as a hub does"),
+            ({"replaced": {"": b"<!doctype html>"}}, "did not answer as a hub does"),
             ({"endless": "bertscore.json"}, "sends more of"),
             ({"endless": "model.onnx"}, "sends more of"),
         ],
@@ -273,7 +273,7 @@ class TestRefusals:
         finally:
             hub.silence.set()
 
-    def test_a_hub_that_gives_sizes_in_its_tree_only_will_do(self, hub, commit, place, bundles_in):
+    def test_a_hub_that_lists_sizes_for_each_file_only_will_do(self, hub, commit, place, bundles_in):
         hub.lists_sizes = hub.declares_sizes = False
         assert pull("org/tiny") == place
         assert bundles_in() == [place]
