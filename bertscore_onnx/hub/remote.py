@@ -52,7 +52,7 @@ _NUMBER = "([0-9]{1,18})"
 _CLIENT = {"library_name": "bertscore-onnx", "library_version": __version__}
 """How requests introduce themselves to the hub."""
 
-_Sizes = Mapping[str, Annotated[int, msgspec.Meta(ge=0)] | None]
+_Size = Annotated[int, msgspec.Meta(ge=0)] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class HubRepository:
             """The commit of the revision."""
             self.is_private = bool(info.private)
             """Whether it is visible to some users only."""
-            self.sizes = msgspec.convert({file.rfilename: file.size for file in info.siblings or []}, _Sizes)
+            self.sizes = msgspec.convert({file.rfilename: file.size for file in info.siblings or []}, dict[str, _Size])
             """The bytes of all files by path; None if the hub does not declare them."""
 
     @property
@@ -117,21 +117,16 @@ class HubRepository:
 
     def folder(self, path: str) -> "WebFolder":
         """Return a folder by its path; an empty one is the repository itself."""
-        prefix = f"{path}/" if path else ""
-        paths = [file for file in self.sizes if file.startswith(prefix)]
-        sizes = {file: self.sizes[file] for file in paths}
-        if None in sizes.values():  # some mirrors of the hub declare sizes only here, others only with the files
+        client, prefix = load_client(), f"{path}/" if path else ""
+        sizes = {file.removeprefix(prefix): size for file, size in self.sizes.items() if file.startswith(prefix)}
+        url = client.hf_hub_url(self._repo, path, revision=self.commit).rstrip("/")
+        for name in [name for name, size in sizes.items() if size is None]:  # some mirrors of the hub list no sizes
             with suppress(BundleNotFoundError, HubError), remote_errors(self.name):
-                entries = self._api.get_paths_info(self._repo, paths, revision=self.commit)
-                sizes = msgspec.convert({entry.path: entry.size for entry in entries}, _Sizes)
+                file = client.get_hf_file_metadata(f"{url}/{quote(name)}", token=self._token, timeout=TIMEOUT)
+                sizes[name] = msgspec.convert(file.size, _Size)
         source = Source(self._source.location, self._source.revision, path)
-        return WebFolder(
-            load_client().hf_hub_url(self._repo, path, revision=self.commit).rstrip("/"),
-            str(source),
-            Origin(source.location, source.revision, path, self.commit),
-            _headers(self._token),
-            {file.removeprefix(prefix): size for file, size in sizes.items()},
-        )
+        origin = Origin(source.location, source.revision, path, self.commit)
+        return WebFolder(url, str(source), origin, _headers(self._token), sizes)
 
     def _info(self, revision: str) -> Any:
         errors = load_client().errors
@@ -148,16 +143,24 @@ class HubRepository:
             ) from error
 
     def _refs(self) -> str:
-        with suppress(BundleNotFoundError, HubError), remote_errors(self.name):  # some mirrors do not list them
-            refs = self._api.list_repo_refs(self._repo)
-            return f" Its branches and tags are: {listed([ref.name for ref in [*refs.branches, *refs.tags]])}."
+        url = f"{self._api.endpoint}/api/models/{self._repo}/refs"  # the client's own request would wait for ever
+        with (
+            suppress(BundleNotFoundError, HubError),  # some mirrors of the hub do not list them
+            remote_errors(self.name),
+            _request(url, _headers(self._token)) as response,
+        ):
+            refs = msgspec.json.decode(b"".join(_chunks(response, self.name)))
+            names = [ref["name"] for ref in [*refs["branches"], *refs["tags"]]]
+            return f" Its branches and tags are: {listed(names)}."
         return ""
 
 
 class WebFolder:
     """A folder whose files have URLs: on a web server, or in a repository of the hub at one commit."""
 
-    def __init__(self, url: str, name: str, origin: Origin, headers: dict[str, str], sizes: _Sizes) -> None:
+    def __init__(
+        self, url: str, name: str, origin: Origin, headers: dict[str, str], sizes: Mapping[str, int | None]
+    ) -> None:
         """Prepare requests with these headers; `name` is the folder's in messages."""
         self.name, self.origin = name, origin
         self._parts, self._headers, self._sizes = urlsplit(url), headers, sizes
@@ -226,7 +229,7 @@ def _body(response: Any, location: str, offset: int) -> Body:
     return Body(size, _chunks(response, location, offset - start))
 
 
-def _chunks(response: Any, location: str, skipped: int) -> Iterator[bytes]:
+def _chunks(response: Any, location: str, skipped: int = 0) -> Iterator[bytes]:
     """Yield the content after its first bytes, which servers that ignore ranges send again."""
     with remote_errors(location):
         for chunk in response.iter_bytes() if hasattr(response, "iter_bytes") else response.iter_content(CHUNK):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 
 @dataclass
@@ -20,7 +20,8 @@ class Repository:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     private: bool = False
-    gated: bool = False
+    gated: str | None = None
+    """What only those may see who were granted access: "files", as on the hub, or "info" as well."""
 
     def commit(self, files, ref="main"):
         """Add a commit, and return its name."""
@@ -66,7 +67,9 @@ class FakeHub(ThreadingHTTPServer):
         self.lists_sizes = True
         self.lists_refs = True
         self.silence = None
-        """What every answer waits for."""
+        """What the answers to `silent` paths wait for."""
+        self.silent = ""
+        """The end of these paths."""
         self.half_sent: threading.Barrier | None = None
         """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
@@ -125,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
         path = unquote(urlsplit(self.path).path)
         parts = path.strip("/").split("/")
-        if self.server.silence is not None:
+        if self.server.silence is not None and path.endswith(self.server.silent):
             self.server.silence.wait(20)
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
@@ -168,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(401, message="Invalid credentials in Authorization header")
         if repository is None or (repository.private and not self.is_known()):
             return self.send(404, b'{"error": "Repository not found"}', code="RepoNotFound")
-        if repository.gated:
+        if repository.gated == "info" or (repository.gated and "/api/" not in self.path):
             return self.send(403, b'{"error": "Access is restricted"}', code="GatedRepo")
         return repository
 
@@ -187,9 +190,6 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None:
             return self.send(404, b'{"error": "Invalid rev id"}', code="RevisionNotFound")
         files = repository.commits[commit]
-        if rest[:1] == ["paths-info"]:
-            paths = parse_qs(self.body.decode())["paths"]
-            return self.send_json([listed(path, files[path]) for path in paths])
         info = {"id": name, "sha": commit, "private": repository.private, "tags": []}
         siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
         if not self.server.lists_sizes or "blobs" not in self.path:
@@ -275,6 +275,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         if self.server.declares_sizes:
             self.send_header("Content-Length", str(len(content) - start))
+        elif self.command == "HEAD":
+            self.send_header("X-Linked-Size", str(len(content)))
         else:
             self.send_header("Connection", "close")
             self.close_connection = True
@@ -316,11 +318,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-
-def listed(path, content):
-    oid = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-    return {"type": "file", "path": path, "size": len(content), "oid": oid}
 
 
 def free_port():
