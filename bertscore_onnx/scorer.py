@@ -53,7 +53,7 @@ from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
-from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context
+from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -491,7 +491,7 @@ class BERTScorer(Closeable):
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
         from bertscore_onnx.similarity.matches import warn_of_truncated
 
-        references = (reference,) if isinstance(reference, str) else tuple(reference)
+        references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
         found = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])

@@ -1,6 +1,5 @@
 """`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,9 +13,9 @@ from bertscore_onnx.cli.options import (
     ScoreNames,
     check_contexts,
     names_of,
-    shared_options,
 )
-from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
@@ -103,17 +102,25 @@ def batch(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     verbose: bool | None,
 ) -> None:
-    """Score files of any size into a folder of Parquet files; run again to resume.
+    """Score files of any size into a folder, part by part.
 
-    The output has the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows. A part
-    is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests of all
-    files. After a failure, or after the job was killed, the same command scores the parts that are missing or damaged;
-    it refuses other inputs or options. If an input changes while the job runs, the job fails.
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
+    A part is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests
+    of all files. After a failure, or after the job was killed, the same command scores the parts that are missing or
+    damaged; it refuses other inputs or options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
 
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
+
+    Examples:
+        # Score a folder of tables; the same command resumes a job
+        bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
+        # Keep one column beside the scores, and go on after a row that fails
+        bertscore-onnx batch -m BUNDLE -i a.csv -o out --columns id --errors null
+        # Score on a Ray cluster, with idf weights of all references
+        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
     """
     if context is None:
         check_contexts(settings, "add --context-column NAME")
@@ -148,7 +155,7 @@ def batch(
     if as_json:
         from dataclasses import asdict
 
-        print(json.dumps(asdict(result), ensure_ascii=False))
+        print_json(asdict(result))
     else:
         _print_summary(result)
 

@@ -1,18 +1,16 @@
 """`bertscore-onnx doctor`: checks this machine and runs a self-test."""
 
-import json
 import platform
 import time
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.terminal import print_table
+from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 if TYPE_CHECKING:
@@ -36,10 +34,16 @@ def doctor(
 
     Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work; on CUDA
     also without cuDNN, or if attention runs in kernels that are not fused.
+
+    Examples:
+        # Check this machine and the installed bundles
+        bertscore-onnx doctor
+        # Check one bundle
+        bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
     if as_json:
-        print(json.dumps(diagnosis, allow_nan=False))
+        print_json(diagnosis)
     else:
         print_table(_describe(diagnosis))
     trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
@@ -180,6 +184,8 @@ def _try(path: str) -> dict[str, Any]:
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
     """Return the median milliseconds of a call with one pair, by what the scorer is optimized for."""
+    from statistics import median  # costs start-up time
+
     from bertscore_onnx.encoding.session import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 

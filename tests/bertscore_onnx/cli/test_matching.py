@@ -58,6 +58,7 @@ def test_a_spec_names_the_matching(scored, files, monkeypatch, tiny_bundle, spec
         (["--layers", "8-12"], "--matching layers=8..12"),
         (["--pool", "p-means"], "--matching layers=8..12,pool=p-means"),
         (["--center", "c.txt"], "--matching center=c.txt"),
+        (["--perm-both", "20"], "--perm-both is now --resamples 20."),
     ],
 )
 def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
@@ -168,7 +169,7 @@ def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bund
     eval_set = write_eval_set(tmp_path / "set")
     (eval_set / "documents").mkdir()
     (eval_set / "documents/he-en.docs").write_text("".join(f"news\t{name}\n" for name in "aabbb"))
-    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--perm-both", 20]
+    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--resamples", 20]
     arguments = ["meta", eval_set, *chosen, "--model", tiny_bundle, "--matching"]
 
     def metrics(*specs):
