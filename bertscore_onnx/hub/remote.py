@@ -93,6 +93,7 @@ class HubRepository:
             """Whether it is visible to some users only."""
             self.sizes = msgspec.convert({file.rfilename: file.size for file in info.siblings or []}, dict[str, _Size])
             """The bytes of all files by path; None if the hub does not declare them."""
+            "".join([self.commit, *self.sizes]).encode()  # JSON may hold characters that no URL can
 
     @property
     def folders(self) -> list[str]:

@@ -24,9 +24,10 @@ def info(**fields):
         info(siblings=[{"rfilename": "bertscore.json", "size": "large"}]),
         info(siblings=[{"rfilename": "bertscore.json", "size": -1}]),
         info(siblings=[{"rfilename": 3}]),
+        info(siblings=[{"rfilename": "\ud800/bertscore.json", "size": 1}]),
         info(sha=None),
     ],
-    ids=["empty", "deep", "size", "negative", "name", "commit"],
+    ids=["empty", "deep", "size", "negative", "name", "surrogate", "commit"],
 )
 def test_another_answer_is_named(hub, content):
     hub.replaced["/revision/main"] = content
