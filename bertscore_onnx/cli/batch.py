@@ -12,6 +12,7 @@ from bertscore_onnx.cli.options import (
     DialectOptions,
     ReferenceColumns,
     ScoreNames,
+    TextOrJson,
     check_contexts,
     names_of,
     shared_options,
@@ -100,7 +101,7 @@ def batch(
             is_eager=True,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    output_format: TextOrJson = "text",
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder of Parquet files; run again to resume.
@@ -145,7 +146,7 @@ def batch(
         for note in getattr(interruption, "__notes__", ()):
             echo(note)
         raise
-    if as_json:
+    if output_format == "json":
         from dataclasses import asdict
 
         print(json.dumps(asdict(result), ensure_ascii=False))

@@ -22,7 +22,7 @@ from bertscore_onnx.cli.options import (
     sentences_before,
     shared_options,
 )
-from bertscore_onnx.cli.outputs import check_destination, chosen_format
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -154,11 +154,13 @@ def compare(
             help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
-    ] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
+    output_format: Annotated[
+        Literal["text", "json", "tsv", "latex"],
+        typer.Option(
+            "--format",
+            help="Print text, one JSON object, a row for each metric and system with all digits, or a table for LaTeX.",
+        ),
+    ] = "text",
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
@@ -210,7 +212,6 @@ def compare(
         )
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
-    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
     files, of_references, of_documents = choose_systems(
         cand or (),
         ref or (),
@@ -227,7 +228,7 @@ def compare(
     from bertscore_onnx.scorer import BERTScorer
 
     needed = {
-        "tabulate": output_format in (None, "latex"),
+        "tabulate": output_format in ("text", "latex"),
         "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
         "jinja2": html is not None,
     }
@@ -337,15 +338,14 @@ def _print_choices(comparison: "Comparison") -> None:
         echo(f"Left out {len(dropped)} of {number} segments, which some file lacks: {shown}.")
 
 
-def print_comparison(comparison: "Comparison", output_format: str | None) -> None:
-    """Print a comparison as "json", "tsv" or "latex"; None for tables to read on a terminal."""
+def print_comparison(comparison: "Comparison", output_format: Literal["text", "json", "tsv", "latex"]) -> None:
+    """Print a comparison in a format, with the segments that differ most as text."""
     write_utf8()
     if output_format == "json":
         print(comparison.to_json(), flush=True)
-    elif output_format is not None:
-        print(comparison.table("latex" if output_format == "latex" else "tsv"))
     else:
-        print(comparison.table())
+        print(comparison.table(output_format))
+    if output_format == "text":
         for system, examples in groupby(comparison.examples, key=lambda example: example.system):
             print(f"\nSegments on which {system} and {comparison.systems[0]} differ most:")
             print_table([row for example in examples for row in _rows(comparison, example)], width=terminal_width())

@@ -6,12 +6,12 @@ import time
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from bertscore_onnx import __version__
+from bertscore_onnx.cli.options import TextOrJson
 from bertscore_onnx.cli.terminal import print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
@@ -30,7 +30,7 @@ def doctor(
     bundle: Annotated[
         Path | None, typer.Argument(metavar="BUNDLE", help="The folder of a bundle.  [default: the installed ones]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output_format: TextOrJson = "text",
 ) -> None:
     """Check this machine and run a self-test.
 
@@ -38,7 +38,7 @@ def doctor(
     also without cuDNN, or if attention runs in kernels that are not fused.
     """
     diagnosis = _examine(bundle)
-    if as_json:
+    if output_format == "json":
         print(json.dumps(diagnosis, allow_nan=False))
     else:
         print_table(_describe(diagnosis))
@@ -180,6 +180,8 @@ def _try(path: str) -> dict[str, Any]:
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
     """Return the median milliseconds of a call with one pair, by what the scorer is optimized for."""
+    from statistics import median  # costs start-up time
+
     from bertscore_onnx.encoding.session import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 

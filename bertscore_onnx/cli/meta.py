@@ -21,7 +21,7 @@ def meta(options: MetaOptions) -> None:
 
     Needs the extra `evaluation`.
     """
-    metrics, result_format = options.metrics, options.result_format
+    metrics = options.metrics
     from bertscore_onnx.cli.meta_tasks import TASKS
     from bertscore_onnx.errors import check_installed
 
@@ -45,7 +45,7 @@ def meta(options: MetaOptions) -> None:
         ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )
     needed = {
-        "tabulate": result_format == "text",
+        "tabulate": options.output_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
         "scipy": task in ("correlation", "hybrid"),
     }

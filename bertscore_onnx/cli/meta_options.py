@@ -12,10 +12,10 @@ from bertscore_onnx.cli.options import (
     Matchings,
     ReferenceColumns,
     TableFormat,
+    TextJsonOrTsv,
     matching_of,
     sentences_before,
 )
-from bertscore_onnx.cli.outputs import chosen_format
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -195,8 +195,7 @@ class MetaOptions:
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False
+    output_format: TextJsonOrTsv = "text"
     quiet: bool = False
 
     @property
@@ -225,11 +224,6 @@ class MetaOptions:
         if len(self.scorers) > 1 and matching_of(settings).context == "excluded":
             return 0
         return sentences_before(settings, self.context_sentences)
-
-    @property
-    def result_format(self) -> str:
-        """The format of the result: "text", "json" or "tsv"."""
-        return chosen_format(as_json=self.as_json, as_tsv=self.as_tsv) or "text"
 
     @property
     def given(self) -> Mapping[str, Any]:

@@ -40,8 +40,8 @@ from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
 
 def _print(options: MetaOptions, result: Any) -> None:
-    is_json = options.result_format == "json"
-    print(result.to_json() if is_json else result.table(options.result_format), flush=True)
+    is_json = options.output_format == "json"
+    print(result.to_json() if is_json else result.table(options.output_format), flush=True)
 
 
 # How metrics are computed from texts.

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,9 +25,10 @@ def models(
         ),
     ] = "",
     here: Annotated[bool, typer.Option("--here", help="List only installed bundles, with their paths.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON array, with families, tested differences and paths.")
-    ] = False,
+    output_format: Annotated[
+        Literal["text", "json"],
+        typer.Option("--format", help="Print text, or a JSON array with families, tested differences and paths."),
+    ] = "text",
 ) -> None:
     """List the known models and the installed bundles.
 
@@ -37,7 +38,7 @@ def models(
     """
     stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]
     if here:
-        _list_bundles(stored, as_json=as_json)
+        _list_bundles(stored, as_json=output_format == "json")
         return
     known = _known_models(stored)
     chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
@@ -49,7 +50,7 @@ def models(
             f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
             "`bertscore-onnx models` lists all."
         )
-    if as_json:
+    if output_format == "json":
         print(json.dumps(chosen))
     else:
         print_table([_HEADER, *map(_row, chosen)], width=terminal_width())

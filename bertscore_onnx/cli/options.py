@@ -332,6 +332,13 @@ NoQuotes = Annotated[
 ]
 
 
+TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
+TextJsonOrTsv = Annotated[
+    Literal["text", "json", "tsv"],
+    typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
+]
+
+
 def _delimiter(value: str | None) -> str | None:
     delimiter = {"\\t": "\t", "tab": "\t"}.get(value or "", value)
     try:
@@ -375,6 +382,10 @@ REPLACED: Mapping[str, str] = {
     "--beta": f"--matching beta={{0}}{_JOINED}",
     "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
     "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
+    "--json": "--format json",
+    "--tsv": "--format tsv",
+    "--latex": "--format latex",
+    "--output-format": "--format {0}",
     "--center": f"--matching center={{0}}{_JOINED}",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""
@@ -446,7 +457,7 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
         bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
         bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
-        bertscore-onnx score -m BUNDLE -c - --input-format tsv --json < pairs.tsv
+        bertscore-onnx score -m BUNDLE -c - --input-format tsv --format json < pairs.tsv
     """,
     "batch": """
         bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
@@ -467,7 +478,7 @@ EXAMPLES: Mapping[str, str] = {
     "compare": """
         bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
         bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
-        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r references.txt -c base.txt other.txt --json
+        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r refs.txt -c base.txt other.txt --format json
         bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """,
@@ -475,7 +486,7 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
         bertscore-onnx meta EVALSET --metric-scores BERTscore-refB BLEU-refB --model BUNDLE --output FOLDER
         bertscore-onnx meta judgements.tsv --score comet bleurt --metric bleu chrf --model BUNDLE
-        bertscore-onnx meta systems.csv --score comet --json
+        bertscore-onnx meta systems.csv --score comet --format json
         bertscore-onnx meta judgements.tsv --task darr --score comet
         bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu --model BUNDLE
         bertscore-onnx meta paraphrases.tsv --task auc --model BUNDLE --metric bleu
@@ -501,12 +512,12 @@ EXAMPLES: Mapping[str, str] = {
     """,
     "inspect": """
         bertscore-onnx inspect path/to/bundle
-        bertscore-onnx inspect roberta-large --json
+        bertscore-onnx inspect roberta-large --format json
         bertscore-onnx inspect path/to/bundle --isolate
     """,
     "doctor": """
         bertscore-onnx doctor
-        bertscore-onnx doctor --json
+        bertscore-onnx doctor --format json
     """,
     "serve": """
         bertscore-onnx serve --model path/to/bundle
@@ -514,7 +525,7 @@ EXAMPLES: Mapping[str, str] = {
     """,
     "tune-layers": """
         bertscore-onnx tune-layers --model BUNDLE --judgements wmt16.tsv.gz
-        bertscore-onnx tune-layers --model BUNDLE --judgements judged.jsonl --language-pair cs-en de-en --json
+        bertscore-onnx tune-layers --model BUNDLE --judgements judged.jsonl --language-pair cs-en de-en --format json
     """,
     "baseline": """
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz -o baseline.csv

@@ -113,13 +113,12 @@ def score(
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
-            "--output-format",
+            "--format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
             "[default: by the name of --output; else tsv]",
         ),
     ] = None,
     score_names: ScoreNames = DEFAULT_SCORE_NAMES,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -136,15 +135,13 @@ def score(
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
     """
-    if as_json and output_format not in (None, "json"):
-        raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     if context is None:
         check_contexts(settings, "add --context FILE")
     result = choose_output(
         seg_level=seg_level,
         file=output,
-        output_format="json" if as_json else output_format,
+        output_format=output_format,
         names=names_of(score_names),
         all_layers=settings["all_layers"],
     )
@@ -243,12 +240,12 @@ def choose_output(
     has_pairs = seg_level or file is not None or output_format not in (None, "json")
     file = None if file == "-" else file
     if output_format == "parquet" and file is None:
-        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--output-format")
+        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:
         raise typer.BadParameter(
             "pairs have the scores of one layer; leave out --all-layers, print only the means of each layer, or use "
             "BERTScorer.stream in Python.",
-            param_hint="--seg-level, --output, --output-format",
+            param_hint="--seg-level, --output, --format",
         )
     output_format = output_format or ("tsv" if has_pairs else None)
     return Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
@@ -263,7 +260,7 @@ def _format_of(file: str) -> OutputFormat:
         if suffix == f".{name}":
             return name
     raise typer.BadParameter(
-        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --output-format.",
+        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --format.",
         param_hint="--output",
     )
 

@@ -11,11 +11,11 @@ from bertscore_onnx.cli.options import (
     NoQuotes,
     ReferenceColumn,
     TableFormat,
+    TextJsonOrTsv,
     check_contexts,
     complete_model,
     shared_options,
 )
-from bertscore_onnx.cli.outputs import chosen_format
 from bertscore_onnx.cli.terminal import echo, print_table
 from bertscore_onnx.tables.sources import Dialect
 
@@ -101,8 +101,7 @@ def tune_layers(
         ),
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
+    output_format: TextJsonOrTsv = "text",
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -116,7 +115,6 @@ def tune_layers(
     resamples whether another layer is better; "at most" is how much better, at 95 %. The best layer's r is optimistic,
     since the layer was chosen for it: judge it on other data than those it was tuned on.
     """
-    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
     settings["model_type"] = model_type
     first, *others = _scorers(matching or ["bertscore"], settings)
     from bertscore_onnx.evaluation.layers import pairs_into_one_language

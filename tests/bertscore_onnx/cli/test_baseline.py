@@ -63,8 +63,8 @@ def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
 
 
 def test_json_is_the_librarys_with_pairs_seed_and_words_as_options(measure, bundle, expected):
-    assert json.loads(measure("--json").stdout) == json.loads(expected.to_json())
-    content = json.loads(measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--json").stdout)
+    assert json.loads(measure("--format", "json").stdout) == json.loads(expected.to_json())
+    content = json.loads(measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--format", "json").stdout)
     with BERTScorer(bundle, device="cpu") as scorer:
         other = compute_baseline(scorer, CORPUS.splitlines(), num_pairs=10, seed=3, max_words=50)
     assert content == json.loads(other.to_json())

@@ -35,7 +35,7 @@ def test_started_again_it_reports_what_was_complete(batch):
 
 
 def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
-    summary = json.loads(batch("--json").stdout)
+    summary = json.loads(batch("--format", "json").stdout)
     assert (summary["signature"], summary["output"]) == (scorer.hash, str(tmp_path / "scores"))
     assert (summary["rows"], summary["failures"], summary["parts"], summary["parts_before"]) == (3, 0, 1, 0)
     assert set(summary) > {"precision", "recall", "f1"}
@@ -67,10 +67,10 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
 
 def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
     count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
-    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--json").stdout)
+    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--format", "json").stdout)
     for part in (tmp_path / "scores").iterdir():
         part.unlink()
-    counted = json.loads(batch("--idf", "--json").stdout)
+    counted = json.loads(batch("--idf", "--format", "json").stdout)
     assert counted == by_file
 
 

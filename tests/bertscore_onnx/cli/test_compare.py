@@ -77,7 +77,9 @@ def test_references_of_several_files_are_several_references(compared, write):
 def test_a_table_may_hold_each_side(run, write):
     base = write("base.jsonl", "".join(f'{{"candidate": "{text}"}}\n' for text in BASE.splitlines()))
     references = write("r.tsv", "reference\n" + REFERENCES)
-    result = run("compare", "-c", base, write("other.txt", OTHER), "-r", references, "--metric", "bleu", "--tsv")
+    result = run(
+        "compare", "-c", base, write("other.txt", OTHER), "-r", references, "--metric", "bleu", "--format", "tsv"
+    )
     assert [line.split("\t")[1] for line in result.stdout.splitlines()] == ["system", "base", "other"]
 
 
@@ -97,7 +99,7 @@ def test_systems_whose_files_or_stems_are_called_alike_are_called_by_their_paths
 def test_json_is_utf_8_whatever_the_locale(run_process, files, write, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
     third = write("third.txt", "caf\u00e9 \U0001f38c\nb\nc\n")
-    result = run_process("compare", *files, "-c", third, "--metric", "bleu", "--json")
+    result = run_process("compare", *files, "-c", third, "--metric", "bleu", "--format", "json")
     record = json.loads(result.stdout.decode())
     assert "caf\u00e9 \U0001f38c" in [one["candidates"].get("third") for one in record["segments"]]
 
@@ -116,7 +118,7 @@ def test_a_report_is_written_beside_what_is_printed(run, files, tmp_path):
 def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tmp_path):
     report = tmp_path / "report.html"
     with Path("/dev/full").open("w") as full:
-        result = run_process("compare", *files, "--metric", "bleu", "--json", "--html", report, stdout=full)
+        result = run_process("compare", *files, "--metric", "bleu", "--format", "json", "--html", report, stdout=full)
     assert result.returncode == 1
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -150,7 +152,6 @@ def test_one_system_is_no_comparison(refused, files):
         (["--metric", "bluu"], 1, "Did you mean bleu"),
         (["--metric", "comet"], 1, "give its scores (--scores)"),
         ([], 2, "name a model"),
-        (["--metric", "bleu", "--json", "--tsv"], 2, "only one format"),
         (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),
         (["--metric", "bleu", "--idf"], 2, "no effect"),
         (["--metric", "chrf", "--bleu-tokenize", "zh"], 2, "no effect"),
@@ -236,7 +237,7 @@ class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 
     def test_a_column_for_each_system(self, run, write):
-        result = run("compare", "--scores", write("comet.tsv", self.WIDE), "--json")
+        result = run("compare", "--scores", write("comet.tsv", self.WIDE), "--format", "json")
         found = json.loads(result.stdout)
         assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
         assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
@@ -250,7 +251,7 @@ class TestGivenScores:
             for segment in range(25)
         )
         table = write("judged.csv", "system,segment,metric,score\n" + rows)
-        found = json.loads(run("compare", "--scores", table, "--lower-better", "errors", "--json").stdout)
+        found = json.loads(run("compare", "--scores", table, "--lower-better", "errors", "--format", "json").stdout)
         verdicts = [found["systems"][1]["metrics"][name]["verdict"] for name in ("comet", "errors")]
         assert [text.split(":")[0] for text in verdicts] == ["other is better than base", "other is worse than base"]
 
@@ -288,7 +289,9 @@ class TestGivenScores:
         documents.sample(frac=1).to_json(tmp_path / "documents.jsonl", orient="records", lines=True)
         found = []
         for name in ("sorted.csv", "mixed.csv", "long.csv", "columnar.parquet"):
-            result = run("compare", "--scores", tmp_path / name, "--documents", tmp_path / "documents.jsonl", "--json")
+            result = run(
+                "compare", "--scores", tmp_path / name, "--documents", tmp_path / "documents.jsonl", "--format", "json"
+            )
             assert f"{name}: systems base, other; segments by the column 'segment'" in result.stderr.replace("\n", " ")
             record = json.loads(result.stdout)
             assert record["columns"][0]["systems"] == ["base", "other"]

@@ -99,7 +99,7 @@ def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle
 
 
 def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
-    arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--tsv"]
+    arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--format", "tsv"]
     by_idf, by_counts, uniform = (
         run("compare", *arguments, *idf).stdout.splitlines()[1].split("\t")[1:4]
         for idf in (["--idf"], ["--idf-counts", counts_file], [])

@@ -48,22 +48,6 @@ def test_a_spec_names_the_matching(scored, files, monkeypatch, tiny_bundle, spec
     assert "|matching:" in signature
 
 
-@pytest.mark.parametrize(
-    ("typed", "spelling"),
-    [
-        (["--preset", "code-bert-score", "-s"], "--preset is now --matching code-bert-score."),
-        (["--preset=moverscore-2"], "--preset is now --matching moverscore-2."),
-        (["--exclude", "special", "punctuation"], "--matching exclude=special+punctuation, with words=FILE"),
-        (["--beta", "3"], "--matching beta=3; commas join it with other settings"),
-        (["--layers", "8-12"], "--matching layers=8..12"),
-        (["--pool", "p-means"], "--matching layers=8..12,pool=p-means"),
-        (["--center", "c.txt"], "--matching center=c.txt"),
-    ],
-)
-def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
-    assert spelling in refused("score", "-m", "x", *typed, "-c", "c.txt", status=2)
-
-
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("ref_contexts", [None, ["a tree", "it is", "blue"]])
 def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts):

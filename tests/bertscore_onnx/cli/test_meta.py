@@ -215,7 +215,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
     table = run("meta", eval_set, *FEW).stdout
     assert table.startswith("he-en, gold mqm, reference refB: 5 systems, 4 segments\n")
     assert max(map(len, table.splitlines())) <= 80
-    assert run("meta", eval_set, "--tsv", *FEW).stdout.startswith("lang_pair\tmetric\trank\tsystem_n\t")
+    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\trank\tsystem_n\t")
 
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
@@ -265,7 +265,6 @@ def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options
         (("--score", "BLEU", "--reference", "refB"), 2, "it has no effect on a table"),
         (("--metric", "bertscore"), 2, "bertscore needs a model"),
         (("--metric", "blue"), 2, "'blue' is none of bertscore, bleu, chrf, ter"),
-        (("--score", "BLEU", "--json", "--tsv"), 2, "--json, --tsv"),
         (("--score", "BLEU", "--language-pair", "en-de"), 1, "no rows of the language pair 'en-de'; it has he-en"),
     ],
 )

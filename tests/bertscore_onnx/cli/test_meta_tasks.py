@@ -164,7 +164,9 @@ def test_darr_prints_reasons_and_as_tsv_all_digits(run, command):
     shown = run(*command("darr", "--score", "m")).stdout
     assert "cs-en: 2 systems, without the human system Human-A" in shown
     assert "m: no two outputs of a segment are far enough apart" in shown
-    rows = [*csv.DictReader(run(*command("darr", "--score", "m", "--tsv")).stdout.splitlines(), delimiter="\t")]
+    rows = [
+        *csv.DictReader(run(*command("darr", "--score", "m", "--format", "tsv")).stdout.splitlines(), delimiter="\t")
+    ]
     assert [(row["lang_pair"], row["tau"], row["ties"]) for row in rows] == [("cs-en", "0.0", "1"), ("de-en", "", "0")]
 
 
@@ -184,7 +186,9 @@ def test_hybrid_prints_intervals_and_as_tsv_both_ends(run, command):
     assert "cs-en: 3 systems, 40 hybrids of 6 segments" in shown
     assert "better than" in shown
     assert "the best of 5 hybrids is chosen, 100 times" in shown
-    [row] = csv.DictReader(run(*command("hybrid", "--score", "m", "--tsv")).stdout.splitlines(), delimiter="\t")
+    [row] = csv.DictReader(
+        run(*command("hybrid", "--score", "m", "--format", "tsv")).stdout.splitlines(), delimiter="\t"
+    )
     assert float(row["hits_at_1_low"]) <= float(row["hits_at_1"]) <= float(row["hits_at_1_high"])
 
 
@@ -234,7 +238,7 @@ def test_phenomena_have_checks_by_category(run, metrics, command):
         "negation": {"mean_good", "all_good_above_bad", "order_kept"},
         "number": {"mean_good", "order_kept"},
     }
-    tsv = run(*command("phenomena", "--metric", "chrf", "--min-examples", "1", "--tsv")).stdout
+    tsv = run(*command("phenomena", "--metric", "chrf", "--min-examples", "1", "--format", "tsv")).stdout
     rows = csv.DictReader(tsv.splitlines(), delimiter="\t")
     assert [(row["category"], row["mean_good_n"], row["order_kept_right"]) for row in rows] == [
         ("(all)", "2", "2"),

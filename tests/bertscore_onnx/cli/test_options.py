@@ -10,7 +10,7 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.cli.options import EXAMPLES, complete_model, given_settings
+from bertscore_onnx.cli.options import EXAMPLES, REPLACED, complete_model, given_settings
 
 
 @pytest.fixture
@@ -106,6 +106,30 @@ def test_settings_that_differ_from_their_defaults_are_given():
     defaults = {"model_type": None, "idf": False, "long_text": "truncate", "use_fast_tokenizer": None, "nthreads": None}
     assert given_settings(defaults) == []
     assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == ["--model", "--nthreads"]
+
+
+SPELLINGS = {
+    "--preset code-bert-score -s": "--matching code-bert-score.",
+    "--exclude special punctuation": "--matching exclude=special+punctuation, with words=FILE",
+    "--beta=3": "--matching beta=3; commas join it with other settings",
+    "--layers 8-12": "--matching layers=8..12",
+    "--pool p-means": "--matching layers=8..12,pool=p-means",
+    "--center c.txt": "--matching center=c.txt",
+    "--json": "--format json.",
+    "--tsv": "--format tsv.",
+    "--latex": "--format latex.",
+    "--output-format csv": "--format csv.",
+}
+"""What replaces the options that are gone."""
+
+
+@pytest.mark.parametrize(("typed", "spelling"), SPELLINGS.items())
+def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
+    assert f" is now {spelling}" in refused("score", "-m", "x", *typed.split(), "-c", "c.txt", status=2)
+
+
+def test_all_that_are_gone_are_tested():
+    assert {re.split("[ =]", typed)[0] for typed in SPELLINGS} == REPLACED.keys()
 
 
 def test_a_flag_may_be_repeated(run, files, tiny_bundle):

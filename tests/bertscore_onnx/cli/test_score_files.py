@@ -134,7 +134,7 @@ def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path)
     inputs = columns("pairs.jsonl")
     result = run("score", "-m", tiny_bundle, *inputs, "-o", tmp_path / "out.json")
     written_object = json.loads((tmp_path / "out.json").read_text())
-    expected = json.loads(run("score", "-m", tiny_bundle, *inputs, "--json", "-s").stdout)
+    expected = json.loads(run("score", "-m", tiny_bundle, *inputs, "--format", "json", "-s").stdout)
     for segment, (candidate, *references) in zip(expected["segments"], PAIRS, strict=True):
         segment |= {"candidate": candidate, "references": references}
     assert written_object == expected
@@ -167,11 +167,11 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle,
     assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", *["best_reference"] * several]
     assert frame["cut"].dtype == bool
     assert frame["cut"].tolist() == [False, True, True, False] * 3
-    assert json.loads(run(*arguments, "--json").stdout)["truncated"] == 6
+    assert json.loads(run(*arguments, "--format", "json").stdout)["truncated"] == 6
 
 
 def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
-    result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--output-format", "jsonl", "-s")
+    result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--format", "jsonl", "-s")
     objects = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(one.values()) for one in objects] == [[*score, score.best_reference] for score in scores.each()]
     assert list(objects[0]) == ["precision", "recall", "f1", "best_reference"]
@@ -184,7 +184,7 @@ def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundl
     texts = [f"the cat {'sat ' * number}on" for number in range(20)]
     path = write("texts.txt", "".join(f"{text}\n" for text in texts))
     for candidates, stdin in ((path, None), ("-", path.read_text())):
-        arguments = ["-c", candidates, "-r", path, *options, "--output-format", "jsonl"]
+        arguments = ["-c", candidates, "-r", path, *options, "--format", "jsonl"]
         scored = run("score", "-m", tiny_bundle, *arguments, stdin=stdin).stdout.splitlines()
         assert [json.loads(line)["candidate"] for line in scored] == texts
 
