@@ -1,7 +1,7 @@
 """The options that commands share, each declared once, and how every command is called."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from inspect import Parameter, Signature, signature
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.cli.terminal import UsageError, silence_warnings
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
 
@@ -386,6 +387,7 @@ REPLACED: Mapping[str, str] = {
     "--tsv": "--format tsv",
     "--latex": "--format latex",
     "--output-format": "--format {0}",
+    **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
     "--center": f"--matching center={{0}}{_JOINED}",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import asdict
 from inspect import signature
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.options import EXAMPLES, REPLACED, complete_model, given_settings
+from bertscore_onnx.server.limits import Limits
 
 
 @pytest.fixture
@@ -119,6 +121,7 @@ SPELLINGS = {
     "--tsv": "--format tsv.",
     "--latex": "--format latex.",
     "--output-format csv": "--format csv.",
+    **{f"--{name.replace('_', '-')} 5": f"--limits {name}=5." for name in asdict(Limits())},
 }
 """What replaces the options that are gone."""
 
