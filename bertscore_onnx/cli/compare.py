@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from bertscore_onnx.cli.options import (
     ContextSentences,
     DialectOptions,
     FilesFormat,
+    Metrics,
     ReferenceColumns,
     check_contexts,
     check_effects,
@@ -23,6 +24,7 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.specs import metrics_of
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -101,24 +103,7 @@ def compare(
             "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
         ),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME...",
-            help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore; none with --scores and no model]",
-        ),
-    ] = None,
-    bleu_tokenize: Annotated[
-        str | None,
-        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
-    ] = None,
-    chrf_word_order: Annotated[
-        int | None,
-        typer.Option(
-            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
-        ),
-    ] = None,
+    metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
         typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
@@ -184,7 +169,7 @@ def compare(
     Needs the extra `evaluation`.
     """
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
-    metrics: dict[str, dict[str, Any]] = {name.lower(): {} for name in metric or default}
+    metrics = metrics_of(metric or default)
     has_bertscore = BERTSCORE in metrics
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
@@ -195,15 +180,9 @@ def compare(
     check_effects(
         *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
         ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
-        ("--bleu-tokenize", bleu_tokenize is not None and "bleu" not in metrics, "without --metric bleu; add it"),
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
-        ("--chrf-word-order", chrf_word_order is not None and "chrf" not in metrics, "without --metric chrf; add it"),
     )
-    if bleu_tokenize is not None:
-        metrics["bleu"]["tokenize"] = bleu_tokenize
-    if chrf_word_order is not None:
-        metrics["chrf"]["word_order"] = chrf_word_order
     num_context = sentences_before(settings, context_sentences)
     if num_context and documents is None:
         raise typer.BadParameter(

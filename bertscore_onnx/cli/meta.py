@@ -41,8 +41,6 @@ def meta(options: MetaOptions) -> None:
         ("--matching", len(options.scorers) > 1 and task == "phenomena", "more than once on --task phenomena"),
         ("--context-sentences", has_context and not has_model, "without --model; add it"),
         ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
-        ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),
-        ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )
     needed = {
         "tabulate": options.output_format == "text",

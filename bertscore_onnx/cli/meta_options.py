@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,19 +10,21 @@ from bertscore_onnx.cli.options import (
     CandidateColumn,
     ContextSentences,
     Matchings,
+    Metrics,
     ReferenceColumns,
     TableFormat,
     TextJsonOrTsv,
     matching_of,
     sentences_before,
 )
+from bertscore_onnx.cli.specs import metrics_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
-Metric = Literal["bertscore", "bleu", "chrf", "ter"]
+METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
 
 
@@ -73,23 +75,9 @@ class MetaOptions:
             help="Columns of a table with scores, higher is better; a system's score is the mean over its segments.",
         ),
     ] = None
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC...",
-            help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
-        ),
-    ] = None
+    metric: Metrics = None
     matching: Matchings = None
     context_sentences: ContextSentences = None
-    bleu_smooth: Annotated[
-        Literal["exp", "floor", "add-k", "none"],
-        typer.Option("--bleu-smooth", help="BLEU's smoothing, by sacreBLEU's names."),
-    ] = "exp"
-    chrf_word_order: Annotated[
-        int, typer.Option("--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
-    ] = 0
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -200,15 +188,19 @@ class MetaOptions:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics to compute, those of the model first; raises typer.BadParameter for an unknown one."""
-        known: tuple[Metric, ...] = get_args(Metric)
-        named, model = self.metric or (), self.settings["model_type"]
+        """The metrics to compute, those of the model first."""
+        return (*self.scorers, *self.corpus_metrics)
+
+    @property
+    def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for an unknown one."""
+        named = metrics_of(self.metric or ())
         for name in named:
-            if name not in known:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}.", param_hint="--metric")
-        if "bertscore" in named and not model:
+            if name not in METRICS:
+                raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
+        if METRICS[0] in named and not self.settings["model_type"]:
             raise typer.BadParameter("bertscore needs a model; add --model MODEL.", param_hint="--metric")
-        return (*self.scorers, *(name for name in known if name in named and name != "bertscore"))
+        return {name: named[name] for name in METRICS[1:] if name in named}
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":

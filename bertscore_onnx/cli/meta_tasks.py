@@ -26,7 +26,6 @@ from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metrics import (
     BERTSCORE,
-    SACREBLEU,
     MetricScores,
     References,
     preceding_sentences,
@@ -45,15 +44,6 @@ def _print(options: MetaOptions, result: Any) -> None:
 
 
 # How metrics are computed from texts.
-
-
-def _corpus_metrics(options: MetaOptions) -> dict[str, Mapping[str, Any]]:
-    """Return the metrics of sacreBLEU with the arguments of its classes."""
-    arguments: Mapping[str, Mapping[str, Any]] = {
-        "bleu": {"smooth_method": options.bleu_smooth},
-        "chrf": {"word_order": options.chrf_word_order},
-    }
-    return {metric: arguments.get(metric, {}) for metric in options.metrics if metric in SACREBLEU}
 
 
 class _Texts(NamedTuple):
@@ -137,7 +127,7 @@ def read_systems(
     if options.output is not None:  # before the costly scores
         for judged in language_pairs:
             check_names(judged.language_pair, judged.systems, judged.metrics)
-    corpus_metrics = {name: each for name, each in _corpus_metrics(options).items() if name not in unscored}
+    corpus_metrics = {name: each for name, each in options.corpus_metrics.items() if name not in unscored}
     if not (corpus_metrics or options.scorers):
         return language_pairs
     with_texts = [judged for judged in language_pairs if judged.candidates is not None]
@@ -308,11 +298,10 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
-    corpus_metrics = _corpus_metrics(options)
     num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
-        read_systems(options, unscored=corpus_metrics, several_judgements=True),
-        corpus_metrics=corpus_metrics,
+        read_systems(options, unscored=options.corpus_metrics, several_judgements=True),
+        corpus_metrics=options.corpus_metrics,
         num_hybrids=num_hybrids,
         num_candidates=options.num_candidates or min(NUM_CANDIDATES, num_hybrids),
         num_trials=options.num_trials or NUM_TRIALS,
@@ -361,7 +350,7 @@ def _scores_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Floats
         return given
     candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
     references = references_of_rows(options, table, REFERENCE_COLUMNS)
-    [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], _corpus_metrics(options))
+    [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], options.corpus_metrics)
     return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
 
@@ -380,7 +369,7 @@ def run_phenomena(options: MetaOptions) -> None:
     with nullcontext() if settings is None else BERTScorer(**settings) as scorer:
         result = evaluate_challenge_set(
             [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
-            metrics=({} if settings is None else {BERTSCORE: {}}) | _corpus_metrics(options),
+            metrics={**({} if settings is None else {BERTSCORE: {}}), **options.corpus_metrics},
             scorer=scorer,
             min_examples=options.min_examples or MIN_EXAMPLES,
             verbose=_verbose(options),

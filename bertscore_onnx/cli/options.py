@@ -295,6 +295,15 @@ def names_of(score_names: str) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--score-names") from error
 
 
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME...",
+        help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
+        "bleu,tokenize=zh or chrf,word_order=2 (chrF++).  [default: bertscore, if there is a model]",
+    ),
+]
 Matchings = Annotated[
     list[str] | None,
     typer.Option(
@@ -386,6 +395,9 @@ REPLACED: Mapping[str, str] = {
     "--json": "--format json",
     "--tsv": "--format tsv",
     "--latex": "--format latex",
+    "--bleu-tokenize": "--metric bleu,tokenize={0}",
+    "--bleu-smooth": "--metric bleu,smooth_method={0}",
+    "--chrf-word-order": "--metric chrf,word_order={0}",
     "--output-format": "--format {0}",
     **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
     "--center": f"--matching center={{0}}{_JOINED}",
@@ -492,7 +504,7 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx meta judgements.tsv --task darr --score comet
         bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu --model BUNDLE
         bertscore-onnx meta paraphrases.tsv --task auc --model BUNDLE --metric bleu
-        bertscore-onnx meta phenomena.jsonl --task phenomena --model BUNDLE --metric bleu --bleu-smooth none
+        bertscore-onnx meta phenomena.jsonl --task phenomena --model BUNDLE --metric bleu,smooth_method=none
     """,
     "export": """
         bertscore-onnx export --model roberta-large

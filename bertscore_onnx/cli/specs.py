@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import typer
 
@@ -42,3 +43,31 @@ def number_of(name: str, value: str, kind: type[int] | type[float], option: str)
     except ValueError as error:
         expected = "a whole number" if kind is int else "a number"
         raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint=option) from error
+
+
+def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for spec in specs:
+        name, *items = spec.split(",")
+        name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
+        if name in metrics or len(settings) < len(items) or not all(settings.values()):
+            raise typer.BadParameter(
+                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
+                param_hint="--metric",
+            )
+        if settings and name == "bertscore":
+            raise typer.BadParameter(
+                f"{spec!r}: bertscore has no fields, but options, such as --idf.", param_hint="--metric"
+            )
+        metrics[name] = {field: _literal(value) for field, value in settings.items()}
+    return metrics
+
+
+def _literal(text: str) -> bool | int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(text, text)

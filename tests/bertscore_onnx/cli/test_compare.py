@@ -55,11 +55,12 @@ def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
 
 
 def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(compared, write):
-    options = ["--all-pairs", "--bleu-tokenize", "char", "--chrf-word-order", "2"]
-    record = compared("-c", write("third.txt", REFERENCES), *options, metric="bleu chrf")
+    metric = "bleu,tokenize=char,smooth_method=add-k,smooth_value=0.5 chrf,word_order=2,lowercase=true"
+    record = compared("-c", write("third.txt", REFERENCES), "--all-pairs", metric=metric)
     names = [("base", "other"), ("base", "third"), ("other", "third")]
     assert [(pair["baseline"], pair["system"]) for pair in record["pairs"]["bleu"]] == names
-    assert "tok:char" in record["signatures"]["bleu"]
+    assert "tok:char|smooth:add-k[0.50]" in record["signatures"]["bleu"]
+    assert "case:lc" in record["signatures"]["chrf"]
     assert "nw:2" in record["signatures"]["chrf"]
 
 
@@ -154,8 +155,10 @@ def test_one_system_is_no_comparison(refused, files):
         ([], 2, "name a model"),
         (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),
         (["--metric", "bleu", "--idf"], 2, "no effect"),
-        (["--metric", "chrf", "--bleu-tokenize", "zh"], 2, "no effect"),
-        (["--metric", "bleu", "--bleu-tokenize", "nope"], 1, "'nope'. Its tokenizers are none, zh, 13a"),
+        (["--metric", "bleu,tokenize"], 2, "'bleu,tokenize' is not of the form NAME,FIELD=VALUE"),
+        (["--metric", "chrf", "CHRF,word_order=2"], 2, "with each of them once"),
+        (["--metric", "bertscore,idf=true", "-m", "x"], 2, "bertscore has no fields"),
+        (["--metric", "bleu,tokenize=nope"], 1, "'nope'. Its tokenizers are none, zh, 13a"),
         (["--metric", "bleu", "--resamples", "0"], 2, "resamples"),
     ],
 )

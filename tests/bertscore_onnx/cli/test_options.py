@@ -121,6 +121,9 @@ SPELLINGS = {
     "--tsv": "--format tsv.",
     "--latex": "--format latex.",
     "--output-format csv": "--format csv.",
+    "--bleu-tokenize zh": "--metric bleu,tokenize=zh.",
+    "--bleu-smooth none": "--metric bleu,smooth_method=none.",
+    "--chrf-word-order 2": "--metric chrf,word_order=2.",
     **{f"--{name.replace('_', '-')} 5": f"--limits {name}=5." for name in asdict(Limits())},
 }
 """What replaces the options that are gone."""
