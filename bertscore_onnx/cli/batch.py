@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.cli.options import (
-    DEFAULT_SCORE_NAMES,
-    CandidateColumn,
     DialectOptions,
-    ReferenceColumns,
-    ScoreNames,
     TextOrJson,
     check_contexts,
-    names_of,
     shared_options,
 )
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.distributed.job import JobResult
     from bertscore_onnx.settings import ScorerSettings
+
+
+_ROLES = (*TEXT_ROLES, *SCORE_ROLES)
 
 
 def _verify(folder: str | None) -> None:
@@ -65,21 +64,11 @@ def batch(
             "--engine", help="Where to score. With ray and spark, all machines need the files at the same paths."
         ),
     ] = "local",
-    candidate: CandidateColumn = None,
-    reference: ReferenceColumns = None,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context-column",
-            metavar="NAME",
-            help="Column with the context of each row, encoded but not matched; it may hold lists of sentences.",
-        ),
-    ] = None,
+    named: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+        typer.Option("--keep", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
     ] = None,
-    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
         typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
@@ -116,8 +105,9 @@ def batch(
 
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
     """
-    if context is None:
-        check_contexts(settings, "add --context-column NAME")
+    names = columns_of(named, *_ROLES)
+    if names("context") is None:
+        check_contexts(settings, "add --columns context=NAME")
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
 
@@ -129,11 +119,11 @@ def batch(
             output,
             model,
             engine=engine,
-            candidate=candidate,
-            reference=_one_or_several(reference),
-            context=context,
+            candidate=names("candidate"),
+            reference=names.references or None,
+            context=names("context"),
             columns=columns,
-            names=names_of(score_names),
+            names=names.scores,
             errors=errors,
             part_rows=part_rows or PART_ROWS,
             has_header=not dialect.no_header,
@@ -162,10 +152,6 @@ def _check_folder(output: str) -> None:
             '`pandas.read_parquet("FOLDER").to_csv("FILE")`.',
             param_hint="--output",
         )
-
-
-def _one_or_several(names: list[str] | None) -> str | list[str] | None:
-    return names[0] if names and len(names) == 1 else names or None
 
 
 def _print_summary(result: "JobResult") -> None:

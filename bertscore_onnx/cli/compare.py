@@ -10,12 +10,10 @@ import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_systems
 from bertscore_onnx.cli.options import (
-    CandidateColumn,
     ContextSentences,
     DialectOptions,
     FilesFormat,
     Metrics,
-    ReferenceColumns,
     check_contexts,
     check_effects,
     check_model,
@@ -24,7 +22,7 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import metrics_of
+from bertscore_onnx.cli.specs import columns_of, columns_option, metrics_of
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.whole_table import WholeTable
 
 BERTSCORE = "bertscore"
+_ROLES = ("candidate", "reference", "id")
 
 
 @shared_options(without=("all_layers",), needs_model=False)
@@ -80,21 +79,11 @@ def compare(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id-column",
-            metavar="NAME",
-            help="Join the rows of tables by this column; none joins them by position.  "
-            "[default: segment, segment_id, seg_id, id or line]",
-        ),
-    ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
         typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
     ] = "raise",
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumns = None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     dialect: DialectOptions,
     lower_better: Annotated[
@@ -168,6 +157,8 @@ def compare(
 
     Needs the extra `evaluation`.
     """
+    named = columns_of(columns, *_ROLES)
+    id_column = named("id")
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
     metrics = metrics_of(metric or default)
     has_bertscore = BERTSCORE in metrics
@@ -195,8 +186,7 @@ def compare(
         cand or (),
         ref or (),
         documents,
-        candidate_name=candidate_column,
-        reference_names=reference_column or (),
+        columns=named,
         input_format=input_format,
         dialect=dialect.dialect,
     )

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bertscore_onnx.cli.options import (
-    CandidateColumn,
     ContextSentences,
     Matchings,
     Metrics,
-    ReferenceColumns,
     TableFormat,
     TextJsonOrTsv,
     matching_of,
     sentences_before,
 )
-from bertscore_onnx.cli.specs import metrics_of
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, metrics_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
+
+_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "label")
 
 METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
@@ -126,46 +126,7 @@ class MetaOptions:
             "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
         ),
     ] = "raise"
-    language_pair_column: Annotated[
-        str | None,
-        typer.Option(
-            "--language-pair-column", metavar="NAME", help="Column of the language pairs.  [default: lang_pair]"
-        ),
-    ] = None
-    system_column: Annotated[
-        str | None, typer.Option("--system-column", metavar="NAME", help="Column of the systems.  [default: system]")
-    ] = None
-    segment_column: Annotated[
-        str | None,
-        typer.Option(
-            "--segment-column",
-            "--id-column",
-            metavar="NAME",
-            help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
-            "seg_id; id or line if systems share their values]",
-        ),
-    ] = None
-    document_column: Annotated[
-        str | None,
-        typer.Option(
-            "--document-column",
-            metavar="NAME",
-            help="Column of the documents, which tests exchange and intervals draw as a whole.  "
-            "[default: document or document_id; without it, segments]",
-        ),
-    ] = None
-    human_column: Annotated[
-        str | None,
-        typer.Option(
-            "--human-column", metavar="NAME", help="Column of the judgements.  [default: human or human_score]"
-        ),
-    ] = None
-    label_column: Annotated[
-        str | None,
-        typer.Option("--label-column", metavar="NAME", help="For auc: column of the labels.  [default: label]"),
-    ] = None
-    candidate_column: CandidateColumn = None
-    reference_column: ReferenceColumns = None
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: TableFormat = None
     perm_both: Annotated[
         int, typer.Option("--perm-both", metavar="N", min=1, help="Number of permutations of each test.")
@@ -185,6 +146,11 @@ class MetaOptions:
     ] = None
     output_format: TextJsonOrTsv = "text"
     quiet: bool = False
+
+    @property
+    def named(self) -> ColumnNames:
+        """The columns of a table that are named."""
+        return columns_of(self.columns, *_ROLES)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -219,7 +185,8 @@ class MetaOptions:
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The options that differ from their defaults, by name."""
+        """The options that differ from their defaults, by name; of columns also each role, such as `columns label`."""
         optional = [field for field in fields(self) if field.default is not MISSING]
         values = {field.name: getattr(self, field.name) for field in optional}
-        return {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
+        given = {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
+        return given | {f"columns {role}": names for role, names in self.named.names.items()}

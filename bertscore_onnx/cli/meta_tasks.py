@@ -12,8 +12,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import references_of_rows, systems_of_table, texts_of_rows
+from bertscore_onnx.cli.meta_table import systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
@@ -61,7 +62,7 @@ class _Texts(NamedTuple):
         if not self.documents:
             raise InputError(
                 "The sentences before a segment are those of its document, and there are no documents. Name their "
-                "column with --document-column, or give --context-sentences 0."
+                "column with --columns document=NAME, or give --context-sentences 0."
             )
         of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*self.references, strict=True))
         return preceding_sentences(of_segments, self.documents, number)
@@ -137,7 +138,7 @@ def read_systems(
 
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
-    of_tables = [name for name in options.given if name in ("score", "input_format") or name.endswith("_column")]
+    of_tables = [name for name in options.given if name in ("score", "input_format", "columns")]
     check_effects(*((option_name(name), True, "on a folder") for name in of_tables))
     eval_set = EvalSet(options.source)
     chosen = options.language_pair or [
@@ -325,7 +326,7 @@ CANDIDATE_COLUMNS, REFERENCE_COLUMNS = (
 def run_auc(options: MetaOptions) -> None:
     """Print how well metrics separate paraphrases from other pairs of texts."""
     table = read_table(options.source, options.input_format)
-    labels = _labels(table, table.find(options.label_column or LABEL_COLUMNS, "--label-column"))
+    labels = _labels(table, table.find(options.named("label") or LABEL_COLUMNS, "--columns label=NAME"))
     _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
 
 
@@ -349,7 +350,7 @@ def _scores_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Floats
     if not options.metrics:
         return given
     candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
-    references = references_of_rows(options, table, REFERENCE_COLUMNS)
+    references = references_of_table(table, options.named, REFERENCE_COLUMNS)
     [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], options.corpus_metrics)
     return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
@@ -363,7 +364,7 @@ def run_phenomena(options: MetaOptions) -> None:
         raise typer.BadParameter("name a model, or a metric such as bleu.", param_hint="--model, --metric")
     table = read_table(options.source, options.input_format)
     categories = table.keys(table.find("category", ""))
-    references = references_of_rows(options, table)
+    references = references_of_table(table, options.named)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
     [(name, settings)] = options.scorers.items() or [(BERTSCORE, None)]
     with nullcontext() if settings is None else BERTScorer(**settings) as scorer:
@@ -385,14 +386,9 @@ _OF_SYSTEMS = frozenset(
         "reference",
         "metric_scores",
         "score",
-        "language_pair_column",
-        "system_column",
-        "segment_column",
-        "document_column",
-        "human_column",
         "missing",
-        "candidate_column",
         "context_sentences",
+        *(f"columns {role}" for role in ("candidate", "id", "document", "system", "lang_pair", "human")),
     }
 )
 
@@ -400,7 +396,7 @@ TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (run_correlation, _OF_SYSTEMS | {"output", "test"}),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
-    "auc": (run_auc, frozenset({"score", "label_column", "candidate_column"})),
+    "auc": (run_auc, frozenset({"score", "columns candidate", "columns label"})),
     "phenomena": (run_phenomena, frozenset({"min_examples"})),
 }
 """The function of each task, and the options that it reads beside those common to all tasks."""

@@ -14,7 +14,6 @@ from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.cli.terminal import UsageError, silence_warnings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
 
 if TYPE_CHECKING:
@@ -246,55 +245,6 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 # How tables are read: the same options wherever a command reads one.
 
 
-CandidateColumn = Annotated[
-    str | None,
-    typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
-]
-ReferenceColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--reference-column",
-        metavar="NAME",
-        help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
-    ),
-]
-ReferenceColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reference-column",
-        metavar="NAME...",
-        help="One or more columns of references; JSON lines and Parquet may hold lists.  "
-        "[default: reference or references]",
-    ),
-]
-ContextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--context-column",
-        metavar="NAME",
-        help="Column of the contexts; JSON lines and Parquet may hold lists of sentences.  [default: context]",
-    ),
-]
-ScoreNames = Annotated[
-    str,
-    typer.Option(
-        "--score-names",
-        metavar="P,R,F",
-        help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
-    ),
-]
-
-DEFAULT_SCORE_NAMES = ",".join(SCORE_NAMES)
-
-
-def names_of(score_names: str) -> tuple[str, ...]:
-    """Return the names of `--score-names`; raise typer.BadParameter unless they name columns."""
-    try:
-        return check_score_names([name.strip() for name in score_names.split(",")])
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--score-names") from error
-
-
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
@@ -399,6 +349,17 @@ REPLACED: Mapping[str, str] = {
     "--bleu-smooth": "--metric bleu,smooth_method={0}",
     "--chrf-word-order": "--metric chrf,word_order={0}",
     "--output-format": "--format {0}",
+    "--candidate-column": "--columns candidate={0}",
+    "--reference-column": "--columns reference={1}",
+    "--context-column": "--columns context={0}",
+    "--id-column": "--columns id={0}",
+    "--segment-column": "--columns id={0}",
+    "--document-column": "--columns document={0}",
+    "--system-column": "--columns system={0}",
+    "--language-pair-column": "--columns lang_pair={0}",
+    "--human-column": "--columns human={0}",
+    "--label-column": "--columns label={0}",
+    "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
     **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
     "--center": f"--matching center={{0}}{_JOINED}",
 }
@@ -470,12 +431,12 @@ EXAMPLES: Mapping[str, str] = {
         bertscore-onnx score --lang en -c candidates.txt -r references.txt
         bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
         bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
-        bertscore-onnx score -m BUNDLE -c data.csv --candidate-column mt --reference-column ref1 ref2 -o scored.csv
+        bertscore-onnx score -m BUNDLE -c data.csv --columns candidate=mt reference=ref1+ref2 -o out.csv
         bertscore-onnx score -m BUNDLE -c - --input-format tsv --format json < pairs.tsv
     """,
     "batch": """
         bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
-        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --candidate-column mt --columns id --errors null
+        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --columns candidate=mt --keep id --errors null
         bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
     """,
     "count-documents": """

@@ -13,20 +13,15 @@ import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
-    DEFAULT_SCORE_NAMES,
-    CandidateColumn,
-    ContextColumn,
     DialectOptions,
     FilesFormat,
-    ReferenceColumns,
-    ScoreNames,
     check_contexts,
     check_effects,
     matching_of,
-    names_of,
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
@@ -44,6 +39,8 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 8.0
 """The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
+
+_ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -82,9 +79,7 @@ def score(
             "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
         ),
     ] = None,
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumns = None,
-    context_column: ContextColumn = None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     reference_format: Annotated[
         InputFormat | None,
@@ -118,7 +113,6 @@ def score(
             "[default: by the name of --output; else tsv]",
         ),
     ] = None,
-    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -138,22 +132,21 @@ def score(
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     if context is None:
         check_contexts(settings, "add --context FILE")
+    names = columns_of(columns, *_ROLES)
     result = choose_output(
         seg_level=seg_level,
         file=output,
         output_format=output_format,
-        names=names_of(score_names),
+        names=names.scores,
         all_layers=settings["all_layers"],
     )
     inputs = choose_inputs(
         cand,
         ref or (),
-        candidate_name=candidate_column,
-        reference_names=reference_column or (),
+        columns=names,
         input_format=input_format,
         reference_format=reference_format,
         contexts=[name for name in (context, ref_context) if name is not None],
-        context_name=context_column,
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
     )
@@ -162,7 +155,7 @@ def score(
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
-        columns = _columns_of(kept, result.format) if needs_columns else ()
+        of_json = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
@@ -171,7 +164,7 @@ def score(
                 pairs,
                 result,
                 kept,
-                columns,
+                of_json,
                 has_contexts=context is not None,
                 lang=settings["lang"],
                 verbose=verbose,

@@ -1,10 +1,14 @@
-"""Values of options that are written NAME=VALUE, such as `--limits max_requests=64 drain=10`."""
+"""Values of options that are written NAME=VALUE, such as `--columns candidate=mt reference=first+second`."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 
@@ -29,11 +33,13 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str) -> dict
 
 def settings_of(specs: Iterable[str], known: Collection[str], option: str) -> dict[str, str]:
     """Return the value of each name, as `fields_of` does, where each is given at most once."""
-    fields = fields_of(specs, known, option)
-    for name, values in fields.items():
-        if len(values) > 1:
-            raise typer.BadParameter(f"{name} is given {len(values)} times; expected once.", param_hint=option)
-    return {name: value for name, [value] in fields.items()}
+    return {name: _only(name, values, option) for name, values in fields_of(specs, known, option).items()}
+
+
+def _only(name: str, values: Sequence[str], option: str) -> str:
+    if len(values) > 1:
+        raise typer.BadParameter(f"{name} is given {len(values)} times; expected once.", param_hint=option)
+    return values[0]
 
 
 def number_of(name: str, value: str, kind: type[int] | type[float], option: str) -> int | float:
@@ -43,6 +49,90 @@ def number_of(name: str, value: str, kind: type[int] | type[float], option: str)
     except ValueError as error:
         expected = "a whole number" if kind is int else "a number"
         raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint=option) from error
+
+
+# Columns of tables, by the role that they have.
+
+
+ROLES: Mapping[str, str] = {
+    "candidate": "candidate",
+    "reference": "reference (also several, such as reference=first+second)",
+    "context": "context",
+    "id": "id (of segments; id=none joins rows by position)",
+    "document": "document",
+    "system": "system",
+    "lang_pair": "lang_pair",
+    "human": "human (the judgements)",
+    "label": "label",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "truncated": "truncated (written only if it is named)",
+}
+"""The roles of columns, as the help describes them."""
+
+TEXT_ROLES, SCORE_ROLES = ("candidate", "reference", "context"), ("precision", "recall", "f1", "truncated")
+
+
+def columns_option(*roles: str) -> Any:
+    """Return the option `--columns` for these roles, whose values `columns_of` reads."""
+    described = ", ".join(ROLES[role] for role in roles)
+    return typer.Option(
+        "--columns",
+        metavar="ROLE=NAME...",
+        help=f"Columns with other names than usual, such as {roles[0]}=NAME. The roles are {described}.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """The columns that the options name, by role."""
+
+    names: Mapping[str, tuple[str, ...]]
+
+    def __call__(self, role: str) -> str | None:
+        """Return the column of a role; None if the options do not name it."""
+        return next(iter(self.names.get(role, ())), None)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The columns of references; none if the options do not name them."""
+        return self.names.get("reference", ())
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The names of the columns of the scores, and of a fourth, truncated, if it is named."""
+        names = [self(role) or role for role in SCORE_NAMES]
+        return (*names, *self.names.get("truncated", ()))
+
+
+NO_COLUMNS = ColumnNames({})
+
+
+def columns_of(specs: Iterable[str] | None, *roles: str) -> ColumnNames:
+    """Return the columns that the values of `--columns` name.
+
+    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name.
+    """
+    fields = fields_of(specs or (), roles, "--columns")
+    several = fields.pop("reference", [])
+    several = several[0].split("+") if len(several) == 1 else several
+    if not all(several):
+        raise typer.BadParameter(
+            f"reference={'+'.join(several)} has an empty name. To name columns with a + in their names, give "
+            "reference=NAME for each, and a single one twice.",
+            param_hint="--columns",
+        )
+    names = {role: (_only(role, values, "--columns"),) for role, values in fields.items()}
+    columns = ColumnNames(names | ({"reference": tuple(dict.fromkeys(several))} if several else {}))
+    try:
+        check_score_names(columns.scores)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--columns") from error
+    return columns
+
+
+# Metrics, with the settings of sacreBLEU.
 
 
 def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:

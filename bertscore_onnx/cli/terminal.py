@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from bertscore_onnx.cli.specs import ROLES
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
 UsageError: Any = typer.BadParameter.__base__
@@ -111,6 +112,9 @@ def with_option_names(message: str, command: TyperCommand) -> str:
         for pattern, replacement in (*_FORMS, *([_ANYWHERE] if "_" in parameter.name else [])):
             named = pattern.format(name=parameter.name, option=option)
             message = re.sub(named, replacement.format(option=option), message)
+    if any("--columns" in parameter.opts for parameter in command.params):
+        for role in ROLES:
+            message = message.replace(f"`{role}`", f"`--columns {role}=NAME`")
     return message
 
 

@@ -87,7 +87,7 @@ def check_free(names: Iterable[str], added: Collection[str], place: str) -> None
     """Raise InputError if a column has the name of one that is to be added."""
     for name in names:
         if name in added:
-            remedy = "" if name == BEST else ", or choose names for the scores with --score-names"
+            remedy = "" if name == BEST else ", or give the scores other names, such as --columns f1=NAME"
             raise InputError(
                 f"{place}: there is a column {name!r} already, and scores would go there. Rename it{remedy}."
             )
@@ -299,7 +299,7 @@ class JsonLinesReader(TableReader):
             texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
-                for text in column.texts_of(values[name], name, place)
+                for text in column.texts_of(values.get(name), name, place)
             ]
             yield texts, line
 
@@ -545,7 +545,7 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type
-    if column.may_be_empty and types.is_null(item):
+    if column.is_id or (column.may_be_empty and types.is_null(item)):
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"

@@ -43,7 +43,7 @@ def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
 
 def test_several_inputs_and_columns_follow_one_option(batch, write, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
-    batch("--columns", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
+    batch("--keep", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
     parts = sorted((tmp_path / "scores").glob("part-*"))
     assert [pq.read_schema(part).names[:3] for part in parts] == [["id", "reference", "precision"]] * 2
 
@@ -54,7 +54,7 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     long = "the cat sat on the mat " * 20
     rows = [("the cat", "a cat", False), (long, "a cat", True), ("a", long, True), ("", "the dog", False)] * 3
     table = "candidate,reference\n" + "".join(f"{candidate},{reference}\n" for candidate, reference, _ in rows)
-    options = ("--part-rows", 5, "--score-names", "p,r,f,cut")
+    options = ("--part-rows", 5, "--columns", "precision=p", "recall=r", "f1=f", "truncated=cut")
     result = batch(*options, inputs=[write("in.csv", table)])
     assert result.exit_code == 0, result.stderr
     scored = pq.read_table(tmp_path / "scores").to_pydict()
@@ -104,10 +104,10 @@ def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):
 
 
 def test_an_error_is_one_line_in_the_words_of_the_command(batch):
-    result = batch("--candidate-column", "mt")
+    result = batch("--columns", "candidate=mt")
     assert result.exit_code == 1
     assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
-    assert "Name one with `--candidate-column`" in result.stderr
+    assert "Name one with `--columns candidate=NAME`" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -121,12 +121,12 @@ def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
 
 def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
     path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
-    options = ["--candidate-column", "mt", "--reference-column", "gold", "other"]
+    options = ["--columns", "candidate=mt", "reference=gold+other"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "scores", *options).exit_code == 0
     [row] = read_parts()
     assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
     path = write("other.csv", "mt|gold\nthe cat|a cat\n")
-    options = ["--candidate-column", "mt", "--reference-column", "gold"]
+    options = ["--columns", "candidate=mt", "reference=gold"]
     assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
     options += ["--delimiter", "|"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0

@@ -196,7 +196,7 @@ def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
     expected = compared("--all-pairs")
     assert run_json("compare", "-c", one_table, "--metric", "bleu", "--all-pairs")["pairs"] == expected["pairs"]
     named = write("named.csv", one_table.read_text().replace("reference", "gold"))
-    options = ("--reference-column", "gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
+    options = ("--columns", "reference=gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
     assert run_json("compare", "-c", named, *options)["pairs"] == expected["pairs"]
     rows = one_table.read_text().splitlines()[1:]
     cells = [
@@ -207,8 +207,8 @@ def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
     ]
     long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
     options = (
-        "--candidate-column",
-        "mt",
+        "--columns",
+        "candidate=mt",
         "--input-format",
         "csv",
         "--delimiter",
@@ -227,7 +227,7 @@ def test_tables_of_texts_are_joined_by_their_ids(compared, run_json, refused, wr
 
     base, other = table("base.tsv", BASE, [0, 1, 2]), table("other.tsv", OTHER, [2, 0, 1])
     references = table("references.tsv", REFERENCES, [1, 2, 0])
-    options = ("--reference-column", "candidate", "--metric", "bleu", "--all-pairs")
+    options = ("--columns", "reference=candidate", "--metric", "bleu", "--all-pairs")
     found = run_json("compare", "-c", base, other, "-r", references, *options)
     assert found["pairs"] == compared("--all-pairs")["pairs"]
     lines = write("references.txt", REFERENCES)

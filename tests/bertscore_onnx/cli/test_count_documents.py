@@ -55,7 +55,7 @@ def test_counts_of_several_files_of_any_format_add_up(count, write, tiny_bundle)
 
 def test_columns_are_chosen_as_for_score(count, write, tiny_bundle):
     table = write("refs.txt", "1,the cat sat,a dog ran\n2,the red house,it is\n")
-    options = ["--input-format", "csv", "--no-header", "--reference-column", "2", "3"]
+    options = ["--input-format", "csv", "--no-header", "--columns", "reference=2+3"]
     counts, _ = count("-r", table, *options)
     assert counts == count_documents(["the cat sat", "a dog ran", "the red house", "it is"], tiny_bundle)
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(refused, files, write, ti
     [
         (["-r", "none.txt"], 1, "Cannot read 'none.txt'"),
         (["-r", "-", "-"], 2, "can be only one of the files"),
-        (["-r", "a.txt", "--reference-column", "ref"], 2, "--reference-column: it has no effect"),
+        (["-r", "a.txt", "--columns", "reference=ref"], 2, "--columns reference: it has no effect"),
         (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
         (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
     ],

@@ -110,7 +110,7 @@ def test_documents_of_a_set_or_a_column_are_the_units(judged, eval_set, table):
     assert (of_set["units"], of_set["notes"][-1][:15]) == ("documents", "3 documents are")
     rows = [("a-b", s, str(g), f"d{g // 2}", str(g % 3), str(g)) for s in "AB" for g in range(8)]
     path = table(rows, header="lang_pair system segment topic human BLEU")
-    of_column = judged(path, "--document-column", "topic", "--score", "BLEU")["a-b"]
+    of_column = judged(path, "--columns", "document=topic", "--score", "BLEU")["a-b"]
     assert (of_column["units"], of_column["notes"][-1][:15]) == ("documents", "4 documents are")
     assert judged(path, "--score", "BLEU")["a-b"]["units"] == "segments"
 
@@ -141,8 +141,8 @@ def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, 
 def test_columns_may_have_other_names(judged, table):
     header = "LP name item judged BLEU"
     path = table([("a-b", s, g, h, "1" + h) for s in "AB" for g, h in (("1", "5"), ("2", "3"))], header=header)
-    columns = ("--language-pair-column", "LP", "--system-column", "name", "--segment-column", "item")
-    found = judged(path, *columns, "--human-column", "judged", "--score", "BLEU")
+    columns = ("--columns", "lang_pair=LP", "system=name", "id=item", "human=judged")
+    found = judged(path, *columns, "--score", "BLEU")
     assert found["a-b"]["metrics"]["BLEU"]["segment"]["n"] == 4
 
 
@@ -249,7 +249,7 @@ def test_an_option_of_the_library_is_named_as_one_of_the_command(refused, eval_s
         (("--gold", "da"), 1, "has no gold of he-en called 'da'; it has mqm."),
         (("--reference", "refA"), 1, "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
         (("--score", "BLEU"), 2, "it has no effect on a folder"),
-        (("--human-column", "human"), 2, "it has no effect on a folder"),
+        (("--columns", "human=human"), 2, "it has no effect on a folder"),
         (("--output", "out"), 2, "there is nothing to write"),
     ],
 )

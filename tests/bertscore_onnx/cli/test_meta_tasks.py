@@ -123,7 +123,7 @@ def test_options_of_metrics_reach_them(run, metrics, command):
         ("auc", [], 2, "name columns of scores"),
         ("auc", ["--score", "mm"], 1, "Did you mean 'm'?"),
         ("auc", ["--score", "m", "--gold", "mqm"], 2, "has no effect on --task auc"),
-        ("auc", ["--score", "m", "--label-column", "lable"], 1, "Did you mean 'label'?"),
+        ("auc", ["--score", "m", "--columns", "label=lable"], 1, "Did you mean 'label'?"),
         ("phenomena", [], 2, "name a model, or a metric such as bleu"),
         ("phenomena", ["--metric", "chrf", "--score", "m"], 2, "has no effect on --task phenomena"),
         ("phenomena", ["--metric", "rouge"], 2, "'rouge' is none of"),
@@ -205,7 +205,7 @@ def test_columns_of_pairs_are_those_of_known_sets_or_named(run_json, write):
     known = run_json("meta", write("qqp.jsonl", QQP), "--task", "auc", "--metric", "chrf", "ter")
     assert {*known["metrics"]} == {"chrf", "ter"}
     table = write("pairs.csv", "left,right,same\na cat,a cat,1\na dog,red mats,0\n")
-    columns = ("--reference-column", "left", "--candidate-column", "right", "--label-column", "same")
+    columns = ("--columns", "reference=left", "candidate=right", "label=same")
     named = run_json("meta", table, "--task", "auc", "--metric", "chrf", *columns)["metrics"]["chrf"]
     assert (named["n"], named["positive"], named["roc_auc"]) == (2, 1, 1.0)
 

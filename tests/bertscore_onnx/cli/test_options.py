@@ -47,8 +47,8 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
 def test_columns_follow_one_option(run, write, tiny_bundle):
     table = write("pairs.csv", "candidate,first,second\nthe cat,a dog,the cat\n")
     arguments = ["score", "-m", tiny_bundle, "-c", table]
-    assert " F1: 1.000000" in run(*arguments, "--reference_column", "first", "second").stdout
-    assert " F1: 1.000000" not in run(*arguments, "--reference_column", "first").stdout
+    assert " F1: 1.000000" in run(*arguments, "--columns", "reference=first", "reference=second").stdout
+    assert " F1: 1.000000" not in run(*arguments, "--columns", "reference=first").stdout
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,17 @@ SPELLINGS = {
     "--bleu-tokenize zh": "--metric bleu,tokenize=zh.",
     "--bleu-smooth none": "--metric bleu,smooth_method=none.",
     "--chrf-word-order 2": "--metric chrf,word_order=2.",
+    "--candidate-column mt": "--columns candidate=mt.",
+    "--reference-column first second": "--columns reference=first+second.",
+    "--context-column before": "--columns context=before.",
+    "--id-column none": "--columns id=none.",
+    "--segment-column item": "--columns id=item.",
+    "--document-column topic": "--columns document=topic.",
+    "--system-column name": "--columns system=name.",
+    "--language-pair-column LP": "--columns lang_pair=LP.",
+    "--human-column da": "--columns human=da.",
+    "--label-column same": "--columns label=same.",
+    "--score-names p,r,f": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME.",
     **{f"--{name.replace('_', '-')} 5": f"--limits {name}=5." for name in asdict(Limits())},
 }
 """What replaces the options that are gone."""

@@ -58,8 +58,8 @@ def columns(table):
     """Options that read all references of a table."""
 
     def columns(name):
-        of_format = {"jsonl": [], "parquet": ["--candidate-column", "mt"]}
-        return ["-c", table(name), *of_format.get(name.split(".")[1], ["--reference-column", "reference", "other"])]
+        of_format = {"jsonl": [], "parquet": ["--columns", "candidate=mt"]}
+        return ["-c", table(name), *of_format.get(name.split(".")[1], ["--columns", "reference=reference+other"])]
 
     return columns
 
@@ -153,7 +153,7 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle,
         rows = [(candidate, [*references, "a house"]) for candidate, references in rows]
     table = write("in.jsonl", "".join(json.dumps({"candidate": one, "references": many}) + "\n" for one, many in rows))
     arguments = ["score", "-m", tiny_bundle, "-c", table]
-    result = run(*arguments, "--score-names", "p,r,f,cut", "-o", tmp_path / name)
+    result = run(*arguments, "--columns", "precision=p,recall=r,f1=f,truncated=cut", "-o", tmp_path / name)
     assert "longer than 32 tokens and truncated" in result.stderr
     kind, path = name.partition(".")[2], tmp_path / name
     read = {

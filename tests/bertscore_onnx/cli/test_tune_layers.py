@@ -97,15 +97,15 @@ def test_language_pairs_may_be_named(tune):
 def test_columns_may_have_other_names_and_the_table_be_packed(tune, expected, write):
     header = "pair\tmt\tref\tda\n"
     packed = write("judged.tsv.gz", gzip.compress(tsv(header=header).encode()))
-    columns = ("--language-pair-column", "pair", "--candidate-column", "mt", "--reference-column", "ref")
-    result = tune(*columns, "--human-column", "da", "--format", "json", judgements=packed)
+    columns = ("--columns", "lang_pair=pair", "candidate=mt", "reference=ref", "human=da")
+    result = tune(*columns, "--format", "json", judgements=packed)
     assert json.loads(result.stdout)["layers"] == json.loads(expected.to_json())["layers"]
 
 
 def test_a_column_of_segments_or_documents_names_the_units(tune, write):
     documents = "".join(line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:]))
     with_documents = write("documents.tsv", HEADER.replace("\n", "\tdocument\n") + documents)
-    for options in ((), ("--segment-column", "document")):
+    for options in ((), ("--columns", "id=document")):
         content = json.loads(tune("--format", "json", *options, judgements=with_documents).stdout)
         assert {name: one["units"] for name, one in content["language_pairs"].items()} == {"cs-en": 2, "de-en": 2}
 
