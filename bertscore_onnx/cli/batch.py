@@ -156,9 +156,10 @@ def _check_folder(output: str) -> None:
 
 def _print_summary(result: "JobResult") -> None:
     before = f" ({result.parts_before:,} complete before)" if result.parts_before else ""
+    truncated = f", {result.truncated:,} with a truncated text" if result.truncated else ""
     print(
         f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
-        f"{result.failures:,} without scores"
+        f"{result.failures:,} without scores{truncated}"
     )
     if result.f1 is not None:
         print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")

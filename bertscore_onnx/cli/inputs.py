@@ -321,16 +321,16 @@ def choose_inputs(
     references: Sequence[str],
     *,
     columns: ColumnNames = NO_COLUMNS,
-    input_format: InputFormat | None = None,
-    reference_format: InputFormat | None = None,
+    input_formats: Sequence[InputFormat] = (),
     contexts: Sequence[str] = (),
     dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
 ) -> list[InputFile]:
     """Return the files to read: of the candidates, references and contexts; raise typer.BadParameter if options clash.
 
-    There must be one file of candidates; without files of references these are in it, too. A format of None is the one
-    that the suffix of each name stands for. The file of candidates may not have columns that are to be `added`.
+    There must be one file of candidates; without files of references these are in it, too. The formats are one for all
+    files, or two for candidates and references; without any, each file has that of its suffix. The file of candidates
+    may not have columns that are to be `added`.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -339,10 +339,17 @@ def choose_inputs(
             param_hint="--cand",
         )
     _check_standard_input([*candidates, *references, *contexts])
+    if len(input_formats) > (2 if references else 1):
+        raise typer.BadParameter(
+            f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, or with -r a second "
+            "one for the references.",
+            param_hint="--input-format",
+        )
+    input_format, reference_format = (input_formats[0], input_formats[-1]) if input_formats else (None, None)
     of_candidates, of_references = (candidate_column(columns),), reference_columns(columns)
     of_first = of_candidates if references else (*of_candidates, *of_references)
     first = _input_file(candidates[0], input_format, of_first, dialect, tuple(added))
-    others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
+    others = [_input_file(name, reference_format, of_references, dialect) for name in references]
     column = context_column(columns("context") or "context", "--columns context=NAME")
     of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
@@ -351,8 +358,6 @@ def choose_inputs(
             "in TSV, CSV, JSON lines or Parquet, is recognised by its name or by --input-format.",
             param_hint="--ref",
         )
-    if reference_format and not others:
-        raise typer.BadParameter("it has no effect without -r.", param_hint="--reference-format")
     files = [first, *others, *of_contexts]
     files_of = {"candidate": [first], "reference": others or [first], "context": of_contexts}
     _check_effects(columns, files_of, files, dialect)

@@ -359,6 +359,7 @@ REPLACED: Mapping[str, str] = {
     "--language-pair-column": "--columns lang_pair={0}",
     "--human-column": "--columns human={0}",
     "--label-column": "--columns label={0}",
+    "--reference-format": "--input-format FORMAT {0}, the second for the references",
     "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
     **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
     "--center": f"--matching center={{0}}{_JOINED}",

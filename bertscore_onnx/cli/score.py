@@ -14,7 +14,6 @@ import typer
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
     DialectOptions,
-    FilesFormat,
     check_contexts,
     check_effects,
     matching_of,
@@ -41,6 +40,16 @@ SAVE_SECONDS = 8.0
 """The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
 
 _ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
+
+_FORMATS: tuple[InputFormat, ...] = get_args(InputFormat)
+
+
+def _input_format(name: str) -> InputFormat:
+    for known in _FORMATS:
+        if name == known:
+            return known
+    raise typer.BadParameter(f"{name!r} is not one of {', '.join(_FORMATS)}.", param_hint="--input-format")
+
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -80,11 +89,13 @@ def score(
         ),
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
-    input_format: FilesFormat = None,
-    reference_format: Annotated[
-        InputFormat | None,
+    input_format: Annotated[
+        list[str] | None,
         typer.Option(
-            "--reference-format", help="Format of the files of references, if it differs from --input-format."
+            "--input-format",
+            metavar="FORMAT...",
+            help="text, tsv, csv, jsonl or parquet: format of all files; with a second one, that of the references.  "
+            "[default: by file name, such as .tsv.gz; else text]",
         ),
     ] = None,
     dialect: DialectOptions,
@@ -144,8 +155,7 @@ def score(
         cand,
         ref or (),
         columns=names,
-        input_format=input_format,
-        reference_format=reference_format,
+        input_formats=[*map(_input_format, input_format or ())],
         contexts=[name for name in (context, ref_context) if name is not None],
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),

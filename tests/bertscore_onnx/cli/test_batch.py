@@ -61,7 +61,9 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
     assert scored["cut"] == [expected for *_, expected in rows]
     assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
-    assert "in 3 parts (3 complete before)" in batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts; 0 without scores, 6 with a truncated text" in result.stdout
+    again = batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts (3 complete before); 0 without scores, 6 with a truncated text" in again
     assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
 
 

@@ -134,6 +134,7 @@ SPELLINGS = {
     "--language-pair-column LP": "--columns lang_pair=LP.",
     "--human-column da": "--columns human=da.",
     "--label-column same": "--columns label=same.",
+    "--reference-format text": "--input-format FORMAT text, the second for",
     "--score-names p,r,f": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME.",
     **{f"--{name.replace('_', '-')} 5": f"--limits {name}=5." for name in asdict(Limits())},
 }

@@ -80,7 +80,7 @@ def test_candidates_and_references_may_be_in_files_of_different_formats(run, tab
     texts = write("candidates.txt", "".join(f"{candidate}\n" for candidate, *_ in PAIRS))
     references = write("references.txt", "".join(f"{reference}\n" for _, reference, _ in PAIRS))
     objects, rows = table("pairs.jsonl"), table("pairs.csv")
-    formats = ["--input-format", "jsonl", "--reference-format", "text"]
+    formats = ["--input-format", "jsonl", "text"]
     expected = run("score", "-m", tiny_bundle, "-c", rows).stdout
     assert expected
     assert run("score", "-m", tiny_bundle, "-c", texts, "-r", rows).stdout == expected
