@@ -32,23 +32,28 @@ from bertscore_onnx.matching.weights import (
     uniform,
 )
 from bertscore_onnx.scores import Score, Scores, join_scores
-from bertscore_onnx.scoring.chunks import Pairs, Side, Texts, TextStats, slices_of
+from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
     Pair,
+    Pairs,
+    Side,
+    Texts,
+    check_no_context,
     check_positive,
     collect_items,
     collect_pairs,
     collect_single,
     read_items,
     read_pairs,
+    slices_of,
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
-from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, check_no_context
+from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -486,7 +491,7 @@ class BERTScorer(Closeable):
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
         from bertscore_onnx.similarity.matches import warn_of_truncated
 
-        references = (reference,) if isinstance(reference, str) else tuple(reference)
+        references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
         found = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])

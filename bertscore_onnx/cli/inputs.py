@@ -26,7 +26,6 @@ from bertscore_onnx.tables.sources import (
     read_whole_rows,
     refuse_spreadsheet,
 )
-from bertscore_onnx.text.texts import in_context
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
@@ -267,6 +266,8 @@ def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Seq
     """Put texts into their context, or a candidate and its references into one each."""
     if not contexts:
         return candidate, references
+    from bertscore_onnx.text.texts import in_context
+
     [text] = in_context([candidate], contexts[0], "context")
     return text, in_context(references, contexts[-1], "context")
 

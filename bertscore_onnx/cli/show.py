@@ -22,7 +22,6 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.text.texts import bare_texts
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -157,6 +156,8 @@ def _pair_at(pairs: "Iterable[TextsOfRow]", line: int, file: InputFile) -> tuple
     number = 0
     for number, pair in enumerate(islice(pairs, line), 1):
         if number == line:
+            from bertscore_onnx.text.texts import bare_texts
+
             candidate, *references = bare_texts([pair[0], *pair[1]])
             return line, (candidate, references)
     raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")

@@ -125,6 +125,8 @@ class OnnxSession:
         self.provider: Provider = self._open_first(_providers_for(bundle, options.get("device")))
         self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
+        self.precision: str = self.provider.compute_precision() or bundle.manifest.precision
+        """The compute precision."""
         _in_use.add(self)
         self._check_graph(outputs)
 
@@ -140,11 +142,6 @@ class OnnxSession:
         A provider that prepares itself for each shape may do so in each thread anew, and keep what it prepared.
         """
         return self.concurrency if self.leaves_cpu_idle or self.provider.widths else 0
-
-    @property
-    def precision(self) -> str:
-        """The compute precision."""
-        return self.provider.compute_precision() or self._bundle.manifest.precision
 
     def run(
         self,

@@ -120,6 +120,8 @@ class Matching:
             raise InputError("center has no sentence; expected at least one.")
         if self.method != "transport" and (self.cost, self.inverse, self.ngram) != ("cosine", False, 1):
             raise InputError('cost, inverse and ngram belong to transport; give method="transport" too.')
+        if self.pool != "mean" and not self.layers:
+            raise InputError("pool belongs to layers, which it makes one of; give layers too.")
 
     @classmethod
     def parse(cls, spec: str, read_lines: Callable[[str], Sequence[str]] | None = None) -> "Matching":

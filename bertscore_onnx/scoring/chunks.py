@@ -1,172 +1,22 @@
-"""Pairs of texts: cut into slices, gathered into chunks whose distinct texts are encoded together, and joined again."""
+"""Chunks of pairs, whose distinct texts are encoded together; and what there is to warn of in their texts."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.matching.pairs import PairScores
-from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
-from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.matching.tokens import EncodedTexts
+from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenised import TokenisedText
-
-PAIRS_AT_ONCE = 64
-"""The candidates of a slice: pairs that are read, and handed on, together."""
-
-MAX_CHARACTERS = 16_000_000
-"""About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
-
 
 CHUNK_CANDIDATES = 1024
 """The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
 3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
-
-Item = TypeVar("Item")
-
-
-def few_at_a_time(items: Iterable[Item], num_characters: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield items, up to `PAIRS_AT_ONCE` at a time; if reading one raises an error, those before it come first."""
-    waiting: list[Item] = []
-    size = 0
-    try:
-        for item in items:
-            waiting.append(item)
-            size += num_characters(item)
-            if len(waiting) == PAIRS_AT_ONCE or size >= MAX_CHARACTERS:
-                yield waiting
-                waiting, size = [], 0
-    except Exception:
-        if waiting:
-            yield waiting
-        raise
-    if waiting:
-        yield waiting
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """Items of one text each, or of several."""
-
-    texts: Sequence[Text]
-    """The texts of all items, those of an item side by side."""
-
-    counts: NDArray[np.int64]
-    """The number of texts of each item, (items,)."""
-
-    def __len__(self) -> int:
-        """Return the number of items."""
-        return len(self.counts)
-
-    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
-        """Return some of the texts, with their number in each item."""
-        return Texts(self.texts[texts], counts)
-
-
-def singles(texts: Sequence[Text]) -> Texts:
-    """Return items of one text each."""
-    return Texts(list(texts), np.ones(len(texts), dtype=np.int64))
-
-
-Side = Texts | EncodedTexts
-"""All candidates, or all references."""
-
-
-def slices_of(side: Side, size: int | None = None) -> Iterator[Side]:
-    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
-    start, size = 0, size or PAIRS_AT_ONCE
-    for item in range(0, len(side), size):
-        counts = side.counts[item : item + size]
-        stop = start + int(counts.sum())
-        yield side.part(slice(start, stop), counts)
-        start = stop
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Candidates, and as many items of one or more references."""
-
-    candidates: Side
-    references: Side
-
-    is_continued: bool = False
-    """Whether the next pairs begin with further references of the last candidate."""
-
-    tokenised: Mapping[Text, TokenisedText] | None = None
-    """The token ids of every text; None before they are tokenised."""
-
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """Candidates and references."""
-        return self.candidates, self.references
-
-    @property
-    def texts(self) -> list[Text]:
-        """The texts to encode."""
-        return [text for side in self.sides if isinstance(side, Texts) for text in side.texts]
-
-    @property
-    def num_tokens(self) -> NDArray[np.int64]:
-        """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
-        if self.tokenised is None or not len(self.candidates):
-            return np.zeros(len(self.candidates), dtype=np.int64)
-        lengths = [
-            np.array([len(self.tokenised[text].ids) for text in side.texts])
-            for side in self.sides
-            if isinstance(side, Texts)
-        ]
-        counts = self.references.counts
-        return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
-
-    def slices(self, size: int | None = None) -> Iterator["Pairs"]:
-        """Yield the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
-        if len(self.candidates) <= (size or PAIRS_AT_ONCE):
-            yield self
-        else:
-            for candidates, references in zip(*(slices_of(side, size) for side in self.sides), strict=True):
-                yield replace(self, candidates=candidates, references=references)
-
-    def split(self, max_characters: int) -> Iterator["Pairs"]:
-        """Yield the pairs in slices of at most this many characters, or of one candidate and one reference."""
-        number = int(self.references.counts.sum())
-        if sum(map(len, self.texts)) <= max_characters or number == 1:
-            yield self
-        elif len(self.candidates) > 1:
-            for half in self.slices(-(-len(self.candidates) // 2)):
-                yield from half.split(max_characters)
-        else:
-            middle = number // 2
-            for texts in (slice(middle), slice(middle, number)):
-                references = self.references.part(texts, np.array([len(range(number)[texts])]))
-                is_continued = self.is_continued or texts.stop < number
-                yield from replace(self, references=references, is_continued=is_continued).split(max_characters)
-
-
-def join_pairs(several: Sequence[Pairs]) -> Pairs:
-    """Return pairs that follow each other as one; the references of a candidate that was split are together again."""
-    if len(several) == 1:
-        return several[0]
-    counts = np.concatenate([pairs.references.counts for pairs in several])
-    stops = np.cumsum([len(pairs.candidates) for pairs in several])
-    repeated = [stop for stop, pairs in zip(stops[:-1].tolist(), several, strict=False) if pairs.is_continued]
-    kept = np.delete(np.arange(len(counts)), repeated)  # (candidates,)
-    candidates = _joined([pairs.candidates for pairs in several], np.ones(len(kept), dtype=np.int64), kept.tolist())
-    references = _joined([pairs.references for pairs in several], np.add.reduceat(counts, kept))
-    return replace(several[-1], candidates=candidates, references=references)
-
-
-def _joined(sides: Sequence[Side], counts: NDArray[np.int64], kept: list[int] | None = None) -> Side:
-    """Return the texts of all sides, or those that are kept, in items of so many."""
-    chosen = slice(None) if kept is None else kept
-    encoded = [side for side in sides if isinstance(side, EncodedTexts)]
-    if encoded:
-        return replace(encoded[0], rows=np.concatenate([side.rows for side in encoded])[chosen], counts=counts)
-    texts = [text for side in sides if isinstance(side, Texts) for text in side.texts]
-    return Texts(texts if kept is None else [texts[position] for position in kept], counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,18 +121,18 @@ class Chunk:
             if row == len(self.sequences):
                 self.sequences.append(tokens.ids)
                 self.num_tokens += len(tokens.ids)
-        self.num_candidates += len(pairs.candidates)
+        self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
     def close(self) -> Self:
         """Complete the chunk, once it has all its pairs."""
-        pairs = join_pairs(self._pairs)
-        self.sides: tuple[Side, Side] = pairs.sides
+        pairs = _join_pairs(self._pairs)
+        self.sides: tuple[Side, Side] = pairs.candidates, pairs.references
         """The candidates and the references of all pairs."""
         self.is_continued: bool = pairs.is_continued
         """Whether the next chunk begins with further references of the last candidate."""
-        self.is_encoded: bool = any(isinstance(side, EncodedTexts) for side in pairs.sides)
+        self.is_encoded: bool = any(isinstance(side, EncodedTexts) for side in self.sides)
         """Whether a side was encoded before."""
         self.num_context: NDArray[np.int64] = np.array([key[1] for key in self._row_of_ids], dtype=np.int64)
         """The tokens of a context in each row, (rows,)."""
@@ -292,31 +142,16 @@ class Chunk:
             side.rows
             if isinstance(side, EncodedTexts)
             else np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-            for side in pairs.sides
+            for side in self.sides
         ]
         """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
-        return self
-
-    def rows_of_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the candidate and of the reference of each pair, (pairs,) each.
-
-        The pairs of a candidate are side by side.
-        """
-        return np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
-
-    def to_match(self, embeddings: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs]:
-        """Return the candidate and the reference of each pair, given the tokens of the rows."""
-        tables = [side.embeddings if isinstance(side, EncodedTexts) else embeddings for side in self.sides]
-        candidates, references = zip(tables, self.rows_of_pairs(), strict=True)
-        return candidates, references
-
-    def best_of_references(self, scores: PairScores) -> Scores:
-        """Return the best raw scores of each candidate over its references in the chunk, (layers, candidates)."""
+        self.rows_of_pairs = np.repeat(self.rows[0], pairs.references.counts), self.rows[1]
+        """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
         tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides]
-        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs(), strict=True))
-        return best_of_references(
-            scores.precision, scores.recall, scores.f1, self.sides[1].counts, candidates | references
-        )
+        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
+        self.are_pairs_truncated: NDArray[np.bool_] = candidates | references
+        """Whether the candidate or the reference of each pair was truncated, (pairs,)."""
+        return self
 
 
 def gather(
@@ -347,42 +182,24 @@ def gather(
         yield chunk.close()
 
 
-ScoredChunk = tuple[Chunk, Scores, TextStats]
-"""A chunk, the raw scores of its candidates, (layers, candidates), and statistics of its texts."""
+def _join_pairs(several: Sequence[Pairs]) -> Pairs:
+    """Return pairs that follow each other as one; the references of a candidate that was split are together again."""
+    if len(several) == 1:
+        return several[0]
+    counts = np.concatenate([pairs.references.counts for pairs in several])
+    stops = np.cumsum([len(pairs.candidates) for pairs in several])
+    repeated = [stop for stop, pairs in zip(stops[:-1].tolist(), several, strict=False) if pairs.is_continued]
+    kept = np.delete(np.arange(len(counts)), repeated)  # (candidates,)
+    candidates = _joined([pairs.candidates for pairs in several], np.ones(len(kept), dtype=np.int64), kept.tolist())
+    references = _joined([pairs.references for pairs in several], np.add.reduceat(counts, kept))
+    return replace(several[-1], candidates=candidates, references=references)
 
 
-def join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
-    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
-
-    The last candidate of a chunk is held back while the next chunk has more of its references.
-    """
-    held: Scores | None = None
-    num_held = 0
-    for chunk, scores, stats in chunks:
-        if held is not None:
-            scores = _with_earlier_references(scores, held, num_held)
-        is_one_candidate = scores.F.shape[1] == 1
-        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
-        if chunk.is_continued:
-            num_held = num_earlier + int(chunk.sides[1].counts[-1])
-            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
-        yield scores, stats
-
-
-def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
-    """Take the best of the first candidate's references here and of those in earlier chunks."""
-    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
-    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
-    precision, recall, f1 = (
-        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
-        for here, before in zip(scores, earlier, strict=True)
-    )
-    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
-    return Scores(
-        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
-    )
-
-
-def _candidates(scores: Scores, some: slice) -> Scores:
-    precision, recall, f1 = (values[:, some] for values in scores)
-    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])
+def _joined(sides: Sequence[Side], counts: NDArray[np.int64], kept: list[int] | None = None) -> Side:
+    """Return the texts of all sides, or those that are kept, in items of so many."""
+    chosen = slice(None) if kept is None else kept
+    encoded = [side for side in sides if isinstance(side, EncodedTexts)]
+    if encoded:
+        return replace(encoded[0], rows=np.concatenate([side.rows for side in encoded])[chosen], counts=counts)
+    texts = [text for side in sides if isinstance(side, Texts) for text in side.texts]
+    return Texts(texts if kept is None else [texts[position] for position in kept], counts)

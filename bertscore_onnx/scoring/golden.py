@@ -13,8 +13,7 @@ from bertscore_onnx.errors import EncodingError, GoldenScoreError
 from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.chunks import Pairs, singles
-from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, singles
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.texts import Text, bare_texts
 from bertscore_onnx.text.tokenised import TokenisedText

@@ -1,30 +1,136 @@
-"""Checks the texts of a caller, pairs candidates with their references."""
+"""Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at a time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.matching.tokens import EncodedTexts
-from bertscore_onnx.scoring.chunks import Pairs, Side, Texts, few_at_a_time, singles, slices_of
 from bertscore_onnx.text.texts import (
     Context,
     Reference,
     Text,
     TextInContext,
+    are_in_context,
     check_many,
-    check_text,
-    collect_contexts,
-    collect_texts,
+    check_string,
     describe,
     in_context,
 )
+from bertscore_onnx.text.tokenised import TokenisedText
+
+PAIRS_AT_ONCE = 64
+"""The candidates of a slice: pairs that are read, and handed on, together."""
+
+MAX_CHARACTERS = 16_000_000
+"""About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
 
 Pair = tuple[Text, Reference]
 """A candidate, and its reference or references."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Items of one text each, or of several."""
+
+    texts: Sequence[Text]
+    """The texts of all items, those of an item side by side."""
+
+    counts: NDArray[np.int64]
+    """The number of texts of each item, (items,)."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.counts)
+
+    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
+        """Return some of the texts, with their number in each item."""
+        return Texts(self.texts[texts], counts)
+
+
+def singles(texts: Sequence[Text]) -> Texts:
+    """Return items of one text each."""
+    return Texts(list(texts), np.ones(len(texts), dtype=np.int64))
+
+
+Side = Texts | EncodedTexts
+"""All candidates, or all references."""
+
+
+def slices_of(side: Side, size: int | None = None) -> Iterator[Side]:
+    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
+    start, size = 0, size or PAIRS_AT_ONCE
+    for item in range(0, len(side), size):
+        counts = side.counts[item : item + size]
+        stop = start + int(counts.sum())
+        yield side.part(slice(start, stop), counts)
+        start = stop
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Candidates, and as many items of one or more references."""
+
+    candidates: Side
+    references: Side
+
+    is_continued: bool = False
+    """Whether the next pairs begin with further references of the last candidate."""
+
+    tokenised: Mapping[Text, TokenisedText] | None = None
+    """The token ids of every text; None before they are tokenised."""
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Candidates and references."""
+        return self.candidates, self.references
+
+    @property
+    def texts(self) -> list[Text]:
+        """The texts to encode."""
+        return [text for side in self.sides if isinstance(side, Texts) for text in side.texts]
+
+    @property
+    def num_tokens(self) -> NDArray[np.int64]:
+        """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
+        if self.tokenised is None or not len(self.candidates):
+            return np.zeros(len(self.candidates), dtype=np.int64)
+        lengths = [
+            np.array([len(self.tokenised[text].ids) for text in side.texts])
+            for side in self.sides
+            if isinstance(side, Texts)
+        ]
+        counts = self.references.counts
+        return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
+
+    def slices(self, size: int | None = None) -> Iterable["Pairs"]:
+        """Return the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
+        if len(self.candidates) <= (size or PAIRS_AT_ONCE):
+            return [self]
+        sides = zip(*(slices_of(side, size) for side in self.sides), strict=True)
+        return (replace(self, candidates=candidates, references=references) for candidates, references in sides)
+
+    def split(self, max_characters: int) -> list["Pairs"]:
+        """Return the pairs in slices of at most this many characters, or of one candidate and one reference."""
+        number = int(self.references.counts.sum())
+        if sum(map(len, self.texts)) <= max_characters or number == 1:
+            return [self]
+        parts = self.slices(-(-len(self.candidates) // 2)) if len(self.candidates) > 1 else self._halves(number)
+        return [part for half in parts for part in half.split(max_characters)]
+
+    def _halves(self, number: int) -> Iterator["Pairs"]:
+        """Yield the one candidate with each half of its references."""
+        middle = number // 2
+        for texts in (slice(middle), slice(middle, number)):
+            references = self.references.part(texts, np.array([len(range(number)[texts])]))
+            yield replace(self, references=references, is_continued=self.is_continued or texts.stop < number)
 
 
 def collect_pairs(
@@ -70,6 +176,20 @@ def _in_contexts(side: Side, contexts: Sequence[Context], name: str) -> Texts:
     return Texts(found, side.counts)
 
 
+def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
+    """List contexts; raise an InputError unless there is one for each of so many candidates."""
+    listed = list(check_many(contexts, name))
+    if len(listed) != number:
+        raise InputError(f"There are {len(listed)} {name} for {number} candidates; expected one for each.")
+    return listed
+
+
+def check_no_context(texts: Iterable[Text], what: str) -> None:
+    """Raise an InputError if a text is in a context."""
+    if are_in_context(texts):
+        raise InputError(f"{what} takes texts without a context. Give strings, or use `score`.")
+
+
 def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
     """Check items that are single texts."""
     if not isinstance(texts, EncodedTexts):
@@ -77,6 +197,16 @@ def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
     if (texts.counts != 1).any():
         raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
     return texts
+
+
+def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
+    """Check that `texts` is an ordered iterable of texts, and list them; messages call it by the name."""
+    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
+
+
+def check_text(text: object, name: str) -> Text:
+    """Return a text; raise an InputTypeError if it is something else."""
+    return text if type(text) is str or isinstance(text, TextInContext) else check_string(text, name)
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
@@ -89,7 +219,7 @@ def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator
     if isinstance(items, EncodedTexts):
         yield from slices_of(items)
         return
-    yield from map(_texts_of, few_at_a_time(_check_items(items, name), _num_characters))
+    yield from map(_texts_of, _few_at_a_time(_check_items(items, name), _num_characters))
 
 
 def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
@@ -115,9 +245,28 @@ def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
     If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
     """
     checked = (_check_pair(pair, f"pairs[{position}]") for position, pair in enumerate(check_many(pairs, "pairs")))
-    for some in few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
+    for some in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
         candidates, references = zip(*some, strict=True)
         yield Pairs(singles(candidates), _texts_of(references))
+
+
+def _few_at_a_time(items: Iterable[Item], num_characters: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items, up to `PAIRS_AT_ONCE` at a time; if reading one raises an error, those before it come first."""
+    waiting: list[Item] = []
+    size = 0
+    try:
+        for item in items:
+            waiting.append(item)
+            size += num_characters(item)
+            if len(waiting) == PAIRS_AT_ONCE or size >= MAX_CHARACTERS:
+                yield waiting
+                waiting, size = [], 0
+    except Exception:
+        if waiting:
+            yield waiting
+        raise
+    if waiting:
+        yield waiting
 
 
 def _num_characters(texts: Sequence[Text]) -> int:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import Unpack
 
@@ -31,19 +32,9 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, sum_of_w
 from bertscore_onnx.matching.transport import bounded_length, check_installed
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
-from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import (
-    Chunk,
-    Pairs,
-    ScoredChunk,
-    Side,
-    Texts,
-    TextStats,
-    Tokenise,
-    gather,
-    join_continued,
-    singles,
-)
+from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.scoring.chunks import Chunk, TextStats, gather
+from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.texts import bare_texts
@@ -59,6 +50,9 @@ FIRST_TOKENS = 1024
 
 Encoded = tuple[float, TokenEmbeddings | PairScores]
 """When the encoding of a chunk began, on the monotonic clock, and its result."""
+
+ScoredChunk = tuple[Chunk, Scores, TextStats]
+"""A chunk, the raw scores of its candidates, (layers, candidates), and statistics of its texts."""
 
 
 class Pipeline(Closeable):
@@ -88,7 +82,6 @@ class Pipeline(Closeable):
         )
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
-        self._tokenise: Tokenise = lambda texts: tokenise(self.tokenizer, texts, self.matching.separator)
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
         options: SessionOptions = {
@@ -120,6 +113,7 @@ class Pipeline(Closeable):
         self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * vector_size)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched; without the mean vector if that comes from the references of each call."""
+        self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
         if not matching.is_default:
             self.model += f", matching={matching}"
         if isinstance(matching.center, tuple):
@@ -163,7 +157,7 @@ class Pipeline(Closeable):
             began, sequences = monotonic(), chunk.sequences
             by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not chunk.num_context.any()
             if self._scoring_graph is not None and by_pairs and self._is_whole(sequences):
-                candidate, reference = chunk.rows_of_pairs()
+                candidate, reference = chunk.rows_of_pairs
                 of_pair = chunk.num_candidates / len(candidate)  # candidates
                 return began, self._scoring_graph.match(
                     sequences,
@@ -185,15 +179,19 @@ class Pipeline(Closeable):
             began, result = encoded
             if isinstance(result, TokenEmbeddings):
                 vectors, prepared = result.vectors, matching.prepare(result, chunk.num_context)
-                result = match_pairs(
-                    *chunk.to_match(prepared), weights, self.encoder.matching_threads, matching.matching
-                )
+                tables = [side.embeddings if isinstance(side, EncodedTexts) else prepared for side in chunk.sides]
+                candidates, references = zip(tables, chunk.rows_of_pairs, strict=True)
+                result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching)
                 memory.give_back(vectors)
-            stats = TextStats(result.num_empty, result.num_zero_weight, excluded=result.num_excluded)
+            counts, truncated = chunk.sides[1].counts, chunk.are_pairs_truncated
+            scores = best_of_references(result.precision, result.recall, result.f1, counts, truncated)
+            stats = replace(
+                chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
+            )
             if max_seconds is not None and chunk.num_tokens:
                 nonlocal max_tokens
                 max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            return chunk, chunk.best_of_references(result), stats + chunk.stats
+            return chunk, scores, stats
 
         chunks = self.chunks_of(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
@@ -202,7 +200,7 @@ class Pipeline(Closeable):
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
         try:
-            yield from join_continued(scored)
+            yield from _join_continued(scored)
         finally:
             is_stopped.set()
 
@@ -222,14 +220,22 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
-        chunk = Chunk(self._tokenise, Pairs(sides[0], sides[-1])).close()
+        texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
+        chunk = Chunk(self._tokenise, Pairs(texts, texts)).close()  # each text is on both sides, and encoded once
         matching = self.matching if center is None else replace(self.matching, center=center)
         embeddings = matching.prepare(self._encode(chunk.sequences), chunk.num_context)
+        rows = iter(chunk.rows[0])
         encoded = [
             side
             if isinstance(side, EncodedTexts)
-            else EncodedTexts(embeddings, rows, side.counts, self.model, chunk.is_truncated)
-            for side, rows in zip(sides, chunk.rows, strict=False)
+            else EncodedTexts(
+                embeddings,
+                np.fromiter(islice(rows, len(side.texts)), np.int64),
+                side.counts,
+                self.model,
+                chunk.is_truncated,
+            )
+            for side in sides
         ]
         return encoded, chunk.stats
 
@@ -302,3 +308,40 @@ class Pipeline(Closeable):
     def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
         """Return whether no text is longer than the model's maximum."""
         return all(len(ids) <= self.tokenizer.max_length for ids in sequences)
+
+
+def _join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
+    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
+
+    The last candidate of a chunk is held back while the next chunk has more of its references.
+    """
+    held: Scores | None = None
+    num_held = 0
+    for chunk, scores, stats in chunks:
+        if held is not None:
+            scores = _with_earlier_references(scores, held, num_held)
+        is_one_candidate = scores.F.shape[1] == 1
+        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
+        if chunk.is_continued:
+            num_held = num_earlier + int(chunk.sides[1].counts[-1])
+            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
+        yield scores, stats
+
+
+def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
+    """Take the best of the first candidate's references here and of those in earlier chunks."""
+    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
+    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
+    precision, recall, f1 = (
+        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
+        for here, before in zip(scores, earlier, strict=True)
+    )
+    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
+    return Scores(
+        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
+    )
+
+
+def _candidates(scores: Scores, some: slice) -> Scores:
+    precision, recall, f1 = (values[:, some] for values in scores)
+    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])

@@ -16,8 +16,7 @@ from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.chunks import Texts
-from bertscore_onnx.scoring.inputs import check_positive, read_items
+from bertscore_onnx.scoring.inputs import Texts, check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 from bertscore_onnx.text.texts import Reference, bare_texts

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
-from bertscore_onnx.scoring.chunks import Pairs
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.admission import Admission, RequestBody
 from bertscore_onnx.server.answers import (
     Health,

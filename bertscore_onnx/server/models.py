@@ -16,7 +16,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.weights import Idf, Rescaling
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import Pairs
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.answers import ModelInfo
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.server.limits import Limits
@@ -24,7 +24,7 @@ from bertscore_onnx.serving import MicroBatcher
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity import TokenNames
-from bertscore_onnx.text.texts import Text
+from bertscore_onnx.text.texts import Text, are_in_context
 
 MIN_STALL = 30.0
 """The least time in seconds after which the worker of a run is replaced; a model has as long to load."""
@@ -72,12 +72,12 @@ class Model(Closeable):
         except BaseException:
             self.scorer.close()
             raise
-        manifest, signature = self.scorer.manifest, self.scorer.signature
+        manifest, self._signature = self.scorer.manifest, self.scorer.signature
         self._rescalings = {
             language: Rescaling(language, tuple(baselines))
             for language, baselines in manifest.baselines.items()
             if self.scorer.matching.is_default
-            and (allow_fp32_baseline or manifest.baseline_precision(language) == signature.precision)
+            and (allow_fp32_baseline or manifest.baseline_precision(language) == self._signature.precision)
         }
 
     @property
@@ -98,7 +98,8 @@ class Model(Closeable):
 
     def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:
         """Return the signature of the scores that a `BERTScorer` of the same settings gives these texts."""
-        return replace(self.scorer.signature_of(texts), rescale=rescaling.name)
+        signature = self._signature.in_context() if are_in_context(texts) else self._signature
+        return replace(signature, rescale=rescaling.name)
 
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
         """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.

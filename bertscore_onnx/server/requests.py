@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from bertscore_onnx.scoring.chunks import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.text.texts import Text, in_context
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bertscore_onnx.scoring.chunks import Pairs
+from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.server.admission import RequestBody, Slot
 from bertscore_onnx.server.answers import ScoreValue, StreamEnd, score_values
 from bertscore_onnx.server.errors import ApiError, ClientGoneError, api_error_of, unexpected

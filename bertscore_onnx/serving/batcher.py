@@ -11,8 +11,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import Pairs
-from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
+from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
 from bertscore_onnx.serving.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx.serving.stats import BatcherStats
 from bertscore_onnx.serving.worker import Supervisor, count_warnings, probe, time_batch
@@ -84,7 +83,7 @@ class MicroBatcher(Closeable):
         scorer.warm_up()  # before a batch is timed
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
-        self._scorer = scorer
+        self._scorer, self._is_optimal = scorer, scorer.matching.is_optimal
         self._deadline = deadline
         self._queue = RequestQueue(max_queue, max_delay, batch_size)
         self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
@@ -138,7 +137,8 @@ class MicroBatcher(Closeable):
             self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
-        self._queue.count("truncated", counts.truncated)
+        if counts.truncated:
+            self._queue.count("truncated", counts.truncated)
         return tokenised
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
@@ -149,7 +149,7 @@ class MicroBatcher(Closeable):
         if deadline is not None:
             check_seconds("deadline", deadline)
         seconds = self._deadline if deadline is None else deadline
-        request = Request(pairs, seconds, client, is_optimal=self._scorer.matching.is_optimal)
+        request = Request(pairs, seconds, client, is_optimal=self._is_optimal)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future

@@ -19,7 +19,7 @@ import numpy as np
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.serving.stats import BatcherStats, StatsCounter
 from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText

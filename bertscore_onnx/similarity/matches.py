@@ -18,8 +18,8 @@ from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.chunks import Pairs, Side, TextStats
-from bertscore_onnx.scoring.inputs import collect_single
+from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.inputs import Pairs, Side, collect_single
 from bertscore_onnx.text.vocabulary import Vocabulary
 
 

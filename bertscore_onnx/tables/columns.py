@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isnan
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from bertscore_onnx.errors import InputError, shortened
-from bertscore_onnx.text.texts import Text, in_context
+
+if TYPE_CHECKING:
+    from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
 
 SCORE_NAMES = ("precision", "recall", "f1")
 """The columns of scores, unless other names are chosen."""
@@ -147,7 +149,7 @@ def check_errors(errors: str) -> None:
         raise InputError(f'errors is {errors!r}; expected "raise" or "null".')
 
 
-TextsOfRow = tuple[Text, Sequence[Text]]
+TextsOfRow = tuple["Text", Sequence["Text"]]
 """A candidate and its references, in their context if the row has one."""
 
 
@@ -191,6 +193,8 @@ class RowReader:
 
     def read(self, *columns: Sequence[object]) -> Rows:
         """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
+        from bertscore_onnx.text.texts import in_context
+
         rows = Rows([], [])
         for candidate, *others in zip(*columns, strict=True):
             self._num_read += 1
@@ -208,7 +212,10 @@ class RowReader:
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
             else:
-                text, *references = in_context([*candidates, *texts], context, "context")
+                texts_of_row: Sequence[Text] = [*candidates, *texts]
+                if context is not None:
+                    texts_of_row = in_context(texts_of_row, context, "context")
+                text, *references = texts_of_row
                 rows.pairs.append((text, references))
                 rows.reasons.append(None)
         return rows

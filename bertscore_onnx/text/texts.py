@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputTypeError
 
 Context = str | Sequence[str] | None
 """The context of a text: a text, or several sentences; None for none."""
@@ -54,12 +54,6 @@ def are_in_context(texts: Iterable[Text]) -> bool:
     return any(isinstance(text, TextInContext) for text in texts)
 
 
-def check_no_context(texts: Iterable[Text], what: str) -> None:
-    """Raise an InputError if a text is in a context."""
-    if are_in_context(texts):
-        raise InputError(f"{what} takes texts without a context. Give strings, or use `score`.")
-
-
 def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]:
     """Put texts into a context, unless that is None; messages call it by the name."""
     if context is None:
@@ -68,27 +62,9 @@ def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]
     return [TextInContext(text, sentences) for text in bare_texts(texts)]
 
 
-def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
-    """List contexts; raise an InputError unless there is one for each of so many candidates."""
-    listed = list(check_many(contexts, name))
-    if len(listed) != number:
-        raise InputError(f"There are {len(listed)} {name} for {number} candidates; expected one for each.")
-    return listed
-
-
 def collect_strings(texts: Iterable[str], name: str) -> list[str]:
     """Check that `texts` is an ordered iterable of strings, and list them; messages call it by the name."""
     return [check_string(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
-
-
-def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
-    """Check that `texts` is an ordered iterable of texts, and list them; messages call it by the name."""
-    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
-
-
-def check_text(text: object, name: str) -> Text:
-    """Return a text; raise an InputTypeError if it is something else."""
-    return text if isinstance(text, TextInContext) else check_string(text, name)
 
 
 def check_string(text: object, name: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.text.texts import Text, TextInContext, bare_texts
+from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 
@@ -26,7 +26,7 @@ class TokenisedText(NamedTuple):
 def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
     """Tokenise texts; the separator stands after each sentence of a context."""
     with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
-    bare = bare_texts(text for text in texts if isinstance(text, str) or not text.context)
+    bare = [text if isinstance(text, str) else text.text for text in texts if isinstance(text, str) or not text.context]
     tokenised = (TokenisedText(ids, 0, is_cut) for ids, is_cut in zip(*tokenizer(bare), strict=True))
     if not with_context:
         return list(tokenised)

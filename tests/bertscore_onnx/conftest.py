@@ -65,7 +65,7 @@ def loaded(monkeypatch):
 def small_chunks(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 2)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
 
 
 @pytest.fixture

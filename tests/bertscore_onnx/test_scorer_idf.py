@@ -5,7 +5,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import IdfError, InputTypeError
-from bertscore_onnx.scoring.chunks import PAIRS_AT_ONCE
+from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house", "a dog ran"] * 20
 REFERENCES = ["a cat sits on a mat.", ["the dog runs", "it is a dog"], "the tree is blue!", "the dog runs"] * 20

@@ -5,7 +5,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.baselines import compute_baseline
-from bertscore_onnx.scoring.chunks import Chunk
+from bertscore_onnx.scoring.pipeline import Pipeline
 from tests.support.bundles import exported
 from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
 
@@ -50,15 +50,16 @@ def scorer(bundle):
 @pytest.fixture
 def chunks(monkeypatch):
     """Let chunks be small; return a list of the candidates that each of them has."""
-    original, sizes = Chunk.to_match, []
+    original, sizes = Pipeline.chunks_of, []
 
-    def match(chunk, *arguments):
-        sizes.append(chunk.num_candidates)
-        return original(chunk, *arguments)
+    def chunks_of(*arguments):
+        for chunk in original(*arguments):
+            sizes.append(chunk.num_candidates)
+            yield chunk
 
-    monkeypatch.setattr(Chunk, "to_match", match)
+    monkeypatch.setattr(Pipeline, "chunks_of", chunks_of)
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 9)
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes
 
 

@@ -208,6 +208,7 @@ def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
         ({"ngram": 2}, InputError, "belong to transport"),
         ({"cost": "squared"}, InputError, "belong to transport"),
         ({"inverse": True, "method": "assignment"}, InputError, "belong to transport"),
+        ({"pool": "p-means"}, InputError, "layers"),
         ({"center": ()}, InputError, "center has no sentence"),
         ({"center": "the cat"}, InputError, "center is 'the cat'"),
         ({"layers": (1, "last")}, InputTypeError, "layers has 'last'; expected integers"),
@@ -228,19 +229,19 @@ fields = {
     "context": st.sampled_from(get_args(ContextRole)),
     "separator": st.text(st.characters(codec=None)) | st.sampled_from([" \n", " {sep} ", "+context", "1.0"]),
     "beta": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
-    "layers": st.lists(st.integers(-30, 60)),
-    "pool": st.sampled_from(get_args(Pool)),
     "center": st.sampled_from([None, "references"]),
     "weigh_special": st.booleans(),
 }
+layers = st.lists(st.integers(-30, 60), min_size=1)
+of_layers = {"layers": layers, "pool": st.sampled_from(get_args(Pool))}
 of_transport = {"cost": st.sampled_from(get_args(Cost)), "inverse": st.booleans(), "ngram": st.integers(1, 4)}
 presets = st.sampled_from([*PRESETS.values()])
 
 
 @given(
     st.builds(Matching, method=st.sampled_from(["greedy", "assignment"]), **fields)
-    | st.builds(Matching, method=st.just("transport"), **fields, **of_transport)
-    | st.builds(replace, presets, layers=fields["layers"], beta=fields["beta"], weigh_special=st.booleans())
+    | st.builds(Matching, method=st.just("transport"), **fields, **of_transport, **of_layers)
+    | st.builds(replace, presets, layers=layers, beta=fields["beta"], weigh_special=st.booleans())
 )
 def test_the_spec_of_a_matching_is_parsed_to_it(matching):
     spec = str(matching)

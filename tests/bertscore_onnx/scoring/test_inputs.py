@@ -71,7 +71,7 @@ def test_a_strange_single_text_is_still_refused_in_words(text):
 
 
 def test_pairs_are_read_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 2)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
     slices = list(read_pairs([("a", "x"), ["b", ("y", "z")], ("c", iter(["u"]))]))
     assert [layout(part.candidates) for part in slices] == [(["a", "b"], [1, 1]), (["c"], [1])]
     assert [layout(part.references) for part in slices] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]

@@ -13,7 +13,8 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.chunks import Chunk, Pairs, Texts
+from bertscore_onnx.scoring.chunks import Chunk
+from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.tokenised import tokenise
 from harness.gpu import CHOICE, like_cuda
@@ -41,7 +42,7 @@ def test_several_chunks_score_like_one(request, bundle, options):
 def test_a_chunk_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
     chunks = embeddings_of_chunks(monkeypatch)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 1)
     with BERTScorer(tiny_bundle) as scorer:
         scorer.score([f"cat {'dog ' * number}" for number in range(10)], ["the cat"] * 10)
     tokens = [size // (4 * 32) for size, _ in chunks]

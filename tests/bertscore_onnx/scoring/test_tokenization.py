@@ -6,7 +6,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
-from bertscore_onnx.scoring.chunks import PAIRS_AT_ONCE
+from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from tests.support.scores import REFERENCES
 
 

@@ -149,9 +149,10 @@ def test_a_former_name_is_answered_with_its_replacement(name):
         exec(f"from bertscore_onnx.similarity import {name}")  # noqa: S102 -- the statement of a user
 
 
-def test_something_that_is_no_text_is_refused(scorer):
+@pytest.mark.parametrize("reference", [None, [None]])
+def test_something_that_is_no_text_is_refused(scorer, reference):
     with pytest.raises(InputError, match="NoneType"):
-        scorer.match("a", [None])
+        scorer.match("a", reference)
 
 
 BYTES = {character: byte for byte, character in BYTE_CHARACTERS.items()}
