@@ -5,7 +5,6 @@ import re
 from contextlib import chdir
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
@@ -73,15 +72,6 @@ def test_references_of_several_files_are_several_references(compared, write):
     record = compared("-r", write("more.txt", BASE))
     assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)
     assert "nrefs:2" in record["signatures"]["bleu"]
-
-
-def test_a_table_may_hold_each_side(run, write):
-    base = write("base.jsonl", "".join(f'{{"candidate": "{text}"}}\n' for text in BASE.splitlines()))
-    references = write("r.tsv", "reference\n" + REFERENCES)
-    result = run(
-        "compare", "-c", base, write("other.txt", OTHER), "-r", references, "--metric", "bleu", "--format", "tsv"
-    )
-    assert [line.split("\t")[1] for line in result.stdout.splitlines()] == ["system", "base", "other"]
 
 
 @pytest.mark.parametrize("names", [["a/out.txt", "b/out.txt"], ["out.v1", "out.v2", "out.v1.txt"]])
@@ -245,6 +235,7 @@ class TestGivenScores:
         assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
         assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
         assert found["systems"][1]["metrics"]["comet"]["won"] == 30
+        assert "comet.tsv: systems base, other; segments by the column 'segment'; ignored note." in result.stderr
 
     def test_a_row_for_each_system_segment_and_metric(self, run, write):
         rows = "".join(
@@ -267,40 +258,6 @@ class TestGivenScores:
         assert "other is better than base: +0.1000" in result.stdout
         assert result.stdout.startswith("BERTScore F1 ")
 
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            ("segment\tbase\n1\t2\n", "1 columns of numbers"),
-            ("system\tsegment\tscore\na\t1\t2\na\t1\t3\n", "line 3: the system 'a' has a second row for segment '1'"),
-            ("system\tsegment\tscore\na\t1\t2\nb\t2\t3\n", "line 2: there is no value of 'b' for segment '1'"),
-            ("system\tscore\na\t1\n", "segment"),
-        ],
-    )
-    def test_a_table_of_another_form_is_refused(self, refused, write, content, message):
-        assert message in refused("compare", "--scores", write("comet.tsv", content))
-
-    def test_rows_are_joined_by_their_ids_in_every_format(self, run, write, tmp_path):
-        pandas = pytest.importorskip("pandas")
-        chance = np.random.default_rng(5)
-        frame = pandas.DataFrame(chance.normal(size=(30, 2)), columns=["base", "other"])
-        frame.insert(0, "segment", [f"talk-{row}" for row in range(30)])
-        documents = frame[["segment"]].assign(document=[row // 3 for row in range(30)])
-        rows = frame.melt(id_vars=["segment"], var_name="system", value_name="score")
-        for name, table in (("sorted", frame), ("mixed", frame.sample(frac=1)), ("long", rows.sample(frac=1))):
-            table.to_csv(tmp_path / f"{name}.csv")  # with a nameless column
-        frame.sample(frac=1).to_parquet(tmp_path / "columnar.parquet")
-        documents.sample(frac=1).to_json(tmp_path / "documents.jsonl", orient="records", lines=True)
-        found = []
-        for name in ("sorted.csv", "mixed.csv", "long.csv", "columnar.parquet"):
-            result = run(
-                "compare", "--scores", tmp_path / name, "--documents", tmp_path / "documents.jsonl", "--format", "json"
-            )
-            assert f"{name}: systems base, other; segments by the column 'segment'" in result.stderr.replace("\n", " ")
-            record = json.loads(result.stdout)
-            assert record["columns"][0]["systems"] == ["base", "other"]
-            found.append([[*system["metrics"].values()] for system in record["systems"]])
-        assert found == [found[0]] * 4
-
     def test_systems_and_the_baseline_are_chosen(self, run_json, refused, write):
         table = write("comet.csv", "id,year,base,other,index\n1,2019,.1,.2,.5\n2,2020,.3,.4,.6\n")
         found = run_json("compare", "--scores", table, "--systems", "other", "index", "--baseline", "index")
@@ -316,12 +273,6 @@ class TestGivenScores:
         result = run("compare", "--scores", table, "--missing", "drop")
         assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
         assert "1 segment left out" in result.stdout
-
-    def test_columns_or_keys_that_occur_again_are_refused(self, refused, write):
-        twice = write("comet.csv", "segment,base,base,other\n1,.1,.2,.3\n")
-        assert "2 columns 'base'" in refused("compare", "--scores", twice)
-        line = '{"segment": 1, "base": 0.1, "base": 0.2, "other": 0.3}\n'
-        assert "'base' occurs 2 times" in refused("compare", "--scores", write("comet.jsonl", line))
 
     def test_options_without_what_they_need_are_refused(self, refused, write):
         assert "--scores" in refused("compare", status=2)

@@ -98,16 +98,6 @@ def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle
     assert piped.stdout == by_counts.stdout
 
 
-def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
-    arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--format", "tsv"]
-    by_idf, by_counts, uniform = (
-        run("compare", *arguments, *idf).stdout.splitlines()[1].split("\t")[1:4]
-        for idf in (["--idf"], ["--idf-counts", counts_file], [])
-    )
-    assert by_counts == by_idf
-    assert by_counts != uniform
-
-
 def test_a_match_is_shown_by_counts_or_sentences(run, refused, tiny_bundle, counts_file, files):
     pair = ["show", "-m", tiny_bundle, "-c", "the cat sat", "-r", "a cat sat"]
     assert run(*pair, "--idf-counts", counts_file).stdout == run(*pair, "--idf-sents", files[3]).stdout

@@ -44,13 +44,6 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
     assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
 
 
-def test_columns_follow_one_option(run, write, tiny_bundle):
-    table = write("pairs.csv", "candidate,first,second\nthe cat,a dog,the cat\n")
-    arguments = ["score", "-m", tiny_bundle, "-c", table]
-    assert " F1: 1.000000" in run(*arguments, "--columns", "reference=first", "reference=second").stdout
-    assert " F1: 1.000000" not in run(*arguments, "--columns", "reference=first").stdout
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

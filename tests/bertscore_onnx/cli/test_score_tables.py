@@ -139,15 +139,6 @@ def test_parquet_comes_back_with_its_values_types_and_metadata(write_table, scor
     assert b"tiny-bert" in after.schema.metadata[b"bertscore_onnx.signature"]
 
 
-def test_polars_reads_the_same_table(write_table, scored):
-    polars = pytest.importorskip("polars")
-    frame = polars.read_csv(scored(write_table("in.csv"), "out.csv"), infer_schema=False)
-    assert frame.drop(SCORES).equals(polars.read_csv(write_table("in.csv"), infer_schema=False))
-    path = write_table("in.parquet")
-    frame = polars.read_parquet(scored(path, "out.parquet"))
-    assert frame.drop(SCORES).equals(polars.read_parquet(path))
-
-
 @pytest.mark.parametrize("source", ["in.csv", "in.tsv", "in.jsonl", "in.parquet"])
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.json"])
 def test_any_table_may_be_written_in_any_format(write_table, scored, f1, source, target):
@@ -233,14 +224,6 @@ def test_json_lines_get_no_second_column_of_the_best_reference(refused, write, t
     path = write("in.jsonl", f'{{"candidate": "a cat", "references": ["a", "the cat"], "{name}": 7}}\n')
     message = refused("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / f"out.{suffix}")
     assert "there is a column 'best_reference' already" in message
-
-
-def test_the_best_reference_is_a_column_if_there_are_several(run, write_table, tiny_bundle, tmp_path):
-    options = ["--columns", "candidate=prediction", "reference=id+gold", "-o", tmp_path / "out.csv"]
-    run("score", "-m", tiny_bundle, "-c", write_table("in.csv"), *options)
-    head, *rows = read_cells(tmp_path / "out.csv", ",")
-    assert head[-4:] == [*SCORES, "best_reference"]
-    assert {row[-1] for row in rows} <= {"0", "1"}
 
 
 def test_seg_level_writes_scores_alone(run, scored, write_table, tiny_bundle):
