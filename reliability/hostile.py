@@ -58,7 +58,7 @@ class Input:
 
 
 _SCORING = "-m MODEL --device cpu --nthreads 1 -q"
-_META = "--metric-scores BLEU-refB --reference refB --perm-both 10 -q"
+_META = "--metric-scores BLEU-refB --reference refB --resamples 10 -q"
 _TABLES = ("tsv", "csv", "jsonl", "parquet")
 INPUTS = [
     Input("lines.txt", f"score {_SCORING} -c @ -r =same.txt"),
@@ -71,7 +71,7 @@ INPUTS = [
         for one in (
             Input(f"table.{kind}", f"score {_SCORING} -c @"),
             Input(f"table.{kind}", "count-documents -m MODEL -q -r @ -o =out/counts.json"),
-            Input(f"table.{kind}", "meta @ --score quality --perm-both 10 -q"),
+            Input(f"table.{kind}", "meta @ --score quality --resamples 10 -q"),
             Input(f"table.{kind}", f"tune-layers {_SCORING} --judgements @ --resamples 10"),
             Input(f"table.{kind}", f"batch {_SCORING} --input @ --output =out/scores", waits=False),
         )

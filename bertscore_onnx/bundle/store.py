@@ -1,7 +1,6 @@
 """The folder of bundles: `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder."""
 
 import hashlib
-import json
 import logging
 import os
 import stat
@@ -144,6 +143,8 @@ def _is_own(status: os.stat_result, writable_by_others: int) -> bool:
 
 
 def _load(cache: Path) -> dict[str, list[int | str]]:
+    import json  # costs start-up time
+
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # do not wait for a pipe
     try:
         with os.fdopen(os.open(cache, flags), "rb") as file:
@@ -159,6 +160,8 @@ def _load(cache: Path) -> dict[str, list[int | str]]:
 
 
 def _save(cache: Path, entries: dict[str, list[int | str]]) -> None:
+    import json
+
     entries = {path: entry for path, entry in entries.items() if os.path.exists(path)}
     try:
         descriptor, temporary = tempfile.mkstemp(dir=cache.parent, prefix=".digests-")  # readable by this user only

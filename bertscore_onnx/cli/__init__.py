@@ -7,6 +7,9 @@ Results go to standard output, everything else to standard error. The exit statu
 import errno
 import os
 import sys
+from inspect import cleandoc
+from operator import methodcaller
+from textwrap import dedent
 from typing import Annotated
 
 import typer
@@ -29,39 +32,32 @@ from bertscore_onnx.cli import (
     show,
     tune_layers,
 )
-from bertscore_onnx.cli.options import Command, epilog_of
-from bertscore_onnx.cli.terminal import PlainMessages, echo, prepare_streams
+from bertscore_onnx.cli.command import Command, Commands
+from bertscore_onnx.cli.terminal import echo, prepare_streams
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    cls=PlainMessages,
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),  # bert-score spells options with underscores
+        "token_normalize_func": methodcaller("replace", "_", "-"),  # bert-score spells options with underscores
     },
 )
-for _command in (
-    score.score,
-    batch.batch,
-    count_documents.count_documents,
-    show.show,
-    compare.compare,
-    meta.meta,
-    tune_layers.tune_layers,
-    baseline.baseline,
-    export.export,
-    pull.pull,
-    push.push,
-    models.models,
-    inspect.inspect,
-    doctor.doctor,
-    serve.serve,
-):
-    app.command(cls=Command, epilog=epilog_of(_command.__name__.replace("_", "-")))(_command)
+_COMMANDS = {
+    "Score": (score.score, batch.batch, count_documents.count_documents, show.show, serve.serve),
+    "Judge": (compare.compare, meta.meta, tune_layers.tune_layers, baseline.baseline),
+    "Models": (export.export, pull.pull, push.push, models.models, inspect.inspect, doctor.doctor),
+}
+"""The commands in the groups of the help, each described by its docstring, with examples at its end."""
+
+for _group, _commands in _COMMANDS.items():
+    for _command in _commands:
+        _help, _, _examples = cleandoc(_command.__doc__ or "").partition("\n\nExamples:\n")
+        app.command(cls=Command, rich_help_panel=_group, help=_help, epilog=dedent(_examples))(_command)
 
 
 def _print_version(wanted: bool) -> None:

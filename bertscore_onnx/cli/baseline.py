@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def baseline(
         typer.Option(
             "-m",
             "--model",
-            metavar="BUNDLE",
+            metavar="MODEL",
             help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline for each.",
             autocompletion=complete_model,
         ),
@@ -73,7 +74,7 @@ def baseline(
     verbose: bool | None,
     quiet: bool,
 ) -> None:
-    """Measure the scores of unrelated texts, which rescaling maps to 0.
+    """Measure what unrelated texts score, for rescaling.
 
     Draws candidates and references from a corpus at random, as bert-score does, scores them at every layer of the
     bundle and writes the means of P, R and F1: LAYER,P,R,F, which `score --baseline-path` reads. It stops when all
@@ -82,6 +83,12 @@ def baseline(
     With --into-bundle the bundle itself gets the baseline, so that `score --rescale-with-baseline` works with this
     language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
     and with it the signature of its scores.
+
+    Examples:
+        # Write a file, and rescale with it
+        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz -o baseline.csv
+        # Store the baseline of English in the bundle
+        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """
     check_contexts(settings, "random pairs have none")
     from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline

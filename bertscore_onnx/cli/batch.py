@@ -1,6 +1,5 @@
 """`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,10 +9,10 @@ from bertscore_onnx.cli.options import (
     DialectOptions,
     TextOrJson,
     check_contexts,
-    shared_options,
 )
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
-from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
@@ -93,17 +92,25 @@ def batch(
     output_format: TextOrJson = "text",
     verbose: bool | None,
 ) -> None:
-    """Score files of any size into a folder of Parquet files; run again to resume.
+    """Score files of any size into a folder, part by part.
 
-    The output has the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows. A part
-    is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests of all
-    files. After a failure, or after the job was killed, the same command scores the parts that are missing or damaged;
-    it refuses other inputs or options. If an input changes while the job runs, the job fails.
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
+    A part is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests
+    of all files. After a failure, or after the job was killed, the same command scores the parts that are missing or
+    damaged; it refuses other inputs or options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
 
     Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
+
+    Examples:
+        # Score a folder of tables; the same command resumes a job
+        bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
+        # Keep one column beside the scores, and go on after a row that fails
+        bertscore-onnx batch -m BUNDLE -i a.csv -o out --keep id --errors null
+        # Score on a Ray cluster, with idf weights of all references
+        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
     """
     names = columns_of(named, *_ROLES)
     if names("context") is None:
@@ -139,7 +146,7 @@ def batch(
     if output_format == "json":
         from dataclasses import asdict
 
-        print(json.dumps(asdict(result), ensure_ascii=False))
+        print_json(asdict(result))
     else:
         _print_summary(result)
 

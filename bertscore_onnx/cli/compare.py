@@ -19,9 +19,9 @@ from bertscore_onnx.cli.options import (
     check_model,
     given_settings,
     sentences_before,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option, metrics_of
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
@@ -146,7 +146,7 @@ def compare(
     ] = 3,
     verbose: bool | None,
 ) -> None:
-    """Compare systems and test whether the difference is significant.
+    """Compare systems, with tests of their differences.
 
     Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
     both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
@@ -156,6 +156,19 @@ def compare(
     Rows of tables belong together if their ids are the same; lines of text files go by position.
 
     Needs the extra `evaluation`.
+
+    Examples:
+        # Compare a system with a baseline, the first file
+        bertscore-onnx compare --lang en -r ref.txt -c base.txt other.txt
+        # Compare three systems by documents, and write a page with charts
+        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --documents docs.txt
+        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --html report.html
+        # Compare columns of a table, which has a column of documents
+        bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
+        # Compare by BLEU, with a test of sacreBLEU
+        bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
+        # Compare scores that another metric gave
+        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """
     named = columns_of(columns, *_ROLES)
     id_column = named("id")

@@ -11,9 +11,9 @@ from bertscore_onnx.cli.options import (
     TOKENIZER_SETTINGS,
     DialectOptions,
     FilesFormat,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import STANDARD_INPUT
@@ -42,12 +42,19 @@ def count_documents(
     verbose: bool | None,
     quiet: bool,
 ) -> None:
-    """Count in how many references each token occurs, for --idf-counts of other commands.
+    """Count the references with each token, for --idf-counts.
 
     Loads only the tokenizer, not the model. Every reference counts, duplicates too, as with --idf. The counts are valid
     for all layers and precisions of a model with the same tokenizer, --long-text and --max-length.
 
     In Python, `DocumentCounts.load` reads the file, and the counts of parts of a corpus add up with +.
+
+    Examples:
+        # Count the references once, and weigh tokens by them in other commands
+        bertscore-onnx count-documents -m BUNDLE -r ref.txt -o counts.json
+        bertscore-onnx score -m BUNDLE -c cand.txt -r ref.txt --idf-counts counts.json
+        # Count the parts of a corpus together
+        bertscore-onnx count-documents -m BUNDLE -r part-1.gz part-2.gz -o sum.json
     """
     files = choose_documents(
         ref,

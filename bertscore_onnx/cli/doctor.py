@@ -1,6 +1,5 @@
 """`bertscore-onnx doctor`: checks this machine and runs a self-test."""
 
-import json
 import platform
 import time
 from importlib.metadata import version
@@ -12,7 +11,7 @@ import typer
 
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.options import TextOrJson
-from bertscore_onnx.cli.terminal import print_table
+from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 if TYPE_CHECKING:
@@ -36,10 +35,16 @@ def doctor(
 
     Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work; on CUDA
     also without cuDNN, or if attention runs in kernels that are not fused.
+
+    Examples:
+        # Check this machine and the installed bundles
+        bertscore-onnx doctor
+        # Check one bundle
+        bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
     if output_format == "json":
-        print(json.dumps(diagnosis, allow_nan=False))
+        print_json(diagnosis)
     else:
         print_table(_describe(diagnosis))
     trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]

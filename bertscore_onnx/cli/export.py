@@ -72,7 +72,7 @@ def export(
         typer.Option(
             "--inner-norm/--no-inner-norm",
             help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
-            "bert-score with `all_layers` does.",
+            "bert-score with `all_layers` does.  [default: --inner-norm]",
         ),
     ] = True,
     scoring_graph: Annotated[
@@ -112,6 +112,17 @@ def export(
     """Export a model into a bundle.
 
     `score` uses the bundle without PyTorch, which only the export needs. Needs the extra `export`.
+
+    Examples:
+        # Export a model of the catalogue, with bert-score's layer and baselines
+        bertscore-onnx export -m roberta-large
+        # Export in int8 for a CPU, or in fp16 for a GPU
+        bertscore-onnx export -m roberta-large --precision int8
+        bertscore-onnx export -m microsoft/deberta-xlarge-mnli --precision fp16
+        # Export all layers, for `tune-layers` and `score --all-layers`
+        bertscore-onnx export -m roberta-large --all-layers
+        # Export a fine-tuned model from a folder
+        bertscore-onnx export -m path/to/folder --name roberta-large --output BUNDLE
     """
     if all_layers and num_layers is not None:
         raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")

@@ -1,6 +1,5 @@
 """`bertscore-onnx inspect`: describes a bundle and checks its scores, in a child process if it is not trusted."""
 
-import json
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.options import TextOrJson, complete_model
-from bertscore_onnx.cli.terminal import print_table
+from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BundleError, GoldenScoreError, InputError
 
 if TYPE_CHECKING:
@@ -56,6 +55,13 @@ def inspect(
     """Describe a bundle and check its scores.
 
     Checks the digests of all files, and recomputes the scores that were recorded at the export.
+
+    Examples:
+        # Describe and check a bundle in a folder, or an installed one
+        bertscore-onnx inspect path/to/bundle
+        bertscore-onnx inspect roberta-large
+        # Check a bundle that you do not trust
+        bertscore-onnx inspect path/to/bundle --isolate
     """
     import msgspec
 
@@ -77,7 +83,7 @@ def inspect(
         if by_graph is not None:
             golden["scoring_graph_difference"] = by_graph
         manifest = msgspec.to_builtins(resolved.manifest)
-        print(json.dumps({"path": str(resolved.path), "manifest": manifest, "golden": golden}, allow_nan=False))
+        print_json({"path": str(resolved.path), "manifest": manifest, "golden": golden})
     else:
         pairs = len(resolved.manifest.golden)
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")

@@ -1,7 +1,8 @@
 """`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
 
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.options import check_contexts, check_effects, option_name, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, option_name
+from bertscore_onnx.cli.shared_options import shared_options
 
 
 @shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
@@ -20,6 +21,20 @@ def meta(options: MetaOptions) -> None:
     measures whether good translations get higher scores than bad ones, by category.
 
     Needs the extra `evaluation`.
+
+    Examples:
+        # Judge BERTScore, and scores in the column comet, against human scores
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
+        # Judge BLEU and chrF beside them
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
+        # Judge the metric scores of an EvalSet
+        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
+        # Rank by direct assessments, or by hybrid systems
+        bertscore-onnx meta judgements.tsv --task darr --score comet
+        bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu
+        # Tell paraphrases from other pairs, or test linguistic phenomena
+        bertscore-onnx meta paraphrases.tsv --task auc -m BUNDLE --metric bleu
+        bertscore-onnx meta phenomena.jsonl --task phenomena -m BUNDLE
     """
     metrics = options.metrics
     from bertscore_onnx.cli.meta_tasks import TASKS

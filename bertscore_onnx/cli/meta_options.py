@@ -128,8 +128,8 @@ class MetaOptions:
     ] = "raise"
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: TableFormat = None
-    perm_both: Annotated[
-        int, typer.Option("--perm-both", metavar="N", min=1, help="Number of permutations of each test.")
+    resamples: Annotated[
+        int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
     ] = 1000
     test: Annotated[
         Literal["segments", "perm-both"],

@@ -205,7 +205,7 @@ def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
     systems = read_systems(options)
-    result = meta_evaluate(systems, permutations=options.perm_both, seed=options.seed, test=options.test)
+    result = meta_evaluate(systems, permutations=options.resamples, seed=options.seed, test=options.test)
     try:
         _print(options, result)
     finally:  # the scores are the costly part, and do not depend on who reads the result

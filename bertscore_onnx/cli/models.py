@@ -1,6 +1,5 @@
 """`bertscore-onnx models`: lists the models of the catalogue and the installed bundles."""
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bertscore_onnx.cli.options import complete_model
-from bertscore_onnx.cli.terminal import echo, print_table, terminal_width
+from bertscore_onnx.cli.terminal import echo, print_json, print_table, terminal_width
 from bertscore_onnx.errors import BundleError, UnknownModelError
 
 if TYPE_CHECKING:
@@ -35,6 +34,14 @@ def models(
     LAYER is the layer that bert-score tuned for the model, LENGTH the maximum number of tokens in a text, and MB the
     size of the fp32 weights, cut at that layer. HERE is the number of bundles in the home folder: $BERTSCORE_ONNX_HOME,
     by default the user's cache folder.
+
+    Examples:
+        # List all models
+        bertscore-onnx models
+        # List those whose names contain a text
+        bertscore-onnx models deberta
+        # List the installed bundles
+        bertscore-onnx models --here
     """
     stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]
     if here:
@@ -51,14 +58,14 @@ def models(
             "`bertscore-onnx models` lists all."
         )
     if output_format == "json":
-        print(json.dumps(chosen))
+        print_json(chosen)
     else:
         print_table([_HEADER, *map(_row, chosen)], width=terminal_width())
 
 
 def _list_bundles(stored: list[tuple[Path, "Manifest"]], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([model for model in _known_models(stored).values() if model["bundles"]]))
+        print_json([model for model in _known_models(stored).values() if model["bundles"]])
     elif stored:
         rows = [
             (

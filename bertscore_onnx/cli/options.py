@@ -1,17 +1,14 @@
-"""The options that commands share, each declared once, and how every command is called."""
+"""The options that commands share, each declared once; the checks of their values; and the options that are gone."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from inspect import Parameter, Signature, signature
-from itertools import takewhile
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.inputs import lines_of
-from bertscore_onnx.cli.terminal import UsageError, silence_warnings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
@@ -113,100 +110,16 @@ _FLAGS = (
     _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
     _option("quiet", bool, "Print only errors on standard error.", short="-q"),
 )
-_SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
-_AT_THE_END = _SHARED.keys() - {"model_type", "lang"}
-"""The shared options that `--help` lists after a command's own."""
+SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
+"""The shared options by the names of their parameters."""
 
 SETTINGS = tuple(option.name for option in _SETTINGS)
 TOKENIZER_SETTINGS = ("model_type", "lang", "num_layers", "precision", "use_fast_tokenizer", "long_text", "max_length")
 
 
-def shared_options(
-    *names: str, without: Sequence[str] = (), needs_model: bool = True
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of these settings, or of all, to a command, which receives them as one mapping, `settings`.
-
-    A parameter `verbose` adds --verbose and --quiet, and receives what the library expects: True for a progress bar
-    immediately, None for one after a while on a terminal, False for none; `quiet` adds or receives --quiet alone. A
-    parameter whose type is a dataclass adds the options that its fields declare. The common checks are made before
-    the command runs.
-    """
-    chosen = tuple(name for name in names or SETTINGS if name not in without)
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = tuple(signature(command).parameters.values())
-
-        def run(**values: Any) -> None:
-            _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
-            if values.get("quiet"):
-                silence_warnings()
-            values["verbose"] = values.get("verbose") or (False if values.get("quiet") else None)
-            values["settings"] = _settings(values, chosen)
-            command(**{parameter.name: _value(parameter, values) for parameter in parameters})
-
-        options = {option.name: option for parameter in parameters for option in _options(parameter, chosen)}
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        ordered = sorted(options.values(), key=lambda option: option.name in _AT_THE_END)
-        run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what Typer reads
-        return run
-
-    return decorate
-
-
-def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
-    """Return the options that a parameter of a command adds."""
-    if parameter.name == "settings":
-        return [_SHARED[name] for name in chosen]
-    if parameter.name in ("verbose", "quiet"):
-        return [_SHARED["verbose"], _SHARED["quiet"]] if parameter.name == "verbose" else [_SHARED["quiet"]]
-    if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
-        return []
-    if is_dataclass(parameter.annotation):
-        return [option for field in _fields(parameter) for option in _options(field, chosen)]
-    return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
-
-
-def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
-    if is_dataclass(parameter.annotation):
-        return parameter.annotation(**{field.name: _value(field, values) for field in _fields(parameter)})  # type: ignore[operator]
-    return values[parameter.name]
-
-
-def _fields(record: Parameter) -> Sequence[Parameter]:
-    return tuple(signature(record.annotation).parameters.values())
-
-
-def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `BERTScorer`, with the document counts."""
-    settings = {name: values[name] for name in chosen if name != "idf_counts"}
-    if "use_fast_tokenizer" in settings:
-        settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
-    if values.get("idf_counts") is not None:
-        from bertscore_onnx.matching.document_counts import DocumentCounts
-
-        settings["idf"] = DocumentCounts.load(values["idf_counts"])
-    return settings
-
-
-def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_model: bool) -> None:
-    if needs_model:
-        check_model(values["model_type"], values.get("lang"))
-    given = {name for name in (*chosen, "verbose", "quiet") if values.get(name) not in (None, _SHARED[name].default)}
-    unscaled = "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given
-    check_effects(
-        ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
-        ("--verbose", {"verbose", "quiet"} <= given, "with --quiet; leave out one"),
-        ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
-        *(
-            (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")
-            for name in ("baseline_path", "allow_fp32_baseline")
-        ),
-    )
-
-
 def given_settings(settings: Mapping[str, Any]) -> list[str]:
     """Return the options of the settings that differ from their defaults."""
-    names = [name for name, value in settings.items() if str(value or None) != str(_SHARED[name].default or None)]
+    names = [name for name, value in settings.items() if str(value or None) != str(SHARED[name].default or None)]
     if "idf" in names and settings["idf"] is not True:
         names[names.index("idf")] = "idf_counts"
     return [option_name(name) for name in names]
@@ -332,7 +245,8 @@ class DialectOptions:
         return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
 
 
-# How every command is called: as with bert-score, `-r a.txt b.txt` means `-r a.txt -r b.txt`.
+# Options that are gone.
+
 
 _JOINED = "; commas join it with other settings, as in --matching code-bert-score,beta=3"
 
@@ -342,6 +256,7 @@ REPLACED: Mapping[str, str] = {
     "--beta": f"--matching beta={{0}}{_JOINED}",
     "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
     "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
+    "--center": f"--matching center={{0}}{_JOINED}",
     "--json": "--format json",
     "--tsv": "--format tsv",
     "--latex": "--format latex",
@@ -362,156 +277,6 @@ REPLACED: Mapping[str, str] = {
     "--reference-format": "--input-format FORMAT {0}, the second for the references",
     "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
     **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
-    "--center": f"--matching center={{0}}{_JOINED}",
+    "--perm-both": "--resamples {0}",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""
-
-
-class Command(TyperCommand):
-    """A command whose repeatable options accept several values at once; its other options are given once."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line, with arguments by their plain names."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, then parse; name the new spelling of a replaced option."""
-        names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
-        repeated = _repeated(args, names)
-        try:
-            if not ctx.resilient_parsing:  # this is not a completion in a shell
-                self._check_once(ctx, repeated)
-            return super().parse_args(ctx, repeated)
-        except UsageError as error:
-            if (option := getattr(error, "option_name", "")) in REPLACED:
-                error.message, error.possibilities = f"{option} is now {_new_spelling(option, args)}.", ()
-            raise
-
-    def _check_once(self, ctx: Any, args: Sequence[str]) -> None:
-        *_, given = self.make_parser(ctx).parse_args(args=[*args])
-        for option in dict.fromkeys(given):
-            takes_one = not (getattr(option, "multiple", False) or getattr(option, "is_flag", False))
-            if takes_one and option.param_type_name == "option" and given.count(option) > 1:
-                raise typer.BadParameter(
-                    f"it is given {given.count(option)} times; expected once.", param_hint=", ".join(option.opts)
-                )
-
-
-def _new_spelling(option: str, args: Sequence[str]) -> str:
-    """Return the new spelling of a replaced option, with the values that follow it."""
-    place = next(place for place, arg in enumerate(args) if arg.partition("=")[0].replace("_", "-") == option)
-    _, equals, value = args[place].partition("=")
-    values = [value] if equals else [*takewhile(lambda arg: not arg.startswith("-"), args[place + 1 :])]
-    return REPLACED[option].format(" ".join(values), "+".join(values))
-
-
-def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:
-    repeated: list[str] = []
-    option = None
-    is_value = False
-    for position, arg in enumerate(args):
-        if is_value:
-            is_value = False
-        elif arg == "--":
-            return [*repeated, *args[position:]]
-        elif arg.startswith("-") and arg != "-":
-            name, equals, _ = arg.partition("=")
-            option = name if name.replace("_", "-") in names else None
-            is_value = option is not None and not equals
-        elif option is not None:
-            repeated.append(option)
-        repeated.append(arg)
-    return repeated
-
-
-# The examples that `--help` prints below each command's options.
-
-
-EXAMPLES: Mapping[str, str] = {
-    "score": """
-        bertscore-onnx score --lang en -c candidates.txt -r references.txt
-        bertscore-onnx score -m BUNDLE -c candidates.txt -r first.txt second.txt -s > scores.tsv
-        bertscore-onnx score -m BUNDLE -c pairs.jsonl -o scored.jsonl --matching code-bert-score,beta=3
-        bertscore-onnx score -m BUNDLE -c data.csv --columns candidate=mt reference=ref1+ref2 -o out.csv
-        bertscore-onnx score -m BUNDLE -c - --input-format tsv --format json < pairs.tsv
-    """,
-    "batch": """
-        bertscore-onnx batch -m BUNDLE --input 'pairs/*.parquet' --output scores
-        bertscore-onnx batch -m BUNDLE -i a.jsonl b.csv.gz -o scores --columns candidate=mt --keep id --errors null
-        bertscore-onnx batch -m BUNDLE -i pairs -o scores --idf --engine ray --nthreads 4
-    """,
-    "count-documents": """
-        bertscore-onnx count-documents -m BUNDLE -r references.txt -o counts.json
-        bertscore-onnx count-documents -m BUNDLE -r part-1.jsonl.gz part-2.jsonl.gz -o counts.json
-        bertscore-onnx score -m BUNDLE -c candidates.txt -r references.txt --idf-counts counts.json
-    """,
-    "show": """
-        bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
-        bertscore-onnx show -m BUNDLE -c "It is cold." -r "The weather is cold." "It is freezing." -o match.html
-        bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
-        bertscore-onnx show -m BUNDLE --idf-sents references.txt -c "It is cold." -r "It is freezing." -o match.svg
-    """,
-    "compare": """
-        bertscore-onnx compare -m BUNDLE -r references.txt -c base.txt other.txt
-        bertscore-onnx compare -m BUNDLE -r first.txt second.txt -c a.txt b.txt c.txt --all-pairs --html report.html
-        bertscore-onnx compare --metric bleu chrf --test sacrebleu-ar -r refs.txt -c base.txt other.txt --format json
-        bertscore-onnx compare -m BUNDLE -c outputs.csv --systems base other --documents outputs.csv
-        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
-    """,
-    "meta": """
-        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
-        bertscore-onnx meta EVALSET --metric-scores BERTscore-refB BLEU-refB --model BUNDLE --output FOLDER
-        bertscore-onnx meta judgements.tsv --score comet bleurt --metric bleu chrf --model BUNDLE
-        bertscore-onnx meta systems.csv --score comet --format json
-        bertscore-onnx meta judgements.tsv --task darr --score comet
-        bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu --model BUNDLE
-        bertscore-onnx meta paraphrases.tsv --task auc --model BUNDLE --metric bleu
-        bertscore-onnx meta phenomena.jsonl --task phenomena --model BUNDLE --metric bleu,smooth_method=none
-    """,
-    "export": """
-        bertscore-onnx export --model roberta-large
-        bertscore-onnx export --model path/to/folder --name roberta-large --output BUNDLE
-        bertscore-onnx export --model microsoft/deberta-xlarge-mnli --precision fp16
-    """,
-    "pull": """
-        bertscore-onnx pull ORG/REPO
-        bertscore-onnx pull ORG/REPO@REVISION --variant layer-17-slow-fp32
-        bertscore-onnx pull https://models.example.org/roberta-large/layer-17-slow-fp32
-    """,
-    "push": """
-        bertscore-onnx push BUNDLE ORG/REPO --private
-    """,
-    "models": """
-        bertscore-onnx models
-        bertscore-onnx models deberta
-        bertscore-onnx models --here
-    """,
-    "inspect": """
-        bertscore-onnx inspect path/to/bundle
-        bertscore-onnx inspect roberta-large --format json
-        bertscore-onnx inspect path/to/bundle --isolate
-    """,
-    "doctor": """
-        bertscore-onnx doctor
-        bertscore-onnx doctor --format json
-    """,
-    "serve": """
-        bertscore-onnx serve --model path/to/bundle
-        bertscore-onnx serve --model en=roberta-large --host 0.0.0.0 --api-key-file keys.txt
-    """,
-    "tune-layers": """
-        bertscore-onnx tune-layers --model BUNDLE --judgements wmt16.tsv.gz
-        bertscore-onnx tune-layers --model BUNDLE --judgements judged.jsonl --language-pair cs-en de-en --format json
-    """,
-    "baseline": """
-        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz -o baseline.csv
-        bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
-    """,
-}
-"""Examples by the name of the command, one per line."""
-
-
-def epilog_of(command: str) -> str:
-    r"""Return the text below a command's options; `\b` keeps its line breaks."""
-    lines = "\n".join(f"  {line.strip()}" for line in EXAMPLES.get(command, "").strip().splitlines())
-    return f"\b\nExamples:\n{lines}" if lines else ""

@@ -32,10 +32,18 @@ def pull(
         bool, typer.Option("-v", "--verbose", help="Show a progress bar.  [default: on a terminal]")
     ] = False,
 ) -> None:
-    """Download a bundle into the home folder, so that its model's name selects it.
+    """Download a bundle into the home folder.
 
-    An interrupted download resumes where it left off. Every file's digest is checked before the bundle appears. For
-    private repositories, set HF_TOKEN. Needs the extra `hub`.
+    From then on, the name of its model selects it. An interrupted download resumes where it left off. Every file's
+    digest is checked before the bundle appears. For private repositories, set HF_TOKEN. Needs the extra `hub`.
+
+    Examples:
+        # Download the only variant in a repository
+        bertscore-onnx pull ORG/REPO
+        # Download one variant at a revision
+        bertscore-onnx pull ORG/REPO@REVISION --variant layer-17-slow-fp32
+        # Download from a server
+        bertscore-onnx pull https://example.org/roberta-large/layer-17-slow-fp32
     """
     from bertscore_onnx.hub import pull as pull_bundle
 

@@ -21,6 +21,10 @@ def push(
 
     Uploads the bundle in one commit, with a model card, into a folder named after its variant. Every file's digest is
     checked first. Set HF_TOKEN to a token with write permission. Needs the extra `hub`.
+
+    Examples:
+        # Publish a bundle in a private repository
+        bertscore-onnx push BUNDLE ORG/REPO --private
     """
     from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.hub import push as push_bundle

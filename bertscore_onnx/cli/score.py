@@ -1,6 +1,5 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-import json
 import shlex
 import sys
 from collections import deque
@@ -17,9 +16,9 @@ from bertscore_onnx.cli.options import (
     check_contexts,
     check_effects,
     matching_of,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
@@ -139,6 +138,24 @@ def score(
 
     Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
     described in docs/command_line.md, with examples.
+
+    Examples:
+        # Score lines of text with the default model of a language
+        bertscore-onnx score --lang en -c cand.txt -r ref.txt
+        # Score a CSV, and keep its columns beside the scores
+        bertscore-onnx score --lang en -c pairs.csv -o scored.csv
+        # Name its columns of references; the best one counts for each pair
+        bertscore-onnx score -m BUNDLE -c pairs.csv --columns reference=ref1+ref2
+        # Rescale, so that unrelated sentences score about 0
+        bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
+        # Score code with F3, as CodeBERTScore does
+        bertscore-onnx score -m BUNDLE -c code.csv --matching code-bert-score,beta=3
+        # Score at all layers, with a bundle made by `export --all-layers`
+        bertscore-onnx score -m BUNDLE --all-layers -c cand.txt -r ref.txt
+        # Score with a model from the Hugging Face hub
+        bertscore-onnx score -m hf://ORG/REPO -c cand.txt -r ref.txt
+        # Print the scores of each pair in a pipe
+        bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     if context is None:
@@ -444,6 +461,8 @@ def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
 
 
 def _json(value: object) -> str:
+    import json  # costs start-up time
+
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 

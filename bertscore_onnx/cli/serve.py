@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import shared_options
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import number_of, settings_of
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
@@ -89,6 +89,12 @@ def serve(
     """Serve scores over HTTP.
 
     Listens only on this machine, unless --host gives another address. After SIGTERM, requests in progress finish.
+
+    Examples:
+        # Serve a model on this machine
+        bertscore-onnx serve -m path/to/bundle
+        # Serve it to other machines, for requests with an API key
+        bertscore-onnx serve -m roberta-large --host 0.0.0.0 --api-key-file keys.txt
     """
     if api_key_file is None and not (allow_anonymous or _is_loopback(host)):
         raise typer.BadParameter(

@@ -16,9 +16,9 @@ from bertscore_onnx.cli.options import (
     check_contexts,
     check_effects,
     matching_of,
-    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
@@ -87,6 +87,16 @@ def show(
 
     The pair is given as two texts, or found in files that `score` reads: by its line, or as one of those with the
     lowest F.
+
+    Examples:
+        # Show the matches of two texts
+        bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
+        # Draw them on a page
+        bertscore-onnx show --lang en -c "It is cold." -r "It freezes." -o match.html
+        # Show the pairs of files that score lowest
+        bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
+        # Weigh tokens by how rare they are in a file of references
+        bertscore-onnx show -m BUNDLE -c "A cat" -r "A dog" --idf-sents ref.txt
     """
     kind = _kind(output)
     _check_matching(settings)

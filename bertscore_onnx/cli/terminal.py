@@ -11,47 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from bertscore_onnx.cli.specs import ROLES
-from bertscore_onnx.errors import BertScoreOnnxError, one_line
-
-UsageError: Any = typer.BadParameter.__base__
-"""Click's, of which typer has its own copy from some version on."""
-
-
-class PlainMessages(TyperGroup):
-    """A group of commands that prints our warnings and errors as one line each, without a traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit with 1 after an error of ours."""
-
-        def with_options(message: object) -> str:
-            command = self.commands.get(ctx.invoked_subcommand)
-            return with_option_names(str(message), command) if isinstance(command, TyperCommand) else str(message)
-
-        try:
-            with _one_line_warnings(with_options):
-                return super().invoke(ctx)
-        except BertScoreOnnxError as error:
-            echo(f"Error: {with_options(error)}")
-            raise typer.Exit(1) from error
-        except UsageError as error:  # which the caller prints, with what was typed
-            error.message = _without_pydantic(one_line(error.message))
-            raise
-        except MemoryError as error:
-            echo(f"Error: There is not enough memory. {error}".rstrip())
-            raise typer.Exit(1) from error
-
-
-def _without_pydantic(message: str) -> str:
-    """Return the message of a wrong value of an option without the wording of pydantic, which Typer passes on."""
-    message = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
-    message = re.sub(r"^Input should be (greater|less)", r"expected a number \1", message)
-    return re.sub(r"^Input should be ", "expected ", message)
+from bertscore_onnx.errors import one_line
 
 
 def echo(message: object) -> None:
@@ -68,7 +33,9 @@ def silence_warnings() -> None:
 
 
 @contextmanager
-def _one_line_warnings(with_options: Callable[[object], str]) -> Iterator[None]:
+def one_line_warnings(with_options: Callable[[object], str]) -> Iterator[None]:
+    """Print warnings and log messages as one line each, with the names of options that a function puts into them."""
+
     def show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
         echo(f"Warning: {with_options(message)}")
 
@@ -116,6 +83,13 @@ def with_option_names(message: str, command: TyperCommand) -> str:
         for role in ROLES:
             message = message.replace(f"`{role}`", f"`--columns {role}=NAME`")
     return message
+
+
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON, in ASCII, which every encoding has; raise ValueError for a NaN."""
+    import json  # costs start-up time
+
+    print(json.dumps(value, allow_nan=False))
 
 
 # The standard streams, which may be closed, or in an encoding that lacks characters.

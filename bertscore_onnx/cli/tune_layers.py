@@ -13,8 +13,8 @@ from bertscore_onnx.cli.options import (
     TextJsonOrTsv,
     check_contexts,
     complete_model,
-    shared_options,
 )
+from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table
 from bertscore_onnx.tables.sources import Dialect
@@ -38,7 +38,7 @@ def tune_layers(
         typer.Option(
             "-m",
             "--model",
-            metavar="BUNDLE",
+            metavar="MODEL",
             help="A bundle of all layers: its path, or the name of its model.",
             autocompletion=complete_model,
         ),
@@ -80,7 +80,7 @@ def tune_layers(
     verbose: bool | None,
     quiet: bool,
 ) -> None:
-    """Find the layer of a model that correlates best with human judgements.
+    """Find the layer that agrees best with human judgements.
 
     Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r
     within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
@@ -89,6 +89,12 @@ def tune_layers(
     The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
     resamples whether another layer is better; "at most" is how much better, at 95 %. The best layer's r is optimistic,
     since the layer was chosen for it: judge it on other data than those it was tuned on.
+
+    Examples:
+        # Find the best layer, with a bundle made by `export --all-layers`
+        bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
+        # Choose a language pair
+        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = model_type

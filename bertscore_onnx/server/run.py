@@ -172,12 +172,12 @@ class _Server(uvicorn.Server):
             listener.listen(_BACKLOG)
 
 
-# Bounds on connections that uvicorn has no options for: `limit_concurrency` answers 503 instead of closing idle
-# connections, and its only timeout, `timeout_keep_alive`, begins after an answer. A client could otherwise keep a
-# connection for ever by an incomplete request head, by not receiving a finished answer, or by sending on after a
-# refusal; open more connections than the system allows; or block the event loop with a body in chunks of one byte or a
-# head of thousands of lines. A proxy in front would bound most of this, but a server on its own must too: cases 9
-# (fuzzing) and 11 (adversary) of docs/reliability.md need each of these bounds.
+# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of docs/reliability.md: uvicorn
+# answers 503 instead of closing idle connections, and begins to time one after its first answer; hypercorn accepts more
+# connections than the system allows, and gives half-closed clients no answer; granian keeps requests of clients that
+# have gone. A client could otherwise keep a connection for ever by an incomplete request head, by not receiving a
+# finished answer, or by sending on after a refusal; open more connections than the system allows; or block the event
+# loop with a body in chunks of one byte or a head of thousands of lines.
 
 READ_BYTES = 16_384
 """Bytes that are read from a connection in one turn of the event loop."""
@@ -256,9 +256,6 @@ class _Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer and log data that is not HTTP, and end the current request (cases 9 and 11)."""
-        if not self.is_idle:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:  # an answer has begun

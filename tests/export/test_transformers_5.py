@@ -5,6 +5,7 @@ The first are exported here, the others by the Python of the environment that `m
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,29 @@ pytestmark = [pytest.mark.transformers5, *KNOWN_WARNINGS]
 PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:30], *EDGE_CASE_PAIRS[-2:], strict=True)]  # two are too long
 GONE = {"xlm-prophetnet": "does not have. Export it with transformers 4.57."}
 """Models that transformers 5 lacks, to the end of the error."""
+
+BARE = {
+    "albert": "albert",
+    "bart": "led",
+    "bert": "megatron-bert",
+    "bigbird": "big_bird",
+    "blenderbot": "blenderbot",
+    "camembert": "camembert",
+    "deberta": "deberta",
+    "deberta-v2": "deberta-v2",
+    "mbart": "mbart",
+    "mpnet": "mpnet",
+    "pegasus": "pegasus",
+    "rembert": "rembert",
+    "roberta": "roberta-prelayernorm",
+    "t5": "umt5",
+    "xlm-roberta": "xlm-roberta-xl",
+    "xlnet": "xlnet",
+}
+"""Tokenizers that are also saved without their settings, as older models are, to the type that then names the class."""
+
+RENAMED = ["camembert", "mbart", "pegasus", "t5", "xlm-roberta"]
+"""Tokenizers that are also saved with other names of their special tokens."""
 
 FAST_KINDS = [str(kind.values[0] if hasattr(kind, "values") else kind) for kind in fast_kinds]
 
@@ -89,7 +113,7 @@ def test_a_bundle_of_either_version_gives_the_same_scores(name, bundles, peer_of
 
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory):
-    """The files that transformers 5 makes of each kind of tokenizer, by kind and mode; or its error."""
+    """The files that transformers 5 makes of each kind of tokenizer, by kind and form; or its error."""
     folder = tmp_path_factory.mktemp("tokenizers")
     jobs = []
     for kind in [*KINDS, "modernbert"]:
@@ -101,24 +125,38 @@ def tokenizers(tmp_path_factory):
             jobs.append({"model": str(folder / "fast" / kind), "output": str(folder / f"{kind}-fast"), "mode": "fast"})
         mode = "fast" if kind == "modernbert" else "slow"
         jobs.append({"model": str(model), "output": str(folder / f"{kind}-{mode}"), "mode": mode})
+        if kind in BARE:
+            bare = folder / "bare" / kind
+            shutil.copytree(model, bare, ignore=shutil.ignore_patterns("made", "*token*s*.json", "*config.json"))
+            (bare / "config.json").write_text(json.dumps({"model_type": BARE[kind]}))
+            jobs.append({"model": str(bare), "output": str(folder / f"{kind}-bare"), "mode": "slow"})
+    for kind in RENAMED:
+        model = folder / "renamed" / kind
+        (model / "made").mkdir(parents=True)
+        slow = KINDS[kind](model / "made")
+        slow.add_special_tokens({"pad_token": "<PAD>", "mask_token": "<MASK>"})
+        slow.save_pretrained(model)
+        jobs.append({"model": str(model), "output": str(folder / f"{kind}-renamed"), "mode": "slow"})
     errors = run_jobs({"tokenizers": jobs}, folder)
     return {Path(job["output"]).name: (job, errors.get(job["output"])) for job in jobs}
 
 
 @pytest.mark.parametrize(
-    ("kind", "mode"),
+    ("kind", "form"),
     [
         *(pytest.param(kind, "slow", marks=needs_sacremoses if kind.startswith("xlm") else ()) for kind in KINDS),
         *((kind, "fast") for kind in [*FAST_KINDS, "modernbert"]),
+        *((kind, "bare") for kind in BARE),
+        *((kind, "renamed") for kind in RENAMED),
     ],
 )
-def test_a_tokenizer_converted_with_transformers_5_gives_the_ids_of_4(kind, mode, tokenizers):
-    job, error = tokenizers[f"{kind}-{mode}"]
+def test_a_tokenizer_converted_with_transformers_5_gives_the_ids_of_4(kind, form, tokenizers):
+    job, error = tokenizers[f"{kind}-{form}"]
     if kind in GONE:
         assert "has no slow tokenizer" in error
         return
     assert error is None
-    original = load_tokenizer(Source(job["model"]), mode)
+    original = load_tokenizer(Source(job["model"]), job["mode"])
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
     special_tokens += ["[X_SEP]", "<mask>", "<mask_1>", "<extra_id_0>", "<eop>", "en_XX", "<s>NOTUSED"]
     texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS, *TRAINING_TEXTS, *AMOUNTS, *edge_case_texts(400, special_tokens)]

@@ -1,7 +1,10 @@
 """The slow tokenizers that transformers 5 no longer has: their vocabularies, special tokens and rules.
 
 bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each class has the name,
-the defaults and the attributes of the one in transformers 4, and reads the same files.
+the defaults and the attributes of the one in transformers 4, and reads the same files. The files alone are not enough:
+many models have only a vocabulary, and then their special tokens, with flags and ids, are those of the class. The
+classes of transformers 5 have other special tokens, and give other ids for edge cases, so the classes here also
+tokenise: every export compares its tokenizer with them, and counts the texts with other ids.
 """
 
 import json
@@ -15,16 +18,15 @@ from typing import Any, ClassVar
 import transformers
 from sentencepiece import SentencePieceProcessor
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizer
+from transformers import CONFIG_MAPPING, PreTrainedTokenizer
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 from transformers.models.mbart.tokenization_mbart import FAIRSEQ_LANGUAGE_CODES as MBART_CODES
 from transformers.models.mbart50.tokenization_mbart50 import FAIRSEQ_LANGUAGE_CODES as MBART50_CODES
 from transformers.tokenization_python import _is_punctuation
 
-_Tokens = dict[str, str | AddedToken]
+from bertscore_onnx_export.tokenizer.conversions import without_holes
 
-_MASK_AFTER_SPACE = AddedToken("<mask>", lstrip=True, special=True)
-"""A mask that takes the space before it."""
+_Tokens = Mapping[str, str | AddedToken]
 
 _ROBERTA_TOKENS: _Tokens = {
     "bos_token": "<s>",
@@ -33,18 +35,17 @@ _ROBERTA_TOKENS: _Tokens = {
     "sep_token": "</s>",
     "pad_token": "<pad>",
     "cls_token": "<s>",
-    "mask_token": _MASK_AFTER_SPACE,
+    "mask_token": AddedToken("<mask>", lstrip=True, special=True),  # takes the space before it
 }
-_BERT_TOKENS: _Tokens = {
-    "bos_token": "[CLS]",
-    "eos_token": "[SEP]",
+_WORDPIECE_TOKENS: _Tokens = {
     "unk_token": "[UNK]",
     "sep_token": "[SEP]",
     "pad_token": "[PAD]",
     "cls_token": "[CLS]",
     "mask_token": "[MASK]",
 }
-_BERT_MASK_AFTER_SPACE: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True)}
+_BERT_TOKENS: _Tokens = {"bos_token": "[CLS]", "eos_token": "[SEP]", **_WORDPIECE_TOKENS}
+_BERT_MASK: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=True)}
 
 
 class _Lowercasing:
@@ -64,11 +65,27 @@ def _lower(text: str) -> str:
     return "".join(map(str.lower, text))  # the last sigma of a word is as any other
 
 
-class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # transformers is untyped
+class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # type: ignore[misc] # transformers is untyped
+    """That of transformers, where [X_SEP] has no special place in a text."""
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        return [token for token in super().all_special_tokens if token != "[X_SEP]"]
+
+
+class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[misc] # as above
+    """That of transformers."""
+
+
+class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
     """A tokenizer with the special tokens of its class in transformers 4, and their flags."""
 
-    special_tokens: ClassVar[_Tokens] = {}
-    extra_special_tokens_default: ClassVar[Sequence[str]] = ()
+    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
+    extra_tokens: ClassVar[Sequence[str]] = ()
+    """The special tokens without a role, if the files have none."""
+
+    frame: ClassVar[tuple[Sequence[str], Sequence[str]]] = (("cls_token_id",), ("sep_token_id",))
+    """The special tokens before and after a text."""
 
     def __init__(self, **settings: Any) -> None:
         given = {token.content for token in settings.get("added_tokens_decoder", {}).values()}
@@ -82,11 +99,11 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # transfor
 
     def _extra(self, given: list[str]) -> list[str]:
         """Return the special tokens without a role, of those in the files."""
-        return given or [*self.extra_special_tokens_default]
+        return given or [*self.extra_tokens]
 
-    def get_vocab(self) -> dict[str, int]:
-        ids: dict[str, int] = {self.convert_ids_to_tokens(index): index for index in range(self.vocab_size)}
-        return {**ids, **self.added_tokens_encoder}
+    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
+        before, after = ([getattr(self, name) for name in side] for side in self.frame)
+        return [*before, *ids, *after]
 
 
 def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str | AddedToken:
@@ -96,79 +113,22 @@ def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str |
     return given or default
 
 
-# WordPiece.
-
-
-def _without_ends(tokens: _Tokens) -> _Tokens:
-    return {role: token for role, token in tokens.items() if role not in ("bos_token", "eos_token")}
-
-
-class BertTokenizer(_Lowercasing, BertTokenizerLegacy):  # type: ignore[misc] # transformers is untyped
-    """That of transformers under its old name."""
-
-    special_tokens: ClassVar[_Tokens] = _without_ends(_BERT_TOKENS)
-
-
-class ConvBertTokenizer(BertTokenizer):
-    """As BERT's."""
-
-
-class DistilBertTokenizer(BertTokenizer):
-    """As BERT's."""
-
-
-class ElectraTokenizer(BertTokenizer):
-    """As BERT's."""
-
-
-class SqueezeBertTokenizer(BertTokenizer):
-    """As BERT's."""
-
-
-class MPNetTokenizer(BertTokenizer):
-    """As BERT's, with RoBERTa's special tokens."""
-
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS | {"unk_token": "[UNK]"}
-
-    def __init__(self, vocab_file: str, **settings: Any) -> None:
-        super().__init__(vocab_file, **{**self.special_tokens, **settings})
-
-
-class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # type: ignore[misc] # as above
-    """That of transformers, where [X_SEP] has no special place in a text."""
-
-    @property
-    def all_special_tokens(self) -> list[str]:
-        return [token for token in super().all_special_tokens if token != "[X_SEP]"]
-
-
-class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[misc] # as above
-    """That of transformers."""
-
-
-# Byte-level BPE.
+class _WordPiece(_Slow, BertTokenizerLegacy):  # type: ignore[misc] # as above
+    special_tokens = _WORDPIECE_TOKENS
 
 
 class _ByteBpe(_Slow):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "vocab.json", "merges_file": "merges.txt"}
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
-    frame: ClassVar[tuple[Sequence[str], Sequence[str]]] = (("cls_token_id",), ("sep_token_id",))
-    """The special tokens before and after a text."""
 
     def __init__(self, vocab_file: str, merges_file: str, *, add_prefix_space: bool = False, **settings: Any) -> None:
         self.encoder: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
-        self.decoder = {index: token for token, index in self.encoder.items()}
         lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:-1]
         self.bpe_ranks = {tuple(line.split()): rank for rank, line in enumerate(lines)}
         self.add_prefix_space = add_prefix_space
         merges = [pair for pair in self.bpe_ranks if len(pair) == 2]
-        self._bpe = Tokenizer(models.BPE(_filled(self.encoder), merges))
+        self._bpe = Tokenizer(models.BPE(without_holes(self.encoder), merges))
         self._bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         super().__init__(add_prefix_space=add_prefix_space, **settings)
-
-    @property
-    def vocab_size(self) -> int:
-        return len(self.encoder)
 
     def get_vocab(self) -> dict[str, int]:
         return {**self.encoder, **self.added_tokens_encoder}
@@ -178,100 +138,43 @@ class _ByteBpe(_Slow):
             text = " " + text
         return text, options
 
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
-        before, after = ([getattr(self, name) for name in side] for side in self.frame)
-        return [*before, *ids, *after]
-
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return list(self._bpe.encode(text, add_special_tokens=False).tokens)
 
     def _convert_token_to_id(self, token: str) -> int | None:
         return self.encoder.get(token, self.encoder.get(str(self.unk_token)))
 
-    def _convert_id_to_token(self, index: int) -> str | None:
-        return self.decoder.get(index)
-
-
-def _filled(vocab: Mapping[str, int]) -> dict[str, int]:
-    """Name the ids that a vocabulary skips, which the `tokenizers` package requires."""
-    taken = {*vocab.values()}
-    return {f" {index}": index for index in range(max(taken, default=0)) if index not in taken} | {**vocab}
-
-
-class RobertaTokenizer(_ByteBpe):
-    """RoBERTa's; bert-score adds a space in front of its texts."""
-
-
-class BartTokenizer(_ByteBpe):
-    """RoBERTa's without that space."""
-
-
-class LEDTokenizer(_ByteBpe):
-    """As BART's."""
-
-
-class LongformerTokenizer(_ByteBpe):
-    """As BART's."""
-
-
-class BlenderbotTokenizer(_ByteBpe):
-    """As BART's, with the end of a text alone."""
-
-    frame = ((), ("eos_token_id",))
-
-
-class DebertaTokenizer(_ByteBpe):
-    """As BART's, with BERT's special tokens."""
-
-    special_tokens: ClassVar[_Tokens] = _BERT_TOKENS | _BERT_MASK_AFTER_SPACE
-
-
-class GPT2Tokenizer(_ByteBpe):
-    """Without special tokens around a text."""
-
-    special_tokens: ClassVar[_Tokens] = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
-    frame = ((), ())
-
-
-# SentencePiece.
-
-
-def _load_processor(vocab_file: str | None, settings: Mapping[str, Any]) -> SentencePieceProcessor:
-    if vocab_file is None:
-        raise TypeError("There is no vocab_file.")
-    return SentencePieceProcessor(model_file=vocab_file, **settings)
-
 
 class _SentencePiece(_Slow):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "spiece.model"}
-    frame: ClassVar[tuple[Sequence[str], Sequence[str]]] = (("cls_token_id",), ("sep_token_id",))
     offset = 0
     """What is added to the ids of the pieces."""
 
     first_tokens: ClassVar[Sequence[str]] = ()
     """The tokens of the first ids, which are not those of the pieces."""
 
-    def __init__(self, vocab_file: str, **settings: Any) -> None:
-        self.vocab_file = vocab_file
-        self.sp_model_kwargs = settings.get("sp_model_kwargs") or {}
-        self.sp_model = _load_processor(vocab_file, self.sp_model_kwargs)
-        last = self._last_tokens()
+    last_tokens: ClassVar[Sequence[str]] = ()
+    """The tokens whose ids follow those of the pieces."""
+
+    def __init__(self, vocab_file: str | None = None, **settings: Any) -> None:
+        if vocab_file is None:
+            raise TypeError("There is no vocab_file.")
+        self.sp_model = SentencePieceProcessor(model_file=vocab_file, **(settings.get("sp_model_kwargs") or {}))
         start = len(self.sp_model) + self.offset
-        self.fixed = {token: index for index, token in chain(enumerate(self.first_tokens), enumerate(last, start))}
+        self.fixed = {
+            token: index for index, token in chain(enumerate(self.first_tokens), enumerate(self.last_tokens, start))
+        }
         self._by_id = {index: token for token, index in self.fixed.items()}
+        settings["added_tokens_decoder"] = self._added(settings.get("added_tokens_decoder", {}), settings)
         super().__init__(**settings)
 
-    def _last_tokens(self) -> Sequence[str]:
-        """Return the tokens whose ids follow those of the pieces."""
-        return ()
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+        """Return the added tokens, by id: those in the files, and those of the class."""
+        return given
 
-    @property
-    def vocab_size(self) -> int:
-        return len(self.sp_model) + self.offset + len(self._last_tokens())
-
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
-        before, after = ([getattr(self, name) for name in side] for side in self.frame)
-        return [*before, *ids, *after]
+    def get_vocab(self) -> dict[str, int]:
+        size = len(self.sp_model) + self.offset + len(self.last_tokens)
+        return {**{self.convert_ids_to_tokens(index): index for index in range(size)}, **self.added_tokens_encoder}
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return list(self.sp_model.encode(text, out_type=str))
@@ -286,32 +189,13 @@ class _SentencePiece(_Slow):
         return str(self._by_id.get(index) or self.sp_model.IdToPiece(index - self.offset))
 
 
-class BigBirdTokenizer(_SentencePiece):
-    """With its own mixture of special tokens."""
-
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS | {
-        "sep_token": "[SEP]",
-        "cls_token": "[CLS]",
-        **_BERT_MASK_AFTER_SPACE,
-    }
-
-
-class RemBertTokenizer(_SentencePiece):
-    """With BERT's special tokens."""
-
-    vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.model"}
-    special_tokens: ClassVar[_Tokens] = _BERT_TOKENS | _BERT_MASK_AFTER_SPACE
-
-
 class _CleanedSentencePiece(_SentencePiece):
     lowercases = False
 
-    def __init__(
-        self, vocab_file: str, *, remove_space: bool = True, keep_accents: bool = False, **settings: Any
-    ) -> None:
+    def __init__(self, *, remove_space: bool = True, keep_accents: bool = False, **settings: Any) -> None:
         self.do_lower_case = settings.pop("do_lower_case", self.lowercases)
         self.remove_space, self.keep_accents = remove_space, keep_accents
-        super().__init__(vocab_file, **settings)
+        super().__init__(**settings)
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         text = " ".join(text.split()) if self.remove_space else text
@@ -332,36 +216,16 @@ class _CleanedSentencePiece(_SentencePiece):
         return [*(part for part in parts if part), ","]
 
 
-class AlbertTokenizer(_CleanedSentencePiece):
-    """Lowercases, unless it is told not to."""
-
-    lowercases = True
-    special_tokens: ClassVar[_Tokens] = {
-        **_BERT_TOKENS,
-        "unk_token": "<unk>",
-        "pad_token": "<pad>",
-        **_BERT_MASK_AFTER_SPACE,
-    }
-
-
-class XLNetTokenizer(_CleanedSentencePiece):
-    """With its special tokens at the end."""
-
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS | {"sep_token": "<sep>", "cls_token": "<cls>"}
-    extra_special_tokens_default = ("<eop>", "<eod>")
-    frame = ((), ("sep_token_id", "cls_token_id"))
-
-
 class DebertaV2Tokenizer(_SentencePiece):
     """May split off punctuation."""
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "spm.model"}
-    special_tokens: ClassVar[_Tokens] = _BERT_TOKENS
+    special_tokens = _BERT_TOKENS
 
-    def __init__(self, vocab_file: str, *, split_by_punct: bool = False, **settings: Any) -> None:
+    def __init__(self, *, split_by_punct: bool = False, **settings: Any) -> None:
         self.do_lower_case = settings.pop("do_lower_case", False)
         self.split_by_punct = split_by_punct
-        super().__init__(vocab_file, **settings)
+        super().__init__(**settings)
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         if not self.split_by_punct:
@@ -377,33 +241,24 @@ class T5Tokenizer(_SentencePiece):
 
     special_tokens: ClassVar[_Tokens] = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
-    def __init__(self, vocab_file: str, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any) -> None:
+    def __init__(self, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any) -> None:
         self.legacy = legacy is None or legacy
-        self._num_spans = extra_ids
-        size = len(_load_processor(vocab_file, {}))
+        self._spans = [f"<extra_id_{place}>" for place in range(extra_ids)]
+        super().__init__(**settings)
+
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+        last = len(self.sp_model) + len(self._spans) - 1
         spans = {
-            size - 1 + extra_ids - place: AddedToken(
-                f"<extra_id_{place}>", lstrip=True, rstrip=True, special=True, normalized=False
-            )
-            for place in range(extra_ids)
+            last - place: AddedToken(span, lstrip=True, rstrip=True, special=True, normalized=False)
+            for place, span in enumerate(self._spans)
         }
-        settings["added_tokens_decoder"] = spans | settings.get("added_tokens_decoder", {})
-        super().__init__(vocab_file, **settings)
+        return spans | given
 
     def _extra(self, given: list[str]) -> list[str]:
-        spans = [f"<extra_id_{place}>" for place in range(self._num_spans)]
-        return given if any("<extra_id_" in token for token in given) else [*given, *spans]
-
-    @property
-    def vocab_size(self) -> int:
-        return len(self.sp_model)
+        return given if any("<extra_id_" in token for token in given) else [*given, *self._spans]
 
     def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
         return [*ids] if ids and ids[-1] == self.eos_token_id else [*ids, self.eos_token_id]
-
-
-class MT5Tokenizer(T5Tokenizer):
-    """As T5's."""
 
 
 class PegasusTokenizer(_SentencePiece):
@@ -417,20 +272,18 @@ class PegasusTokenizer(_SentencePiece):
     }
     frame = ((), ("eos_token_id",))
 
-    def __init__(
-        self, vocab_file: str, *, offset: int = 103, mask_token_sent: str | None = "<mask_1>", **settings: Any
-    ) -> None:
+    def __init__(self, *, offset: int = 103, mask_token_sent: str | None = "<mask_1>", **settings: Any) -> None:
         named = settings.get("model_specific_special_tokens") or {}
         self.mask_token_sent = named.pop("mask_token_sent", mask_token_sent)
         self.offset = offset
+        super().__init__(**settings)
+
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
         roles = {**self.special_tokens, **settings}
-        first = [roles["pad_token"], roles["eos_token"]]
-        if self.mask_token_sent is not None:
-            first += [self.mask_token_sent, roles["mask_token"]]
-        first += [f"<unk_{place}>" for place in range(2, offset)]
-        added = {index: AddedToken(str(token), special=True) for index, token in enumerate(first)}
-        settings["added_tokens_decoder"] = settings.get("added_tokens_decoder", {}) | added
-        super().__init__(vocab_file, **settings)
+        masks = [] if self.mask_token_sent is None else [self.mask_token_sent, roles["mask_token"]]
+        unknown = (f"<unk_{place}>" for place in range(2, self.offset))
+        tokens = [roles["pad_token"], roles["eos_token"], *masks, *unknown]
+        return given | {index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)}
 
     def _extra(self, given: list[str]) -> list[str]:
         masks = [] if self.mask_token_sent is None else [str(self.mask_token_sent)]
@@ -443,131 +296,118 @@ class PegasusTokenizer(_SentencePiece):
         return str(self.sp_model.IdToPiece(index if index < self.offset else index - self.offset))
 
 
-_FAIRSEQ_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
-
-
-class XLMRobertaTokenizer(_SentencePiece):
-    """With fairseq's first ids."""
-
-    vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
-    first_tokens: ClassVar[Sequence[str]] = _FAIRSEQ_TOKENS
-    offset = 1
-
-    def _last_tokens(self) -> Sequence[str]:
-        return ("<mask>",)
-
-
 class CamembertTokenizer(_SentencePiece):
     """With five added tokens in front, and the library's unknown piece beside that of fairseq."""
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
-    extra_special_tokens_default = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
+    extra_tokens = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
     offset = 4
 
-    def __init__(self, vocab_file: str, **settings: Any) -> None:
+    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
         pad, unknown = (settings.get(role) or _ROBERTA_TOKENS[role] for role in ("pad_token", "unk_token"))
         first = ["<s>NOTUSED", str(pad), "</s>NOTUSED", str(unknown), "<unk>NOTUSED"]
-        added = {index: AddedToken(token, special=True) for index, token in enumerate(first)}
-        settings["added_tokens_decoder"] = settings.get("added_tokens_decoder", {}) | added
-        super().__init__(vocab_file, **settings)
-
-    @property
-    def vocab_size(self) -> int:
-        return len(self.sp_model) + self.offset
+        return given | {index: AddedToken(token, special=True) for index, token in enumerate(first)}
 
     def _convert_token_to_id(self, token: str) -> int:
         index = self.sp_model.piece_to_id(token)
         return index + self.offset if index else int(self.unk_token_id)
 
 
-class _OfLanguages(_SentencePiece):
+class _Fairseq(_SentencePiece):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
-    special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
-    first_tokens = _FAIRSEQ_TOKENS
+    first_tokens = ("<s>", "<pad>", "</s>", "<unk>")
+    last_tokens = ("<mask>",)
     offset = 1
-    codes: ClassVar[Sequence[str]] = ()
 
-    def __init__(self, vocab_file: str, *, src_lang: str | None = None, **settings: Any) -> None:
+
+class _OfLanguages(_Fairseq):
+    def __init__(self, *, src_lang: str | None = None, **settings: Any) -> None:
         self.language = src_lang or "en_XX"
-        super().__init__(vocab_file, **settings)
+        super().__init__(**settings)
 
-    def _last_tokens(self) -> Sequence[str]:
-        return (*self.codes, "<mask>")
+    @property
+    def language_id(self) -> int:
+        return self.fixed[self.language]
 
     def _extra(self, given: list[str]) -> list[str]:
-        return [*dict.fromkeys([*self.codes, *given])]
+        return [*dict.fromkeys([*self.last_tokens[:-1], *given])]
 
 
-class MBartTokenizer(_OfLanguages):
-    """With the code of the language at the end."""
-
-    codes = MBART_CODES
-
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
-        return [*ids, self.eos_token_id, self.fixed[self.language]]
+def _row(name: str, rules: type[PreTrainedTokenizer], **facts: Any) -> type[PreTrainedTokenizer]:
+    """Return the class of a family that differs from others by facts alone."""
+    return type(f"{name}Tokenizer", (rules,), facts)
 
 
-class MBart50Tokenizer(_OfLanguages):
-    """With the code of the language in front."""
+_FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
+    ProphetNetTokenizer,
+    XLMTokenizer,
+    *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "SqueezeBert")),
+    _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
+    *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
+    _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
+    _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
+    _row(
+        "GPT2",
+        _ByteBpe,
+        special_tokens=dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>"),
+        frame=((), ()),
+    ),
+    _row(
+        "BigBird",
+        _SentencePiece,
+        special_tokens={**_ROBERTA_TOKENS, "sep_token": "[SEP]", "cls_token": "[CLS]", **_BERT_MASK},
+    ),
+    _row(
+        "RemBert",
+        _SentencePiece,
+        vocab_files_names={"vocab_file": "sentencepiece.model"},
+        special_tokens={**_BERT_TOKENS, **_BERT_MASK},
+    ),
+    _row(
+        "Albert",
+        _CleanedSentencePiece,
+        lowercases=True,
+        special_tokens={**_BERT_TOKENS, "unk_token": "<unk>", "pad_token": "<pad>", **_BERT_MASK},
+    ),
+    _row(
+        "XLNet",
+        _CleanedSentencePiece,
+        special_tokens={**_ROBERTA_TOKENS, "sep_token": "<sep>", "cls_token": "<cls>"},
+        extra_tokens=("<eop>", "<eod>"),
+        frame=((), ("sep_token_id", "cls_token_id")),
+    ),
+    DebertaV2Tokenizer,
+    T5Tokenizer,
+    _row("MT5", T5Tokenizer),
+    PegasusTokenizer,
+    CamembertTokenizer,
+    _row("XLMRoberta", _Fairseq),
+    _row("MBart", _OfLanguages, last_tokens=(*MBART_CODES, "<mask>"), frame=((), ("eos_token_id", "language_id"))),
+    _row(
+        "MBart50",
+        _OfLanguages,
+        last_tokens=(*MBART50_CODES, "<mask>"),
+        frame=(("language_id",), ("eos_token_id",)),
+    ),
+)
+"""transformers still has the other slow tokenizers."""
 
-    codes = MBART50_CODES
-
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
-        return [self.fixed[self.language], *ids, self.eos_token_id]
-
-
-_CLASSES: Mapping[str, type[PreTrainedTokenizer]] = {
-    kind.__name__: kind
-    for kind in (
-        *(BertTokenizer, ConvBertTokenizer, DistilBertTokenizer, ElectraTokenizer, SqueezeBertTokenizer),
-        *(MPNetTokenizer, RobertaTokenizer, BartTokenizer, LEDTokenizer, LongformerTokenizer, BlenderbotTokenizer),
-        *(DebertaTokenizer, GPT2Tokenizer, BigBirdTokenizer, RemBertTokenizer, AlbertTokenizer, XLNetTokenizer),
-        *(DebertaV2Tokenizer, T5Tokenizer, MT5Tokenizer, PegasusTokenizer, XLMRobertaTokenizer, CamembertTokenizer),
-        *(MBartTokenizer, MBart50Tokenizer, ProphetNetTokenizer, XLMTokenizer),
-    )
+_TYPES = {
+    "data2vec-text": "roberta",
+    "megatron-bert": "bert",
+    "roberta-prelayernorm": "roberta",
+    "umt5": "t5",
+    "xlm-roberta-xl": "xlm-roberta",
 }
-"""By name. transformers still has the other slow tokenizers."""
-
-_CLASS_OF_TYPE = {
-    "albert": "Albert",
-    "bart": "Bart",
-    "bert": "Bert",
-    "big_bird": "BigBird",
-    "blenderbot": "Blenderbot",
-    "camembert": "Camembert",
-    "convbert": "ConvBert",
-    "data2vec-text": "Roberta",
-    "deberta": "Deberta",
-    "deberta-v2": "DebertaV2",
-    "distilbert": "DistilBert",
-    "electra": "Electra",
-    "gpt2": "GPT2",
-    "led": "LED",
-    "longformer": "Longformer",
-    "mbart": "MBart",
-    "mpnet": "MPNet",
-    "mt5": "MT5",
-    "pegasus": "Pegasus",
-    "rembert": "RemBert",
-    "roberta": "Roberta",
-    "squeezebert": "SqueezeBert",
-    "t5": "T5",
-    "umt5": "T5",
-    "xlm-roberta": "XLMRoberta",
-    "xlm-roberta-xl": "XLMRoberta",
-    "xlnet": "XLNet",
-    "prophetnet": "ProphetNet",
-    "blenderbot-small": "BlenderbotSmall",
-    "xlm": "XLM",
-}
-"""The type of a model to the class of its tokenizer, without its ending; a model's files may name another."""
+"""The types of models with the tokenizer of another type, to that one."""
 
 
 def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | None:
     """Return the class of a slow tokenizer, by the name in a model's files or else by its type; None if it has none."""
-    name = name.removesuffix("Fast") if name else f"{_CLASS_OF_TYPE.get(model_type)}Tokenizer"
-    kind = _CLASSES.get(name) or getattr(transformers, name, None)
+    model_type = _TYPES.get(model_type, model_type)
+    if name is None and model_type in CONFIG_MAPPING:
+        name = f"{CONFIG_MAPPING[model_type].__name__.removesuffix('Config')}Tokenizer"
+    name = (name or "").removesuffix("Fast")
+    kind = {family.__name__: family for family in _FAMILIES}.get(name) or getattr(transformers, name, None)
     is_own = isinstance(kind, type) and issubclass(kind, PreTrainedTokenizer) and kind is not PreTrainedTokenizer
     return kind if is_own else None

@@ -152,7 +152,7 @@ def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bund
     eval_set = write_eval_set(tmp_path / "set")
     (eval_set / "documents").mkdir()
     (eval_set / "documents/he-en.docs").write_text("".join(f"news\t{name}\n" for name in "aabbb"))
-    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--perm-both", 20]
+    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--resamples", 20]
     arguments = ["meta", eval_set, *chosen, "--model", tiny_bundle, "--matching"]
 
     def metrics(*specs):

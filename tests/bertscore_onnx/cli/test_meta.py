@@ -10,7 +10,7 @@ import pytest
 from bertscore_onnx.scorer import BERTScorer
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
 
-FEW = ("--perm-both", "20")
+FEW = ("--resamples", "20")
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
 
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
-    signature = run_json("meta", eval_set, "--perm-both", "30", "--seed", "9")["signature"]
+    signature = run_json("meta", eval_set, "--resamples", "30", "--seed", "9")["signature"]
     assert signature.startswith("bertscore-onnx|test:segments|permutations:30|seed:9|version:")
 
 

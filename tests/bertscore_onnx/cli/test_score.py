@@ -179,7 +179,7 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "a.jsonl", "--no-quotes"], "--no-quotes: it has no effect"),
         (["-c", "a.jsonl", "--columns", "id=name"], "--columns id: it has no effect: ids are compared between tables"),
         (["-c", "a.jsonl", "--input-format", "jsonl", "text"], "--input-format: there are 2 formats, jsonl, text"),
-        (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
+        (["-c", "a.jsonl", "--input-format", "xlsx"], "--input-format: 'xlsx' is not one of text, tsv"),
         (["-c", "a.jsonl", "--delimiter", ";"], "--delimiter: it has no effect"),
         (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': The delimiter is ';;'; expected one character"),
         (

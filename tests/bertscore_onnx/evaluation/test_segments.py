@@ -173,7 +173,7 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
 )
 def test_a_table_of_another_form_is_refused(columns, message):
     with pytest.raises(InputError, match=message):
-        compare(scores=pytest.importorskip("pandas").DataFrame(columns))
+        compare(scores=pandas.DataFrame(columns))
 
 
 def test_lists_stand_beside_ids_in_order_only(table):
