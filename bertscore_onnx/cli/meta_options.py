@@ -126,7 +126,14 @@ class MetaOptions:
             "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
         ),
     ] = "raise"
-    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
+    columns: Annotated[
+        list[str] | None,
+        columns_option(
+            *_ROLES,
+            id="id (segment, segment_id or seg_id; id or line if systems share it; else rows are whole systems)",
+            document="document (or document_id, which tests exchange and intervals draw as a whole)",
+        ),
+    ] = None
     input_format: TableFormat = None
     resamples: Annotated[
         int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")

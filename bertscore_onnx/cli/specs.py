@@ -54,33 +54,33 @@ def number_of(name: str, value: str, kind: type[int] | type[float], option: str)
 # Columns of tables, by the role that they have.
 
 
-ROLES: Mapping[str, str] = {
+ROLES = {
     "candidate": "candidate",
-    "reference": "reference (also several, such as reference=first+second)",
+    "reference": "reference (or references; several are reference=first+second)",
     "context": "context",
-    "id": "id (of segments; id=none joins rows by position)",
-    "document": "document",
+    "id": "id (segment, segment_id, seg_id, id or line; id=none pairs rows by position)",
+    "document": "document (or document_id)",
     "system": "system",
     "lang_pair": "lang_pair",
-    "human": "human (the judgements)",
+    "human": "human (or human_score)",
     "label": "label",
     "precision": "precision",
     "recall": "recall",
     "f1": "f1",
     "truncated": "truncated (written only if it is named)",
 }
-"""The roles of columns, as the help describes them."""
+"""The roles of columns as the help describes them, with the names that columns have unless others are given."""
 
 TEXT_ROLES, SCORE_ROLES = ("candidate", "reference", "context"), ("precision", "recall", "f1", "truncated")
 
 
-def columns_option(*roles: str) -> Any:
-    """Return the option `--columns` for these roles, whose values `columns_of` reads."""
-    described = ", ".join(ROLES[role] for role in roles)
+def columns_option(*roles: str, **own: str) -> Any:
+    """Return the option `--columns` for these roles, some with a description of their own; `columns_of` reads it."""
+    described = ", ".join((ROLES | own)[role] for role in roles)
     return typer.Option(
         "--columns",
         metavar="ROLE=NAME...",
-        help=f"Columns with other names than usual, such as {roles[0]}=NAME. The roles are {described}.",
+        help=f"Columns of a table by their roles, such as {roles[0]}=NAME. The roles are {described}.",
     )
 
 

@@ -61,7 +61,13 @@ def tune_layers(
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
         ),
     ] = None,
-    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
+    columns: Annotated[
+        list[str] | None,
+        columns_option(
+            *_ROLES,
+            id="id (document, segment or segment_id, whose rows are drawn together; else those of one reference)",
+        ),
+    ] = None,
     input_format: TableFormat = None,
     no_quotes: NoQuotes = False,
     matching: Matchings = None,

@@ -121,16 +121,10 @@ def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused
     assert files[2].read_text() == OTHER
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "status", "message"),
-    [
-        ("longer.txt", BASE + "one more\n", 1, r"longer\.txt has 4 lines.* line 4 of"),
-        ("base.txt", BASE, 2, "base.txt is given twice"),
-        ("empty.txt", "", 1, "empty.txt is empty"),
-    ],
-)
-def test_systems_that_do_not_fit_are_named(refused, files, write, name, content, status, message):
-    assert re.search(message, refused("compare", *files, "-c", write(name, content), "--metric", "bleu", status=status))
+def test_systems_that_do_not_fit_are_named(refused, files, write):
+    longer = refused("compare", *files, "-c", write("longer.txt", BASE + "one more\n"), "--metric", "bleu")
+    assert re.search(r"longer\.txt has 4 lines.* line 4 of", longer)
+    assert "base.txt is given twice" in refused("compare", *files, "-c", files[1], "--metric", "bleu", status=2)
 
 
 def test_one_system_is_no_comparison(refused, files):
@@ -196,17 +190,8 @@ def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
         for name, text in zip(("base", "other"), texts, strict=True)
     ]
     long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
-    options = (
-        "--columns",
-        "candidate=mt",
-        "--input-format",
-        "csv",
-        "--delimiter",
-        ";",
-        "--metric",
-        "bleu",
-        "--all-pairs",
-    )
+    options = ("--columns", "candidate=mt", "--input-format", "csv", "--delimiter", ";")
+    options = (*options, "--metric", "bleu", "--all-pairs")
     assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
 
 

@@ -59,12 +59,6 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
     }
 
 
-def test_several_reference_files_score_by_the_best(run_json, arguments, write):
-    others = write("others.txt", "the cat was on a mat\na red house\n")
-    segment = run_json(*arguments, "-r", others, "-s")["segments"][1]
-    assert (segment["best_reference"], segment["f1"]) == (1, pytest.approx(1, abs=1e-6))
-
-
 @pytest.mark.parametrize("order", [("-c", "-", "-r"), ("-r", "-", "-c")])
 def test_a_hyphen_reads_standard_input(run, write, tiny_bundle, order):
     path = write("same.txt", CANDIDATES)

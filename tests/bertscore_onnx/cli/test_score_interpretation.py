@@ -97,13 +97,7 @@ def test_rescaled_scores_get_nothing(scorer_with):
         ((), 1),
         (("-s",), 1),
         (("-q",), 0),
-        (
-            (
-                "--format",
-                "json",
-            ),
-            0,
-        ),
+        (("--format", "json"), 0),
         (("--format", "jsonl"), 0),
     ],
 )
