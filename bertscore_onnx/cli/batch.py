@@ -112,7 +112,7 @@ def batch(
         # Score on a Ray cluster, with idf weights of all references
         bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
     """
-    names = columns_of(named, *_ROLES)
+    names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
     if names("context") is None:
         check_contexts(settings, "add --columns context=NAME")
     from bertscore_onnx.distributed.job import score_files

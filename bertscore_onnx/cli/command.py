@@ -26,7 +26,7 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line, with arguments by their plain names."""
         arguments = [argument for argument in self.get_params(ctx) if isinstance(argument, TyperArgument)]
-        names = [str(one.metavar) if one.required else f"[{one.metavar}]" for one in arguments]
+        names = [str(name.metavar) if name.required else f"[{name.metavar}]" for name in arguments]
         return [str(self.options_metavar), *names]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -28,10 +28,10 @@ GROUPS: Mapping[str, str] = {
     "--language-pair --columns --input-format --no-header --no-quotes --delimiter",
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
     "--scoring-graph --tokenizer-mode --precision --use-fast-tokenizer --long-text --max-length",
-    "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path "
-    " --allow-fp32-baseline --idf --idf-counts --idf-sents --matching --pairs --max-words --tolerance",
+    "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
+    "--idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
-    "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --seed",
+    "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --tolerance --seed",
     "Speed": "--device --nthreads --batch-size --optimize-for",
     "Access and limits": "--api-key-file --allow-anonymous --limits",
     "Job": "--errors --part-rows --verify",
@@ -53,7 +53,7 @@ def write_options(command: Any, ctx: Any, formatter: Any) -> None:
             groups[group] = [*dict.fromkeys(found)]
             options = [option for option in options if option not in groups[group]]
     groups["Options"] += options  # among them --help
-    declared = signature(command.callback).parameters  # which Typer before 0.26 with Click 8.5 has no help of
+    declared = signature(command.callback).parameters  # with the help that Typer before 0.26 loses with Click 8.5
     arguments = [
         (str(argument.metavar), _description(argument, declared[argument.name].annotation.__metadata__[0].help))
         for argument in command.get_params(ctx)

@@ -13,8 +13,8 @@ from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 
 
-def fields_of(specs: Iterable[str], known: Collection[str], option: str) -> dict[str, list[str]]:
-    """Return the values of each name, in their order, of one option's specs.
+def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice: str = "") -> dict[str, list[str]]:
+    """Return the values of each name, in their order, of one option's specs; errors end with the advice.
 
     A comma separates two of them only if `NAME=` follows it, and the first = separates the name from its value, so
     that values may contain both. typer.BadParameter is raised for anything else, and for an unknown name.
@@ -25,7 +25,8 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str) -> dict
         name = name.strip().replace("-", "_")
         if name not in known or not value:
             raise typer.BadParameter(
-                f"{item!r} is not of the form NAME=VALUE with one of the names {', '.join(known)}.", param_hint=option
+                f"{item!r} is not of the form NAME=VALUE with one of the names {', '.join(known)}.{advice}",
+                param_hint=option,
             )
         fields.setdefault(name, []).append(value)
     return fields
@@ -109,12 +110,12 @@ class ColumnNames:
 NO_COLUMNS = ColumnNames({})
 
 
-def columns_of(specs: Iterable[str] | None, *roles: str) -> ColumnNames:
-    """Return the columns that the values of `--columns` name.
+def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
+    """Return the columns that the values of `--columns` name; the advice is what else its user may have meant.
 
     `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name.
     """
-    fields = fields_of(specs or (), roles, "--columns")
+    fields = fields_of(specs or (), roles, "--columns", advice)
     several = fields.pop("reference", [])
     several = several[0].split("+") if len(several) == 1 else several
     if not all(several):

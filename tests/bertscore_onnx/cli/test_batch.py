@@ -114,7 +114,12 @@ def test_an_error_is_one_line_in_the_words_of_the_command(batch):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [(["--errors", "skip"], "'skip'"), (["--part-rows", "0"], "--part-rows")]
+    ("options", "message"),
+    [
+        (["--errors", "skip"], "'skip'"),
+        (["--part-rows", "0"], "--part-rows"),
+        (["--columns", "id"], "--keep names the columns"),
+    ],
 )
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     result = batch(*options)
