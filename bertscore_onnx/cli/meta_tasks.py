@@ -30,6 +30,7 @@ from bertscore_onnx.evaluation.metrics import (
     MetricScores,
     References,
     preceding_sentences,
+    sacrebleu_metric,
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
@@ -299,6 +300,8 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
+    for name, settings in options.corpus_metrics.items():
+        sacrebleu_metric(name, settings)  # which raises errors before the costly scores
     num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
         read_systems(options, unscored=options.corpus_metrics, several_judgements=True),

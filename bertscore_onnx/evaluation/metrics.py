@@ -261,9 +261,9 @@ def corpus_metric(
         raise InputError(f"There is no metric {name!r} here. Choose one of {', '.join(SACREBLEU)}.")
     _check_texts(candidates, references)
     lists = [[one] if isinstance(one, str) else one for one in references]
-    metric = _sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
+    metric = sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
     statistics = np.array([metric._extract_corpus_statistics(texts, None) for texts in candidates], dtype=np.float64)
-    sentence_metric = _sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
+    sentence_metric = sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
     sentence_metric.num_refs = metric.num_refs  # which it has no references to count
     of_segment = _score_of_sums(sentence_metric)
     corpus = SummedStatistics(statistics, _score_of_sums(metric), lower_is_better=name in LOWER_IS_BETTER)
@@ -277,8 +277,8 @@ def corpus_metric(
     )
 
 
-def _sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
-    """Return the metric of sacreBLEU with these options."""
+def sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
+    """Return the metric of sacreBLEU with these options; raise InputError unless it takes them."""
     with needs_extra("evaluation", "Scoring with BLEU, chrF or TER"):
         from sacrebleu import metrics
         from sacrebleu.metrics.bleu import BLEU
