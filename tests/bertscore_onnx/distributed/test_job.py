@@ -203,7 +203,7 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.filterwarnings("ignore:1 text is longer")
 def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs, tmp_path):
     path = write_pairs("pairs.parquet", 3, candidate=["it", "the cat " * 50, "a"])
     results = score(path), score(path)
