@@ -134,7 +134,7 @@ def test_one_system_is_no_comparison(refused, files):
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--metric", "bluu"], 1, "Did you mean bleu"),
+        (["--metric", "bluu"], 1, "Did you mean 'bleu'"),
         (["--metric", "comet"], 1, "give its scores (--scores)"),
         ([], 2, "name a model"),
         (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),
