@@ -35,7 +35,7 @@ BertScoreOnnxError
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -68,6 +68,12 @@ def meant(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
     """Return a question for the name that is most like an unknown one, after a space; empty if none is like it."""
     near = get_close_matches(name, [*names], n=1, cutoff=cutoff)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def no_attribute(owner: object, name: str, replacements: Mapping[str, str]) -> AttributeError:
+    """Return the error for an attribute that an object lacks, with what replaces it if it is a former one."""
+    now = f" It is gone: use {replacements[name]}." if name in replacements else ""
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}.{now}", name=name, obj=owner)
 
 
 class BertScoreOnnxError(Exception):
