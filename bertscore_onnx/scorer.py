@@ -52,7 +52,7 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -339,7 +339,7 @@ class BERTScorer(Closeable):
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
-        columns.check_free(adapter.names, "The frame")
+        check_free(adapter.names, columns.names, "The frame", "drop it")
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)

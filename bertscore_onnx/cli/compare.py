@@ -235,7 +235,7 @@ def compare(
     )
 
     from bertscore_onnx.errors import check_installed
-    from bertscore_onnx.evaluation import compare as compare_systems
+    from bertscore_onnx.evaluation.compare_systems import compare as compare_systems
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 

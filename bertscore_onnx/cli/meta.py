@@ -62,7 +62,7 @@ def meta(options: MetaOptions) -> None:
     needed = {
         "tabulate": result_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
-        "scipy": task in ("correlation", "hybrid"),
+        "scipy": task == "correlation",
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
     run(options)

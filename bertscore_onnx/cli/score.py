@@ -307,7 +307,7 @@ def write_scores(
         write_utf8()
 
     def rows() -> "RowsToWrite":
-        from bertscore_onnx.tables.readers import check_free
+        from bertscore_onnx.tables.columns import check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))

@@ -3,14 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError, needs_extra
+from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
 from bertscore_onnx.scoring.inputs import Pair, check_positive
@@ -130,10 +129,8 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:
         if name not in METRICS:
-            near = get_close_matches(str(name), METRICS, n=1)
-            meant = f" Did you mean {near[0]}?" if near else ""
             choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
-            raise InputError(f"There is no metric {name!r} here.{meant} {choice}")
+            raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")
     return options
 
 
@@ -241,18 +238,10 @@ def _sacrebleu(
 def corpus_metric(
     name: str, candidates: Sequence[Sequence[str]], references: References, **options: Any
 ) -> MetricScores:
-    """Score systems, and every segment alone, by a metric of sacreBLEU.
+    """Score systems, and every segment alone, by a metric of sacreBLEU with options of its class.
 
-    Args:
-        name: `bleu`, `chrf` or `ter`.
-        candidates: the texts of each system, one for each segment.
-        references: for each segment a reference, or several; their number may vary.
-        options: of sacreBLEU's class, such as `tokenize="zh"` or `word_order=2`.
-
-    Raises:
-        InputError: a metric or an option is unknown or lacks a package, there is no text, a system lacks
-            texts, or a segment has no reference.
-        MissingExtraError: sacreBLEU is not installed.
+    Candidates are the texts of each system, and there are one or more references for each segment. Raises InputError,
+    or MissingExtraError without sacreBLEU.
     """
     if name not in SACREBLEU:
         raise InputError(f"There is no metric {name!r} here. Choose one of {', '.join(SACREBLEU)}.")

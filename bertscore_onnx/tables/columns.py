@@ -1,12 +1,11 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.errors import InputError, meant, shortened
 
 if TYPE_CHECKING:
     from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
@@ -19,6 +18,19 @@ BEST = "best_reference"
 
 REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
+
+RENAME_SCORES = "choose names for the scores with --score-names"
+
+
+def check_free(names: Iterable[str], added: Collection[str], place: str, remedy: str = RENAME_SCORES) -> None:
+    """Raise InputError, with the remedy beside renaming it, if a column has the name of one that is to be added."""
+    for name in names:
+        if name in added:
+            other = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
+            raise InputError(
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{other}."
+            )
+
 
 _MAX_SHOWN = 12
 
@@ -61,10 +73,9 @@ class Column:
                 return name
         wanted = " or ".join(map(repr, self.names))
         others = available if len(available) > 1 else ()  # a single column is named already
-        near = [match for name in self.names for match in get_close_matches(name, others, n=1)]
-        meant = f" Did you mean {near[0]!r}?" if near else ""
+        near = next(filter(None, (meant(name, others) for name in self.names)), "")
         remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
-        raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{meant} {remedy}")
+        raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{near} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.

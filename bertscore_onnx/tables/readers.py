@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.tables.columns import BEST, Column
+from bertscore_onnx.tables.columns import Column, check_free
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -81,16 +81,6 @@ def open_table(
     if table_format == "parquet":
         return ParquetReader(source, added)
     return DelimitedReader(source, table_format, dialect, added)
-
-
-def check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
-    """Raise InputError if a column has the name of one that is to be added."""
-    for name in names:
-        if name in added:
-            remedy = "" if name == BEST else ", or choose names for the scores with --score-names"
-            raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{remedy}."
-            )
 
 
 MAX_ROWS = 256

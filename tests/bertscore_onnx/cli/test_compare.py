@@ -147,7 +147,7 @@ def test_one_system_is_no_comparison(refused, files):
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--metric", "bluu"], 1, "Did you mean bleu"),
+        (["--metric", "bluu"], 1, "Did you mean 'bleu'"),
         (["--metric", "comet"], 1, "give its scores (--scores)"),
         ([], 2, "name a model"),
         (["--metric", "bleu", "--json", "--tsv"], 2, "only one format"),

@@ -189,7 +189,7 @@ def test_batches_with_other_columns_or_of_other_forms_are_refused(tiny_bundle, t
     score = ScoreBatch(tiny_bundle)
     with pytest.raises(InputError, match=r"no column 'candidate', only 'candidates', 'reference'.* Did you mean"):
         score({"candidates": ["a"], "reference": ["a"]})
-    with pytest.raises(InputError, match="has columns 'f1' already"):
+    with pytest.raises(InputError, match="there is a column 'f1' already"):
         score(table.append_column("f1", [[1.0] * len(table)]))
     with pytest.raises(InputTypeError, match="a list; expected a dict of columns"):
         score([("a", "b")])

@@ -166,7 +166,7 @@ def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster, tmp_path):
 
 def test_columns_of_scores_are_not_replaced(cluster, tiny_bundle):
     table = table_of_pairs(2)
-    with pytest.raises(InputError, match="The dataset has columns 'f1' already"):
+    with pytest.raises(InputError, match="The dataset: there is a column 'f1' already"):
         score_dataset(blocks(table.append_column("f1", table["id"])), tiny_bundle)
 
 

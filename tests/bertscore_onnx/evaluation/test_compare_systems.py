@@ -212,7 +212,7 @@ def test_arguments_of_another_type_are_refused(systems, references, metrics):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": ["bleu", "bluu"]}, "no metric 'bluu' here. Did you mean bleu"),
+        ({"metrics": ["bleu", "bluu"]}, "no metric 'bluu' here. Did you mean 'bleu'"),
         ({"metrics": []}, "no metrics"),
         ({"context_sentences": -1}, "context_sentences is -1; expected an integer of 0 or more"),
         ({"metrics": ["bleu"], "context_sentences": 2}, "context_sentences has no effect without the metric bertscore"),
