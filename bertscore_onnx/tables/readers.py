@@ -289,7 +289,7 @@ class JsonLinesReader(TableReader):
             texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
-                for text in column.texts_of(values[name], name, place)
+                for text in column.texts_of(values.get(name), name, place)
             ]
             yield texts, line
 
@@ -535,7 +535,7 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type
-    if column.may_be_empty and types.is_null(item):
+    if column.is_id or (column.may_be_empty and types.is_null(item)):
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"
