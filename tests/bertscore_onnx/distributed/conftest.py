@@ -3,12 +3,16 @@
 import logging
 import os
 import sys
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bertscore_onnx.distributed.job import score_files
 from tests.support.programs import require_java
 from tests.support.scores import WORDS
 
@@ -109,6 +113,32 @@ def write_pairs(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def score(tiny_bundle, tmp_path):
+    """Score files into a folder of the test's own, by default on a CPU, in parts of ten rows."""
+
+    def score(inputs, output="scores", **options):
+        options = {"part_rows": 10, "device": "cpu", "nthreads": 1, **options}
+        return score_files(inputs, tmp_path / output, tiny_bundle, **options)
+
+    return score
+
+
+@contextmanager
+def at_part(folder, number, act):
+    """Act in another thread as soon as a folder has a number of parts, while the block starts a job."""
+
+    def wait_and_act():
+        while len([*folder.glob("part-*")]) < number:
+            time.sleep(0.001)
+        act()
+
+    thread = threading.Thread(target=wait_and_act, daemon=True)
+    thread.start()
+    yield
+    thread.join(60)
 
 
 @pytest.fixture
