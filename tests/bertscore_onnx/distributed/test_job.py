@@ -143,7 +143,7 @@ def test_inputs_without_files_elsewhere_or_given_twice_are_refused(score, write_
 
 def test_a_row_that_cannot_be_scored_is_named_by_file_and_row(score, write_pairs, tmp_path):
     good, bad = write_pairs("good.parquet", 50), write_pairs("bad.parquet", 50, candidate=["it"] * 44 + [None] * 6)
-    with pytest.raises(InputError, match="bad.parquet, row 45: .*'candidate'"):
+    with pytest.raises(InputError, match=r"bad.parquet, row 45: .*'candidate'"):
         score([good, bad], part_rows=20)
     files = sorted(file.stem for file in (tmp_path / "scores").iterdir() if file.name != "_manifest.json")
     assert files == [*(f"part-00000-0000{part}" for part in range(3)), *(f"part-00001-0000{part}" for part in range(2))]
@@ -169,13 +169,13 @@ def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
 @pytest.mark.parametrize("errors", ["raise", "null"])
 def test_wrong_columns_are_refused_before_anything_is_scored(score, write_pairs, tmp_path, errors):
     good = write_pairs("good.parquet", 3)
-    with pytest.raises(InputError, match="ints.parquet: .*int64"):
+    with pytest.raises(InputError, match=r"ints.parquet: .*int64"):
         score([good, write_pairs("ints.parquet", 3, candidate=[1, 2, 3])], errors=errors)
-    with pytest.raises(InputError, match="good.parquet: .*'mt'"):
+    with pytest.raises(InputError, match=r"good.parquet: .*'mt'"):
         score(good, candidate="mt", errors=errors)
-    with pytest.raises(InputError, match="good.parquet: .*'lp'"):
+    with pytest.raises(InputError, match=r"good.parquet: .*'lp'"):
         score(good, columns=["lp"], errors=errors)
-    with pytest.raises(InputError, match="f1.parquet: .*'f1' already"):
+    with pytest.raises(InputError, match=r"f1.parquet: .*'f1' already"):
         score(write_pairs("f1.parquet", 3, f1=[1, 2, 3]), errors=errors)
     assert not (tmp_path / "scores").exists()
 
@@ -185,7 +185,7 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     good, bad = write_pairs("good.parquet", 3), write_pairs("bad.parquet", 2000)
     content = bad.read_bytes()
     bad.write_bytes(content[:-20] if damage == "truncated" else content[:4] + bytes(1996) + content[2000:])
-    with pytest.raises(InputError, match="bad.parquet .*Parquet"):
+    with pytest.raises(InputError, match=r"bad.parquet .*Parquet"):
         score([good, bad])
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
 
@@ -242,7 +242,7 @@ def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pa
 
 def test_references_that_cannot_be_counted_are_named(score, write_pairs):
     path = write_pairs("a.parquet", 4, reference=["a", "it", None, "the cat"])
-    with pytest.raises(InputError, match="a.parquet, row 3: .*'reference'"):
+    with pytest.raises(InputError, match=r"a.parquet, row 3: .*'reference'"):
         score(path, idf=True)
 
 

@@ -130,11 +130,11 @@ def test_a_setting_that_changes_no_bit_may_be_another(score, write_pairs):
 
 def test_folders_with_other_things_are_refused(score, write_pairs, write):
     path = write_pairs("pairs.parquet", 50)
-    with pytest.raises(InputError, match="pairs.parquet"):
+    with pytest.raises(InputError, match=r"pairs.parquet"):
         score(path, output=".")
     score(path)
     write("scores/other.parquet", "")
-    with pytest.raises(InputError, match="other.parquet"):
+    with pytest.raises(InputError, match=r"other.parquet"):
         score(path)
 
 
@@ -251,7 +251,7 @@ def test_verifying_only_finds_what_is_missing_or_foreign(score, write_pairs, con
     ]
     assert contents(folder) == whole
     (folder / "_manifest.json").unlink()
-    with pytest.raises(InputError, match="_manifest.json"):
+    with pytest.raises(InputError, match=r"_manifest.json"):
         verify_files(folder)
 
 
