@@ -21,6 +21,8 @@ QUIET_RAY = [
 ]
 """For warnings of Ray about itself."""
 
+QUIET_SPARK = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
@@ -159,7 +161,7 @@ def contents():
 
 ENGINES = [
     pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
-    pytest.param("spark", marks=pytest.mark.spark),
+    pytest.param("spark", marks=[pytest.mark.spark, QUIET_SPARK]),
 ]
 """For `engine`."""
 
