@@ -14,6 +14,7 @@ import uvicorn.server
 from bertscore_onnx import count_documents
 from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.run import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
@@ -48,6 +49,18 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
         server.should_exit = True
         thread.join(20)
         listener.close()
+
+
+@contextmanager
+def serving_bundles(*bundles, limits=None, **settings):
+    """Serve bundles without idf tables on the CPU, with settings of a scorer; yields a client, which has the models."""
+    limits = limits or Limits()
+    with (
+        Models.load([*map(str, bundles)], {}, limits, {**CPU, **settings}) as models,
+        serving(models, limits) as client,
+    ):
+        client.models = models
+        yield client
 
 
 @contextmanager

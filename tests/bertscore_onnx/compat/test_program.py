@@ -107,7 +107,7 @@ def test_the_folder_of_the_script_is_not_searched_in_safe_mode(program, tiny_bun
 
 
 @pytest.mark.full
-def test_the_true_command_that_shows_matches_draws_them_with_the_stand_in(tiny_bundle, tmp_path):
+def test_bert_scores_own_command_draws_with_the_stand_in(tiny_bundle, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("bert_score_cli")
     options = ("-m", tiny_bundle, "-l", "2", "-c", "a cat sat", "-r", "the cat sat", "-f", tmp_path / "match.png")

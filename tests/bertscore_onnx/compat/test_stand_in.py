@@ -130,7 +130,7 @@ def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, ca
         stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), rescale_with_baseline=True)
 
 
-def test_mps_is_the_cpu_where_coreml_is_not_offered_and_cuda_stays_strict(stand_in, tiny_bundle, monkeypatch):
+def test_mps_falls_back_to_the_cpu_and_cuda_does_not(stand_in, tiny_bundle, monkeypatch):
     from bertscore_onnx.compat import devices
 
     devices._metal.cache_clear()

@@ -112,7 +112,7 @@ def test_it_prints_and_rounds_as_a_number():
 
 @pytest.mark.parametrize("call", [np.mean, np.std, np.var, np.max, np.min, np.sum, np.median, np.sort, np.argmax])
 @pytest.mark.parametrize("options", [{}, {"axis": 0}])
-def test_the_functions_of_numpy_give_what_they_give_for_an_array(call, options):
+def test_numpys_functions_treat_it_as_an_array(call, options):
     if call is np.sort and not options:
         options = {"axis": -1}
     assert np.array_equal(call(TensorArray.of(TABLE), **options), call(TABLE, **options))

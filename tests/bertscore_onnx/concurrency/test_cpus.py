@@ -42,7 +42,7 @@ def v1(group, quota):
         ("", {"cpu.max": "100000 100000"}, None),
     ],
 )
-def test_the_smallest_quota_from_the_own_group_to_the_root_counts(tmp_path, membership, files, quota):
+def test_the_smallest_quota_up_to_the_root_counts(tmp_path, membership, files, quota):
     root = tmp_path / "cgroup"
     assert cpus._cgroup_quota(root, tmp_path / "membership") is None
     for name, content in files.items():

@@ -44,7 +44,7 @@ def gate():
 
 
 @pytest.mark.slow  # it starts processes
-def test_threads_continue_to_score_after_the_main_thread_has_returned(tiny_bundle):
+def test_threads_score_on_after_the_main_thread_returned(tiny_bundle):
     assert run(tiny_bundle, "not daemon") == (0, ["True"] * 4, "")
 
 

@@ -129,7 +129,7 @@ def test_patterns_and_folders_stand_for_their_files_in_order(score, write_pairs,
     assert inputs == [str(tmp_path / "in" / name) for name in ("a.parquet", "b.parquet")]
 
 
-def test_inputs_without_files_elsewhere_or_given_twice_are_refused(score, write_pairs, tmp_path):
+def test_missing_remote_and_repeated_inputs_are_refused(score, write_pairs, tmp_path):
     with pytest.raises(InputError, match="No file"):
         score(str(tmp_path / "*.parquet"))
     with pytest.raises(InputError, match="score_dataset"):
@@ -191,7 +191,7 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
 
 
 @pytest.mark.slow
-def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
+def test_a_row_of_ten_megabytes_is_scored_by_its_first_tokens(scored, write_pairs, scorer):
     large = "the cat " * 1_249_000
     path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])
     with pytest.warns(UserWarning, match="longer"):
@@ -246,7 +246,7 @@ def test_references_that_cannot_be_counted_are_named(score, write_pairs):
         score(path, idf=True)
 
 
-def test_faults_of_the_scorer_are_reported_before_the_folder_is_made(write_pairs, tmp_path, tiny_bundle):
+def test_faults_of_the_scorer_come_before_the_folder(write_pairs, tmp_path, tiny_bundle):
     path = write_pairs("a.parquet", 4)
     with pytest.raises(UnknownModelError):
         score_files(path, tmp_path / "scores", "no-such-model", device="cpu")

@@ -36,7 +36,7 @@ def tasks():
     return tasks
 
 
-def test_each_worker_has_several_tasks_where_there_are_parts_enough(tasks):
+def test_each_worker_has_several_tasks_if_there_are_parts(tasks):
     assert tasks(1600, num_workers=2) == [[100, 100]] * 8
     assert tasks(250, num_workers=2) == [[100], [100], [50]]
 

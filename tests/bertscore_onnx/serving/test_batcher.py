@@ -109,7 +109,7 @@ def test_large_requests_are_not_held_up_by_small_ones(make_batcher, fake, held):
     assert last <= 2 * 50 / 5 + 2
 
 
-def test_the_small_requests_of_a_greedy_client_come_after_those_of_a_polite_one(make_batcher, fake, held):
+def test_a_polite_client_is_not_held_up_by_a_greedy_one(make_batcher, fake, held):
     batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
     held(batcher)
     greedy = [batcher.submit(["g"], ["x"], client="greedy") for _ in range(400)]
@@ -230,7 +230,7 @@ def test_the_document_names_the_defaults(pytestconfig):
     assert {name: float(number.replace(",", "")) for name, number in rows} == defaults
 
 
-def test_scorers_with_idf_of_each_call_or_without_a_device_are_refused(fake):
+def test_scorers_that_cannot_be_batched_are_refused(fake):
     with pytest.raises(InputError, match="idf_sents"):
         MicroBatcher(FakeScorer(idf="references"))
     fake.broken = RuntimeError("no device")
@@ -238,7 +238,7 @@ def test_scorers_with_idf_of_each_call_or_without_a_device_are_refused(fake):
         MicroBatcher(fake)
 
 
-def test_a_full_queue_admits_nothing_and_names_when_to_try_again(make_batcher, fake, held):
+def test_a_full_queue_names_when_to_try_again(make_batcher, fake, held):
     batcher = make_batcher(max_queue=2)
     batcher.submit(["a"], ["x"]).result(GUARD)
     held(batcher)
@@ -347,7 +347,7 @@ def test_a_callback_may_close_the_batcher(make_batcher):
     assert not batcher.ready
 
 
-def test_a_signal_handler_may_use_the_batcher_whatever_it_interrupts(make_batcher):
+def test_a_signal_handler_may_use_the_batcher(make_batcher):
     batcher = make_batcher(max_queue=1000)
     seen = []
     previous = signal.signal(signal.SIGALRM, lambda *_: seen.append(batcher.stats().submitted))

@@ -44,7 +44,7 @@ def test_tokens_label_the_axes_and_numbers_fill_the_cells():
     assert axes.get_title() == "Similarity Matrix\nP 0.500, R 0.250, F 0.333"
 
 
-def test_a_rescaled_score_has_rescaled_similarities_and_weights_stand_beside_the_tokens():
+def test_rescaled_similarities_and_weights_are_drawn():
     axes = drawn(stated_similarity(["a"], ["b"], [[0.9]], baseline=0.8))
     assert [text.get_text() for text in axes.texts] == ["0.500"]
     assert axes.get_title().startswith("Similarity Matrix (after Rescaling)\n")
@@ -53,7 +53,7 @@ def test_a_rescaled_score_has_rescaled_similarities_and_weights_stand_beside_the
     assert axes.get_xlabel() == "Reference (tokenized, with weights)"
 
 
-def test_large_drawings_have_no_numbers_and_endless_ones_are_refused():
+def test_large_drawings_have_no_numbers_or_are_refused():
     assert not drawn(stated_similarity(["a"] * 61, ["b"], [[0.5]] * 61)).texts
     with pytest.raises(InputError, match=r"A text has 1,001 tokens; a drawing has room for 1,000 a side\."):
         drawn(stated_similarity(["a"] * 1001, ["b"], [[0.5]] * 1001))

@@ -120,7 +120,7 @@ def test_a_file_can_be_read_again(write, content):
 
 
 @pytest.mark.parametrize("content", AGAIN, ids=["text", "gzip"])
-def test_redirected_standard_input_can_be_read_again_from_its_position(standard_input, content):
+def test_redirected_input_is_read_again_from_its_position(standard_input, content):
     standard_input(b"read before\n" + content)
     sys.stdin.buffer.readline()
     with open_source("-") as source:
@@ -217,7 +217,7 @@ def test_an_unreadable_file_is_refused(write, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["The cat sat.", "The cat sat. " * 400])
-def test_a_text_in_place_of_a_file_is_refused_with_the_way_to_give_texts(text):
+def test_a_text_in_place_of_a_file_is_refused_with_advice(text):
     with pytest.raises(InputError, match=r"expected the name of a file .* `echo 'A text\.' \|"):
         read_texts(text)
 
