@@ -158,7 +158,7 @@ def test_closing_lets_the_work_in_progress_finish(threads):
     caller.start()
     assert started.wait(60)
     threads.close()
-    with pytest.raises(ClosedError, match="was closed"):
+    with pytest.raises(ClosedError, match="closed"):
         list(threads.map(lambda item: item, [1, 2]))
     may_go.set()
     caller.join(60)
