@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx.distributed import CountBatch, ScoreBatch
 from bertscore_onnx.distributed.job import verify_files
 from bertscore_onnx.distributed.ray import RayEngine, score_dataset
 from bertscore_onnx.distributed.spark import SparkEngine, score_dataframe
@@ -29,6 +29,8 @@ SETTINGS_AND_COLUMNS = {
         {"context": "before", "matching": "doc-bert-score"},
         {"before": [[f"it is {number % 3}", "red"] for number in range(40)]},
     ),
+    "idf of all rows": ({"idf": True}, {}),
+    "idf of sentences": ({"idf": True, "idf_sents": ["the cat sat", "a dog ran", "a red house"]}, {}),
     "truncated texts": ({"names": ("p", "r", "f", "cut"), "max_length": 5}, {}),
     "wrong rows": (
         {"names": ("p", "r", "f", "cut"), "max_length": 5, "errors": "null"},
@@ -59,7 +61,8 @@ def scored_rows(request, engine):
 def test_rows_are_those_of_a_batch_of_one_machine(scored_rows, tiny_bundle, case):
     settings, columns = SETTINGS_AND_COLUMNS[case]
     table = pa.table({"id": range(40), "candidate": CANDIDATES, "reference": REFERENCES} | columns)
-    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings)(table)
+    counts = {"idf": CountBatch(tiny_bundle).count(table)} if settings == {"idf": True} else {}
+    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings | counts)(table)
     if "cut" in expected.column_names:
         assert {False, True} <= set(expected["cut"].to_pylist())
     if "error" in expected.column_names:

@@ -220,19 +220,6 @@ def test_a_flipped_bit_is_found_and_healed(score, write_pairs, contents, tmp_pat
         assert contents(folder) == whole
 
 
-def test_a_flipped_bit_of_an_interrupted_job_is_healed(score, write_pairs, contents, tmp_path):
-    path, generator = write_pairs("pairs.parquet", 20, candidate=["it"] * 15 + [None] * 5), np.random.default_rng(1)
-    with pytest.raises(InputError, match="row 16"):
-        score(path)
-    whole, part = contents(tmp_path / "scores"), tmp_path / "scores" / "part-00000-00000.parquet"
-    assert "not complete" in verify_files(tmp_path / "scores")[0]
-    for bit in generator.integers(8 * len(whole[part.name]), size=10):
-        flip_bit(part, int(bit))
-        with pytest.raises(InputError, match="row 16"):
-            score(path)
-        assert contents(tmp_path / "scores") == whole
-
-
 def test_verifying_only_finds_what_is_missing_or_foreign(score, write_pairs, contents, tmp_path):
     path, folder = write_pairs("pairs.parquet", 50), tmp_path / "scores"
     with pytest.raises(InputError, match="folder"):

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.distributed import ray as ray_module
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
@@ -44,15 +43,6 @@ def test_scores_are_those_of_one_process_for_any_blocks(cluster, tiny_bundle, si
     expected = ScoreBatch(tiny_bundle, nthreads=1)(table)
     scored = score_dataset(blocks(table, *sizes), tiny_bundle, rows_per_batch=30)
     assert scored.take_all() == expected.to_pylist()
-
-
-def test_idf_is_that_of_the_whole_dataset(cluster, tiny_bundle):
-    table = table_of_pairs(100)
-    candidates, references = table["candidate"].to_pylist(), table["reference"].to_pylist()
-    with BERTScorer(tiny_bundle, idf=True, nthreads=1) as scorer:
-        _, _, F = scorer.score(candidates, references)
-    scored = score_dataset(blocks(table, 10, 33), tiny_bundle, idf=True).take_all()
-    assert [row["f1"] for row in scored] == F.tolist()
 
 
 def test_documents_are_counted_as_by_one_process(cluster, tiny_bundle):

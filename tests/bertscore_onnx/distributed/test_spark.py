@@ -2,11 +2,9 @@
 
 import shutil
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.distributed import CountBatch, ScoreBatch
 from bertscore_onnx.distributed.spark import count_documents, score_dataframe
 from bertscore_onnx.errors import BundleNotFoundError, IdfError, InputError, InputTypeError, UnknownLayerError
@@ -174,19 +172,6 @@ def test_counts_are_those_of_the_whole_however_it_is_cut(pairs, tiny_bundle, set
     assert count_documents(pairs.repartition(7), tiny_bundle) == expected
     set_option("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
     assert count_documents(pairs.repartition(3), tiny_bundle) == expected
-
-
-def test_idf_comes_from_the_whole_frame(pairs, tiny_bundle):
-    scored = score_dataframe(pairs.repartition(5), tiny_bundle, idf=True).toArrow()
-    with BERTScorer(tiny_bundle, idf=True) as scorer:
-        _, _, f = scorer.score(PAIRS["candidate"].to_pylist(), PAIRS["reference"].to_pylist())
-    np.testing.assert_array_equal(np.array(scores_of(scored)["f1"], dtype=np.float32), f)
-
-
-def test_idf_may_come_from_other_sentences(pairs, tiny_bundle):
-    sentences = ["the cat sat", "a dog ran", "a red house"]
-    scored = score_dataframe(pairs, tiny_bundle, idf=True, idf_sents=iter(sentences)).toArrow()
-    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, idf=True, idf_sents=sentences)(PAIRS))
 
 
 def test_faults_of_counting_are_reported(pairs, tiny_bundle):
