@@ -147,7 +147,7 @@ def test_a_row_that_cannot_be_scored_is_named(tiny_bundle, case, form):
     as_list = isinstance(reference, list)
     references = [["b"], reference, ["c"]] if as_list else ["b", reference, "c"]
     batch = FORMS[form](pyarrow.table({"candidate": ["b", candidate, "c"], "reference": references}))
-    with pytest.raises(InputError, match=r"^row 2: the column '(candidate|reference)' holds "):
+    with pytest.raises(InputError, match=r"^row 2: .*'(candidate|reference)'"):
         ScoreBatch(tiny_bundle)(batch)
 
 

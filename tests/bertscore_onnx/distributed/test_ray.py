@@ -12,20 +12,14 @@ from bertscore_onnx.distributed import ray as ray_module
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import count_documents as count_here
-from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
-from tests.support.scores import WORDS
+from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of, texts
 
 pytestmark = [pytest.mark.ray, *QUIET_RAY]
 
 
-def texts(number, seed):
-    random = np.random.default_rng(seed)
-    return [" ".join(random.choice(WORDS.split(), random.integers(1, 12))) for _ in range(number)]
-
-
 def table_of_pairs(number):
-    refs = zip(texts(number, 1), texts(number, 2), strict=True)
-    return pa.table({"id": range(number), "candidate": texts(number, 0), "reference": [list(two) for two in refs]})
+    references = [list(two) for two in zip(texts(number, 1), texts(number, 2), strict=True)]
+    return pa.table({"id": range(number), "candidate": texts(number, 3), "reference": references})
 
 
 def blocks(table, *sizes):

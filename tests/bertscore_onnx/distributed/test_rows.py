@@ -96,7 +96,7 @@ def test_a_job_whose_input_changes_fails_until_it_is_restored(score, contents, a
     table = write_table(path, 1)
     original = path.read_bytes()
     at_name(moment, lambda: change(path))
-    with pytest.raises(InputError, match=rf"{name} has changed since the job began|Cannot read .*{name}"):
+    with pytest.raises(InputError, match=rf"{name} has changed|Cannot read .*{name}"):
         score(path)
     for part in (tmp_path / "scores").glob("part-*"):
         ids = pq.read_table(part)["id"].to_pylist()

@@ -4,20 +4,16 @@ import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
-import msgspec
 import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError, WorkerError
 from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, wait_until
+from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, wait_until, with_baseline
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
@@ -161,9 +157,7 @@ def test_a_full_queue_is_waited_for_if_there_is_time(models, monkeypatch, times,
 
 
 def test_norwegian_and_raw_scores_have_the_scorers_signatures(tiny_bundle, tmp_path):
-    folder = tmp_path / "norwegian"
-    shutil.copytree(tiny_bundle, folder)
-    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines={"no": [Baseline(0.1, 0.2, 0.3)]}))
+    folder = with_baseline(tiny_bundle, "no", tmp_path / "norwegian")
     with (
         serving_bundles(folder) as client,
         BERTScorer(folder, device="cpu", lang="no", rescale_with_baseline=True) as scorer,
