@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, no_attribute
 from bertscore_onnx.matching.pairs import match_matrix
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching, checked_matching
@@ -52,7 +52,7 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_score_names
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -65,6 +65,20 @@ Contexts = Iterable[Context] | None
 Size = int | None
 MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
+
+
+_REPLACED = {
+    "separator": "`matching.separator`",
+    "with_contexts": "`TextInContext(text, context)` for each text",
+}
+"""Former attributes of a scorer, and what has their place."""
+
+
+def _refuse(function: str, unknown: Iterable[str]) -> None:
+    """Raise InputTypeError for an argument that a function does not take."""
+    for name in unknown:
+        new = ": a context stands in its text, as TextInContext(text, context)" if name == "has_contexts" else ""
+        raise InputTypeError(f"{function} takes no {name!r}{new}.")
 
 
 class BERTScorer(Closeable):
@@ -276,9 +290,7 @@ class BERTScorer(Closeable):
         Warns:
             UserWarning: at the end, as for `score`.
         """
-        for name in unknown:
-            new = "a context stands in its text, as TextInContext(text, context)"
-            raise InputTypeError(f"stream takes no {name!r}{f': {new}' if name == 'has_contexts' else ''}.")
+        _refuse("stream", unknown)
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
                 "A stream cannot compute idf weights from the references of an iterator, which can be read only once. "
@@ -339,7 +351,7 @@ class BERTScorer(Closeable):
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
-        columns.check_free(adapter.names, "The frame")
+        check_free(adapter.names, columns.names, "The frame", "drop it")
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
         scores, stats = self.score_pairs(pairs, verbose=verbose)
         stats.warn(self.max_length, stacklevel=2)
@@ -568,8 +580,9 @@ class BERTScorer(Closeable):
             matching=None if self.matching.is_default else str(self.matching),
         )
 
-    def signature_of(self, texts: Iterable[Text]) -> Signature:
+    def signature_of(self, texts: Iterable[Text] = (), **unknown: Never) -> Signature:
         """Return the signature of the scores of these texts."""
+        _refuse("signature_of", unknown)
         return self.signature.in_context() if are_in_context(texts) else self.signature
 
     @property
@@ -678,6 +691,12 @@ class BERTScorer(Closeable):
             "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send the path of the bundle "
             "and make a scorer in each process."
         )
+
+    if not TYPE_CHECKING:  # to type checkers every name would be a member
+
+        def __getattr__(self, name: str) -> Never:
+            """Name what replaces a former attribute."""
+            raise no_attribute(self, name, _REPLACED)
 
     def __repr__(self) -> str:
         """Name the scorer by its signature."""

@@ -23,6 +23,7 @@ from bertscore_onnx.tables.columns import (
     Rows,
     TextsOfRow,
     check_errors,
+    check_free,
     check_score_names,
     read_references,
 )
@@ -142,7 +143,7 @@ class ScoreBatch:
             for batch in batches:
                 adapter = adapt(batch)
                 texts = map(adapter.values, reader.find(adapter.names))
-                self.columns.check_free(adapter.names, "The batch")
+                check_free(adapter.names, self.columns.names, "The batch", "drop it")
                 yield adapter, reader.read(*texts)
 
         return self.stream_rows(read())

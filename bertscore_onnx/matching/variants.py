@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
-from typing import Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 from urllib.parse import quote, unquote
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputError, InputTypeError, no_attribute
 
 Method = Literal["greedy", "assignment", "transport"]
 Excluded = Literal["special", "punctuation", "ascii-punctuation", "code-punctuation", "subwords"]
@@ -159,6 +159,12 @@ class Matching:
     def named(cls, *_preset: object, **_changes: object) -> NoReturn:
         """Raise an AttributeError: call `parse` instead."""
         raise AttributeError('Matching.named is now Matching.parse: Matching.parse("code-bert-score,beta=3").')
+
+    if not TYPE_CHECKING:  # to type checkers every name would be a member
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name what replaces a former attribute."""
+            raise no_attribute(self, name, {"preset": "`str(matching)`, which begins with it"})
 
     @property
     def is_default(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.tables.columns import BEST, Column
+from bertscore_onnx.tables.columns import Column, check_free
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -81,16 +81,6 @@ def open_table(
     if table_format == "parquet":
         return ParquetReader(source, added)
     return DelimitedReader(source, table_format, dialect, added)
-
-
-def check_free(names: Iterable[str], added: Collection[str], place: str) -> None:
-    """Raise InputError if a column has the name of one that is to be added."""
-    for name in names:
-        if name in added:
-            remedy = "" if name == BEST else ", or choose names for the scores with --score-names"
-            raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{remedy}."
-            )
 
 
 MAX_ROWS = 256
@@ -299,7 +289,7 @@ class JsonLinesReader(TableReader):
             texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
-                for text in column.texts_of(values[name], name, place)
+                for text in column.texts_of(values.get(name), name, place)
             ]
             yield texts, line
 
@@ -545,7 +535,7 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type
-    if column.may_be_empty and types.is_null(item):
+    if column.is_id or (column.may_be_empty and types.is_null(item)):
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"

@@ -14,7 +14,7 @@ from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.arrow import array_of
 from bertscore_onnx.tables.batches import SIGNATURE
-from bertscore_onnx.tables.columns import BEST
+from bertscore_onnx.tables.columns import BEST, check_free
 from bertscore_onnx.tables.readers import (
     DelimitedReader,
     JsonLinesReader,
@@ -22,7 +22,6 @@ from bertscore_onnx.tables.readers import (
     RawRow,
     Record,
     TableReader,
-    check_free,
 )
 from bertscore_onnx.tables.sources import InputFormat
 

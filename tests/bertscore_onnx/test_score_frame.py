@@ -121,7 +121,7 @@ def test_wrong_columns_and_frames_are_refused(scorer):
     frame = pd.DataFrame(COLUMNS)
     with pytest.raises(InputError, match=r"The frame: there is no column 'candidate', only 'id', 'mt', 'gold'"):
         scorer.score_frame(frame)
-    with pytest.raises(InputError, match=r"The frame has columns 'f1' already"):
+    with pytest.raises(InputError, match=r"The frame: there is a column 'f1' already"):
         scorer.score_frame(frame.assign(f1=1), "mt", "gold")
     with pytest.raises(InputTypeError, match="expected a dict of columns"):
         scorer.score_frame([("a", "b")])
