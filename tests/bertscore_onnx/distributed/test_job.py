@@ -111,7 +111,7 @@ def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
     assert rows[1]["best_reference"] == 1
 
 
-def test_json_fields_of_several_types_are_refused_unless_left_out(score, write):
+def test_json_fields_of_several_types_are_refused(score, write):
     lines = [{"candidate": "it", "reference": "a", "id": 1}, {"candidate": "it", "reference": "a", "id": "x"}]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
     with pytest.raises(InputError, match="'id' are not of one type"):
