@@ -21,7 +21,7 @@ BertScoreOnnxError
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
 ├── StandInError (ImportError)          bert-score is already imported, so it cannot be replaced
 ├── DeviceError (RuntimeError)          the requested device cannot run the model
-├── EncodingError (RuntimeError)        the model returned something else than token vectors
+├── EncodingError (RuntimeError)        the model returned something other than token vectors
 │   └── OutOfMemoryError (MemoryError)  … because even a single text does not fit into memory
 ├── ClosedError (RuntimeError)          the scorer, or the batcher, was closed
 │   └── DrainingError                   … or it finishes its requests and accepts no more
@@ -161,7 +161,7 @@ class DeviceError(BertScoreOnnxError, RuntimeError):
 
 
 class EncodingError(BertScoreOnnxError, RuntimeError):
-    """The model returned something else than finite token vectors."""
+    """The model returned something other than finite token vectors."""
 
 
 class OutOfMemoryError(EncodingError, MemoryError):
@@ -182,7 +182,7 @@ class QueueFullError(BertScoreOnnxError, RuntimeError):
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """An estimate of the seconds until there is room."""
+        """An estimate of the seconds until the queue has capacity."""
 
 
 class DeadlineError(BertScoreOnnxError, TimeoutError):

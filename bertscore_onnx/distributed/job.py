@@ -125,8 +125,8 @@ def score_files(
             `references`.
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
-        names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
-            whether a text of the row was truncated.
+        names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
+            with a truncated text.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.

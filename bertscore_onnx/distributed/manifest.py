@@ -221,7 +221,7 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
 
 
 def _check_files(folder: Path, own: Set[str]) -> None:
-    """Raise InputError if something in the place of a job's file is none: reading a pipe would never end."""
+    """Raise InputError if something in the place of a job's file is not a file: reading a pipe would never end."""
     with os.scandir(folder) as entries:
         for entry in entries:
             is_own = entry.name in (MANIFEST, DOCUMENT_COUNTS) or entry.name in own

@@ -93,7 +93,7 @@ def score_systems(
         references: the references of each output, by system and segment; `[references] * len(candidates)` for those
             that systems share.
         scorer: for `bertscore`, whose F counts: a scorer of one layer.
-        contexts: for `bertscore`: for each segment what stands before its texts, such as `preceding_sentences`.
+        contexts: for `bertscore`: the context of each segment, such as `preceding_sentences`.
         verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
 
     Returns:

@@ -95,7 +95,7 @@ def is_frame(value: object) -> bool:
 
 
 def table_of(value: Any, title: str) -> WholeTable:
-    """Return a table, or the rows of a data frame, which messages call by the title."""
+    """Return a table, or the rows of a data frame; `title` is its name in messages."""
     return value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
 
 
@@ -371,7 +371,7 @@ class JoinedSegments:
 def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") -> JoinedSegments:
     """Join the rows of inputs by their ids, or by position if none has ids.
 
-    Inputs without ids go beside others only if the rows of these are in the order of their ids; if some of these are
+    Inputs without ids are joined with others only if the rows of these are in the order of their ids; if some are
     missing, ids have to be the numbers of lines, from 0 or 1.
 
     Args:

@@ -125,7 +125,7 @@ class DelimitedReader(TableReader):
         self._title = source.title
         self._num_lines = self._num_characters = self._row_start = 0
         self._parts: list[str] | None = []
-        """The lines of the present row, if rows are kept as they stand."""
+        """The lines of the current row, if rows are kept as they stand."""
         expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
         lines = read_lines(source, expected, keep_ends=True, keep_mark=True)
         marked = next(lines)
@@ -184,7 +184,7 @@ class DelimitedReader(TableReader):
 
     @property
     def _row(self) -> str:
-        """The present row as the file has it, without its line end."""
+        """The current row as the file has it, without its line end."""
         *parts, last = self._parts or [""]
         return "".join(parts) + last.rstrip("\r\n")
 
