@@ -138,7 +138,7 @@ def test_archive_is_found_where_spark_unpacks_it(spark, pairs, tiny_bundle, tmp_
         ("*", {"idf_weights": True}, "'idf_weights'"),
     ],
 )
-def test_faults_of_columns_and_settings_are_reported_at_the_call(pairs, change, options, message):
+def test_wrong_columns_and_settings_are_reported_at_the_call(pairs, change, options, message):
     with pytest.raises(InputError, match=message):
         score_dataframe(pairs.selectExpr(*change.split(", ")), "no bundle is opened", **options)
 

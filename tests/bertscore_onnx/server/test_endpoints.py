@@ -249,7 +249,7 @@ def test_the_usual_address_of_documentation_is_redirected(client):
     assert (response.status_code, response.headers["location"]) == (307, "openapi.json")
 
 
-def test_another_name_of_pairs_is_answered_with_what_is_expected(client):
+def test_another_name_of_pairs_is_answered_with_the_fields(client):
     response = client.post("/v1/score", json={"candidates": ["a"], "references": ["b"]})
     message = error_of(response)["message"]
     assert all(f"`{name}`" in message for name in ("pairs", "model", "rescale", "idf", "candidate", "references"))
