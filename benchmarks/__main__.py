@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import cases
-from benchmarks.encoders_of_today import encoders_of_today
 from benchmarks.flops import product_rate
-from benchmarks.many_rows import many_rows
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings, add_options
 from harness.results import Case
@@ -22,10 +20,8 @@ CASES: dict[str, Callable[[Settings], Case]] = {
     "g": cases.systems,
     "i": cases.judging,
     "j": cases.compared_systems,
-    "k": many_rows,
     "l": cases.host_ceiling,
     "m": cases.host_alone,
-    "n": encoders_of_today,
 }
 PRODUCT_SIZES = [512, 1024, 2048]
 

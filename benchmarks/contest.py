@@ -3,26 +3,21 @@
 A process imports an engine only when it is loaded, so that its memory is that of its engine.
 """
 
-import os
 import statistics
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from harness.processes import Background, Child, ChildError, memory_mb, peak_memory
+from harness.processes import Child, ChildError, peak_memory
 from harness.results import Case, Goal, Skipped, Timing, figure, percentile, ratio
 
 PEER = "bert-score"  # whose scores those of the others are compared with
 REST = 0.05  # seconds before each run, in which the idle thread pools of the previous process stop spinning
-SAMPLE_SECONDS = 0.2
-PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +41,6 @@ class Results:
     peak_memory: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # the share of each stage, if profiled
     encode_seconds: float = 0.0
-    running_threads: list[int] = field(default_factory=list)  # of the scoring processes, sampled, if watched
-    process_memory: float = 0.0  # the most memory that one of these processes held, in MB
 
     @property
     def seconds(self) -> list[float]:
@@ -65,7 +58,6 @@ class Contest:
     work: Mapping[str, Any]  # the arguments of the workload
     pairs: int  # in a call
     profiled: str = ""  # the contestant whose stages are timed, in a run after all others
-    is_watched: bool = False  # the processes of all contestants are watched, in such a run
     warm_up: bool = True  # do the work once before the rounds
     results: dict[str, Results] = field(default_factory=dict)  # of the contestants that did not fail
 
@@ -140,8 +132,6 @@ class Contest:
         if name == self.profiled:
             on_cpu = self.contestants[name].options.get("device", "cpu") == "cpu"
             results.encode_seconds, results.stages = workers[name].do(profile, on_cpu)
-        if self.is_watched:
-            results.running_threads, results.process_memory = workers[name].do(watch)
 
 
 # --- in the process of a contestant ---
@@ -167,49 +157,3 @@ def profile(on_cpu: bool) -> tuple[float, dict[str, float]]:
     from benchmarks import stages
 
     return stages.profile(_contestant.work, on_cpu=on_cpu)
-
-
-def watch() -> tuple[list[int], float]:
-    """Do the work once and sample the processes that score meanwhile, this one and its descendants; on Linux.
-
-    Returns the number of running or runnable threads in each sample with any, and the most memory that one of the
-    processes ever held, in MB.
-    """
-    threads: list[int] = []
-    peaks = [0.0]
-
-    def sample() -> None:
-        scoring = [*_scoring_processes()]
-        peaks.extend(memory_mb("VmHWM", pid) for pid in scoring)
-        if running := sum(map(_running_threads, scoring)):
-            threads.append(running)
-
-    with Background(sample, SAMPLE_SECONDS):
-        _contestant.work()
-    return threads, max(peaks)
-
-
-def _scoring_processes() -> Iterator[int]:
-    """Yield this process and its descendants, if they have loaded ONNX Runtime."""
-    children = defaultdict(list)
-    for folder in PROC.glob("[0-9]*"):
-        with suppress(OSError):
-            children[int(_stat(folder)[1])].append(int(folder.name))
-    waiting = [os.getpid()]
-    while waiting:
-        pid = waiting.pop()
-        waiting += children[pid]
-        with suppress(OSError):
-            if "onnxruntime" in (PROC / str(pid) / "maps").read_text(encoding="utf-8", errors="replace"):
-                yield pid
-
-
-def _running_threads(pid: int) -> int:
-    with suppress(OSError):
-        return sum(_stat(thread)[0] == "R" for thread in (PROC / str(pid) / "task").iterdir())
-    return 0
-
-
-def _stat(folder: Path) -> list[str]:
-    """Return the state of a process or a thread, the id of its parent, and more."""
-    return (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,7 +1,7 @@
-"""Correlates every layer of many models with human judgements, and writes docs/which_encoder.md.
+"""Runs `tune-layers` on many models and human judgements, and writes docs/which_encoder.md.
 
-Each model, precision and set of judgements has a small file of results, which is kept: a run computes those that are
-missing or out of date, and writes the page from all of them.
+Each model, precision, matching and set of judgements has a small file of results, which is kept: a run computes those
+that are missing or out of date, and writes the page from all of them.
 """
 
 import argparse
@@ -10,25 +10,24 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import msgspec
 
-from benchmarks.encoder_page import MEAN, PLAIN, Record, write_page
-from benchmarks.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_speed, read_set
+from benchmarks.encoder_page import PLAIN, Record, described, write_page
+from benchmarks.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import MANIFEST, Precision, file_digest
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
 from bertscore_onnx.files import replace_whole
-from bertscore_onnx.matching.variants import PRESETS
 from harness.models import Models, exporter_digest
-from harness.processes import ROOT, Child, ChildError, call_in_child
+from harness.processes import ROOT, ChildError, call_in_child
 from harness.results import BEGIN, END, machine_facts
 
 SETS = {
@@ -65,6 +64,7 @@ MODELS = (
 
 ALL_MODELS = "all models"
 LIMIT = 24 * 3600.0
+FAULTS = (ChildError, BertScoreOnnxError)
 
 
 @dataclass(frozen=True)
@@ -79,124 +79,110 @@ class Model:
         """Whether the source is a bundle."""
         return (Path(self.source) / MANIFEST).is_file()
 
-    @property
-    def precision_of_bundle(self) -> Precision | None:
-        """The precision of a bundle; None of anything else, and of a damaged bundle."""
+    def precisions(self, wanted: Sequence[Precision]) -> Sequence[Precision]:
+        """Return the precisions to measure; a bundle has only its own."""
         with suppress(BertScoreOnnxError):
-            return read_manifest(Path(self.source)).precision if self.is_bundle else None
-        return None
+            return [read_manifest(Path(self.source)).precision] if self.is_bundle else wanted
+        return wanted[:1]
 
-    @property
     def digest(self) -> str:
-        """The SHA-256 of its files; of its name if it comes from a hub."""
+        """Return the SHA-256 of its files; of its name if it comes from a hub."""
         files = [file for file in sorted(Path(self.source).rglob("*")) if file.is_file()]
         parts = [file_digest(file) for file in files] or [self.source]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-
-class Variant(NamedTuple):
-    """A precision, and how tokens are matched."""
-
-    precision: Precision
-    preset: str
+    def bundle(self, precision: Precision, num_layers: int | None, folder: Path) -> Path:
+        """Return a bundle at a layer, or of all layers for None, which is exported into the folder."""
+        if self.is_bundle:
+            if not read_manifest(Path(self.source)).all_layers:
+                raise ExportError("This bundle holds one layer. Export it with --all-layers.")
+            return Path(self.source).absolute()
+        output = folder / f"{precision}-{'all' if num_layers is None else num_layers}"
+        if not output.is_dir():
+            offline = os.environ.get("HF_HUB_OFFLINE", "0")
+            call_in_child(export_bundle, self.source, self.name, precision, num_layers, output, offline, limit=LIMIT)
+        return output
 
 
 class Run:
-    """The files of results in a folder, and the process that exports."""
+    """The files of results in a folder."""
 
-    def __init__(self, output: Path, device: str, segments: int | None) -> None:
-        """Take the folder, which exists, and the settings of all measurements."""
-        self._output, self._device, self._segments = output, device, segments
+    def __init__(self, output: Path, device: str) -> None:
+        """Take the folder, which exists, and the device of all measurements."""
+        self._output, self._device = output, device
         self._machine = {**machine_facts(), "device": device}
-        self._exporter: Child | None = None
-        self._failed: dict[tuple[str, str, int | None], str] = {}  # the reasons of exports, which are not repeated
         self.counts = {"measured": 0, "kept": 0, "not measured": 0}
-
-    def close(self) -> None:
-        """Stop the process that exports."""
-        if self._exporter:
-            self._exporter.close()
-            self._exporter = None
 
     def note_set(self, judgements: JudgementSet) -> None:
         """Store the reason why a set cannot be used; delete an earlier one."""
-        self._file(ALL_MODELS, judgements.title).unlink(missing_ok=True)
+        self._file_of(Record(judgements.title, ALL_MODELS)).unlink(missing_ok=True)
         if judgements.reason:
             self._store(Record(judgements.title, ALL_MODELS, reason=judgements.reason))
 
-    def measure(self, model: Model, variants: Sequence[Variant], sets: Sequence[JudgementSet]) -> None:
+    def measure(self, model: Model, precision: Precision, matching: str, sets: Sequence[JudgementSet]) -> None:
         """Measure a model on every set, unless the results are there."""
-        digest = model.digest
+        missing = [*self._missing(model, precision, matching, sets)]
+        if not missing:
+            return
         with TemporaryDirectory(prefix=".bundles-", dir=self._output) as folder:
-            for precision, preset in variants:
-                for judgements in sets:
-                    wanted = Record(judgements.title, model.name, precision, preset, self._key(digest, judgements))
-                    found = read_record(self._file_of(wanted))
-                    if found and found.key == wanted.key and not found.reason:
-                        self._report("kept", wanted)
-                        continue
-                    try:
-                        self._store(self._measured(model, wanted, judgements, Path(folder)))
-                    except (ChildError, BertScoreOnnxError) as error:
-                        reason = _reason(error).replace(repr(model.source), "the model")
-                        reason = reason.replace(model.source, model.name).replace(folder, "the bundle")
-                        if found and not found.reason:
-                            self._report("kept", wanted, f"it cannot be measured again: {reason}")
-                        else:
-                            self._store(msgspec.structs.replace(wanted, reason=reason))
+            hidden = {repr(model.source): "the model", model.source: model.name, folder: "the bundle"}
+            try:
+                bundle = model.bundle(precision, None, Path(folder))
+            except FAULTS as error:
+                for wanted, _ in missing:
+                    self._fail(wanted, error, hidden)
+                return
+            for wanted, judgements in missing:
+                try:
+                    self._log(f"{described(wanted)} ...")
+                    job = judgements, matching, self._device
+                    tuning = call_in_child(correlate_layers, bundle, *job, limit=LIMIT)
+                    cut = model.bundle(precision, tuning["best_layer"], Path(folder))
+                    best = call_in_child(measure_best, cut, tuning, *job, limit=LIMIT)
+                except FAULTS as error:
+                    self._fail(wanted, error, hidden)
+                else:
+                    facts = {"max_length": read_manifest(bundle).max_length, "tuning": tuning, "best": best}
+                    self._store(msgspec.structs.replace(wanted, made=time.strftime("%Y-%m-%d %H:%M"), **facts))
 
-    def _measured(self, model: Model, wanted: Record, judgements: JudgementSet, folder: Path) -> Record:
-        bundle = self._bundle(model, wanted.precision, None, folder)
-        self._log(f"{title_of(wanted)} ...")
-        found: Record = call_in_child(correlate_layers, bundle, judgements, wanted.preset, self._device, limit=LIMIT)
-        layer = found.best[MEAN].layer
-        cut = bundle if model.is_bundle else self._bundle(model, wanted.precision, layer, folder)
-        subject = (cut, layer, wanted.preset, judgements.sample(wanted.preset), self._device)
-        speed = call_in_child(measure_speed, *subject, limit=LIMIT)
-        return msgspec.structs.replace(
-            found,
-            **{name: getattr(wanted, name) for name in ("model", "precision", "preset", "key")},
-            made=time.strftime("%Y-%m-%d %H:%M"),
-            machine=self._machine,
-            speed=speed,
-        )
+    def _missing(
+        self, model: Model, precision: Precision, matching: str, sets: Sequence[JudgementSet]
+    ) -> Iterator[tuple[Record, JudgementSet]]:
+        """Yield the results that are missing or out of date, without their figures."""
+        digest = model.digest()
+        for judgements in sets:
+            parts = (digest, judgements.digest, self._device, __version__, exporter_digest())
+            wanted = Record(
+                judgements.title,
+                model.name,
+                precision,
+                matching,
+                key=hashlib.sha256(repr(parts).encode()).hexdigest(),
+                machine=self._machine,
+                origin=judgements.origin,
+                left_out=judgements.left_out,
+                has_documents=judgements.has_documents,
+            )
+            found = read_record(self._file_of(wanted))
+            if found and found.key == wanted.key and not found.reason:
+                self._report("kept", wanted)
+            else:
+                yield wanted, judgements
 
-    def _bundle(self, model: Model, precision: str, num_layers: int | None, folder: Path) -> Path:
-        """Return a bundle at a layer, or of all layers for None; it is exported unless the folder has it."""
-        if model.is_bundle:
-            if not read_manifest(Path(model.source)).all_layers:
-                raise ExportError("This bundle holds one layer. Export it with --all-layers.")
-            return Path(model.source).absolute()
-        output = folder / f"{precision}-{'all' if num_layers is None else num_layers}"
-        if output.is_dir():
-            return output
-        export = model.source, precision, num_layers
-        if export in self._failed:
-            raise ExportError(self._failed[export])
-        self._exporter = self._exporter or Child(hides_stderr=True)
-        offline = os.environ.get("HF_HUB_OFFLINE", "0")
-        try:
-            about = (model.source, model.name, precision, num_layers, output, offline)
-            reason = self._exporter.do(export_bundle, *about, limit=LIMIT)
-        except BaseException:
-            self.close()
-            raise
-        if reason:
-            self._failed[export] = reason
-            raise ExportError(reason)
-        return output
-
-    def _key(self, digest: str, judgements: JudgementSet) -> dict[str, str]:
-        """Return what a result depends on, beside its name."""
-        settings = {"segments": str(self._segments or "all"), "device": self._device}
-        versions = {"bertscore-onnx": __version__, "exporter": exporter_digest()}
-        return {"model": digest, "judgements": judgements.digest, **settings, **versions}
+    def _fail(self, wanted: Record, error: Exception, hidden: Mapping[str, str]) -> None:
+        """Store why there is no result, with other words for hidden ones; an earlier result stays."""
+        reason = _reason(error)
+        for text, shown in hidden.items():
+            reason = reason.replace(text, shown)
+        found = read_record(self._file_of(wanted))
+        if found and not found.reason:
+            self._report("kept", wanted, f"it cannot be measured again: {reason}")
+        else:
+            self._store(msgspec.structs.replace(wanted, reason=reason))
 
     def _file_of(self, record: Record) -> Path:
-        preset = "" if record.preset == PLAIN else record.preset
-        return self._file(record.model, record.precision, preset, record.judgements)
-
-    def _file(self, *names: str) -> Path:
+        matching = "" if record.matching == PLAIN else record.matching
+        names = (record.model, record.precision, matching, record.judgements)
         return self._output / f"{'--'.join(filter(None, map(slug, names)))}.json"
 
     def _store(self, record: Record) -> None:
@@ -205,16 +191,13 @@ class Run:
 
     def _report(self, outcome: str, record: Record, reason: str = "") -> None:
         self.counts[outcome] += 1
-        self._log(f"{title_of(record)}: {outcome}{reason and f': {reason}'}")
+        self._log(f"{described(record)}: {outcome}{reason and f': {reason}'}")
 
     def _log(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-
-def title_of(record: Record) -> str:
-    """Return what a record is about, in one line."""
-    preset = "" if record.preset == PLAIN else record.preset
-    return ", ".join(filter(None, (record.model, record.precision, preset, record.judgements)))
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items())
 
 
 def slug(name: str) -> str:
@@ -235,11 +218,6 @@ def read_record(file: Path) -> Record | None:
     return None
 
 
-def read_records(output: Path) -> Iterator[Record]:
-    """Yield the results in a folder."""
-    return (record for file in sorted(output.glob("*.json")) if (record := read_record(file)))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, write the page, and return the exit status."""
     parser = _parser()
@@ -248,16 +226,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
-        run = Run(options.output, options.device, options.segments)
+        run = Run(options.output, options.device)
         try:
             _measure_all(run, options)
         except KeyboardInterrupt:
-            print(f"Stopped after {_summary(run)}. The same command goes on from here.", file=sys.stderr)
+            print(f"Stopped after {run}. The same command goes on from here.", file=sys.stderr)
             return 130
-        finally:
-            run.close()
-        print(f"{_summary(run)}. The results are in {options.output}.")
-    records = [*read_records(options.output)]
+        print(f"{run}. The results are in {options.output}.")
+    records = [record for file in sorted(options.output.glob("*.json")) if (record := read_record(file))]
     if all(record.reason for record in records):
         print(f"Nothing is measured, so {options.page} stays as it is.", file=sys.stderr)
         return 1
@@ -266,21 +242,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _summary(run: Run) -> str:
-    return ", ".join(f"{count} {outcome}" for outcome, count in run.counts.items())
-
-
 def _measure_all(run: Run, options: argparse.Namespace) -> None:
     given: Iterable[tuple[str, str, str, Part | None]] = options.set or _sets_of_environment()
-    sets = [read_set(title, origin, path, options.segments, part) for title, origin, path, part in given]
+    sets = [read_set(*one) for one in given]
     for judgements in sets:
         run.note_set(judgements)
     usable = [judgements for judgements in sets if not judgements.reason]
-    plain = [Variant(precision, PLAIN) for precision in options.precision]
-    variants = plain + [Variant(options.precision[0], preset) for preset in options.preset if preset != PLAIN]
     for model in options.model or [_known(name, options.output) for name in MODELS]:
-        own = [each._replace(precision=model.precision_of_bundle or each.precision) for each in variants]
-        run.measure(model, [*dict.fromkeys(own)], usable)
+        precisions = model.precisions(options.precision)
+        for precision in precisions:
+            run.measure(model, precision, PLAIN, usable)
+        for matching in options.matching:
+            run.measure(model, precisions[0], matching, usable)
 
 
 def _sets_of_environment() -> Iterator[tuple[str, str, str, Part | None]]:
@@ -320,10 +293,7 @@ def _parser() -> argparse.ArgumentParser:
         "--precision", nargs="+", choices=precisions, default=["fp32"], metavar="P", help="default: fp32"
     )
     parser.add_argument(
-        "--preset", nargs="+", choices=PRESETS, default=[], metavar="NAME", help="also with these variants of matching"
-    )
-    parser.add_argument(
-        "--segments", type=_count, metavar="N", help="about N segments of each language pair, in whole documents"
+        "--matching", nargs="+", default=[], metavar="SPEC", help="also with these variants, as `score` has them"
     )
     parser.add_argument("--device", default="cpu", help="as `score` has it (default: cpu)")
     parser.add_argument(
@@ -356,12 +326,6 @@ def _titled_path(text: str) -> tuple[str, str, str, None]:
     if not title or not path:
         raise argparse.ArgumentTypeError(f"{text!r} is not TITLE=PATH")
     return title, "", path, None
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
 
 
 if __name__ == "__main__":

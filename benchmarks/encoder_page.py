@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -25,31 +26,14 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     high: float | None
 
 
-class Loss(msgspec.Struct, frozen=True):
-    """A layer that may be as good as the best one."""
-
-    layer: int
-    p: float
-    loss: float  # of Pearson's r
-    loss_high: float  # at most, at 95 %
-
-
 class Best(msgspec.Struct, frozen=True):
-    """The layer with the highest Pearson's r."""
-
-    layer: int
-    optimism: float | None  # how much of its r comes from choosing it
-    others: tuple[Loss, ...]  # p is 0.05 or more
-
-
-class Speed(msgspec.Struct, frozen=True):
-    """The speed of a bundle at the best layer, in a process of its own."""
+    """What a bundle at the best layer reaches, in a process of its own."""
 
     is_cut: bool  # whether the bundle holds that layer alone; otherwise the whole model runs
-    pairs: int
     pairs_per_second: float
     peak_mb: float
     bundle_mb: float
+    measures: dict[str, dict[str, Value]]  # by language pair, and their mean
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,20 +42,23 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judgements: str  # the title of the set
     model: str = ""
     precision: str = ""
-    preset: str = PLAIN
-    key: dict[str, str] = {}  # what the result depends on
+    matching: str = PLAIN
+    key: str = ""  # of what the result depends on
     made: str = ""
     machine: dict[str, str] = {}
     reason: str = ""
     origin: str = ""  # of the set
-    tokenizer: str = ""
-    max_length: int | None = None
     left_out: tuple[str, ...] = ()  # language pairs
-    counts: dict[str, tuple[int, int, int]] = {}  # judged outputs, segments and documents of each language pair
     has_documents: bool = False
-    layers: list[dict[str, dict[str, Value]]] = []  # by language pair and measure
-    best: dict[str, Best] = {}
-    speed: Speed | None = None
+    max_length: int | None = None
+    tuning: dict[str, Any] = {}  # as `tune-layers --format json` prints it
+    best: Best | None = None
+
+
+def described(record: Record) -> str:
+    """Return what a record is about, in one line."""
+    matching = "" if record.matching == PLAIN else record.matching
+    return ", ".join(filter(None, (record.model, record.precision, matching, record.judgements)))
 
 
 def write_page(page: Path, records: Sequence[Record]) -> None:
@@ -83,8 +70,8 @@ def as_markdown(records: Sequence[Record]) -> str:
     """Return the machine, the tables of each set, and what was not measured."""
     measured = [record for record in records if not record.reason]
     parts = [*_machines(measured)]
-    for judgements in dict.fromkeys(map(_scored, measured)):
-        parts += _of_set([record for record in measured if _scored(record) == judgements], measured)
+    for judgements in dict.fromkeys(record.judgements for record in measured):
+        parts += _of_set([record for record in measured if record.judgements == judgements], measured)
     parts += _not_measured([record for record in records if record.reason])
     return "\n\n".join(parts) + "\n"
 
@@ -108,102 +95,89 @@ def _was_busy(machine: Mapping[str, str]) -> bool:
     return float(machine[LOAD]) > float(machine["cores usable"]) / 4
 
 
-def _scored(record: Record) -> tuple[str, ...]:
-    """Return what was scored: the title of a set, and which of its outputs."""
-    return record.judgements, *(record.key.get(name, "") for name in ("judgements", "segments"))
-
-
 def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[str]:
     """Yield the tables of a set: all models, and then each one by layer; `measured` are those of all sets."""
     yield f"### {records[0].judgements}"
-    yield _described(records[0])
+    yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     titles = [MEASURES[name] for name in names]
-    header = ("model", "precision", "layer", "perhaps as good", *titles, "pairs/s", "memory", "bundle", "tokens")
-    ordered = sorted(records, key=lambda record: -(_at_best(record, "pearson").value or -2.0))
+    of_layer, of_bundle = ("layer", "perhaps as good", "gain"), ("pairs/s", "memory", "bundle", "tokens")
+    header = ("model", "precision", *of_layer, *titles, *of_bundle)
+    ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
     yield table(header, [_overview(record, names) for record in ordered])
-    detailed = {record.model: record for record in sorted(records, key=_detail)}
-    for record in sorted(ordered, key=lambda record: (record.model, record is not detailed[record.model])):
-        yield from _of_record(record, names, by_language=record is detailed[record.model])
+    for record in ordered:
+        yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
+        yield _layers(record)
         yield from _chosen_elsewhere(record, measured)
+
+
+def _set_in_words(record: Record) -> str:
+    counts = {name: of for name, of in record.tuning["language_pairs"].items() if not of["left_out"]}
+    languages = ", ".join(f"{name} {of['n']:,}" for name, of in counts.items())
+    units = f"{sum(of['units'] for of in counts.values()):,} {'documents' if record.has_documents else 'segments'}"
+    parts = [f"{sum(of['n'] for of in counts.values()):,} judged outputs ({languages}); intervals draw {units}."]
+    if min(of["units"] for of in counts.values()) < MIN_UNITS:
+        parts.append(f"**Fewer than {MIN_UNITS} are too few: the intervals are too narrow.**")
+    if record.origin:
+        parts.append(f"Source: {record.origin}.")
+    unjudged = [f"{name} ({of['left_out']})" for name, of in record.tuning["language_pairs"].items() if of["left_out"]]
+    if left_out := [*record.left_out, *unjudged]:
+        parts.append(f"Left out: {', '.join(left_out)}.")
+    return " ".join(parts)
+
+
+def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
+    tuning, best = record.tuning, record.best
+    rate, peak, size = "-", "-", "-"
+    if best:
+        rate = f"{best.pairs_per_second:,.0f}" + ("" if best.is_cut else " (whole model)")
+        peak, size = f"{best.peak_mb:,.0f} MB", f"{best.bundle_mb:,.0f} MB"
+    layer = f"{tuning['best_layer']} of {len(tuning['layers']) - 1}"
+    others = ", ".join(map(str, tuning["not_worse"])) or "none"
+    gain = "-" if tuning["optimism"] is None else f"{tuning['optimism']:.3f}"
+    measures = [_cell(_at_best(record, name)) for name in names]
+    tokens = "any" if record.max_length is None else f"{record.max_length:,}"
+    return _name(record), record.precision, layer, others, gain, *measures, rate, peak, size, tokens
+
+
+def _layers(record: Record) -> str:
+    """Return the table of F's correlation at each layer, the mean and that of each language pair."""
+    layers = record.tuning["layers"]
+    languages = [name for name in layers[0]["f1"]["language_pairs"] if len(layers[0]["f1"]["language_pairs"]) > 1]
+    rows = [
+        [
+            str(one["layer"]),
+            _mean(one),
+            *(_cell(Value(one["f1"]["language_pairs"][name], None, None)) for name in languages),
+            *(_cell(Value(one[name], None, None)) for name in ("loss", "loss_high")),
+        ]
+        for one in layers
+    ]
+    return table(("layer", "Pearson's r", *languages, "lower by", "at most"), rows)
+
+
+def _mean(layer: Mapping[str, Any]) -> str:
+    """Return the mean of a layer's r over language pairs."""
+    return _cell(Value(*(layer["f1"][name] for name in ("pearson", "low", "high"))))
 
 
 def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[str]:
     """Yield how the layers do that are best on other sets, whose r here owes nothing to the choice."""
     for other in measured:
-        is_same = (other.model, other.precision, other.preset) == (record.model, record.precision, record.preset)
-        if is_same and other.judgements != record.judgements and len(other.layers) == len(record.layers):
-            layer = other.best[MEAN].layer
-            r = _cell(record.layers[layer][MEAN]["pearson"])
+        is_same = (other.model, other.precision, other.matching) == (record.model, record.precision, record.matching)
+        if is_same and other.judgements != record.judgements:
+            layer = other.tuning["best_layer"]
+            r = _mean(record.tuning["layers"][layer])
             yield f"Layer {layer}, the best on {other.judgements}, has r = {r} here."
-
-
-def _detail(record: Record) -> tuple[bool, bool]:
-    """Sort the plain results in fp32, whose languages are shown, to the end."""
-    return record.precision == "fp32", record.preset == PLAIN
-
-
-def _described(record: Record) -> str:
-    languages = ", ".join(f"{name} {outputs:,}" for name, (outputs, _, _) in record.counts.items())
-    outputs, segments, documents = (sum(column) for column in zip(*record.counts.values(), strict=True))
-    units = f"{documents:,} documents" if record.has_documents else "segments"
-    parts = [f"{outputs:,} judged outputs of {segments:,} segments ({languages}); intervals draw {units}."]
-    if min(number for *_, number in record.counts.values()) < MIN_UNITS:
-        parts.append(f"**Fewer than {MIN_UNITS} are too few: the intervals are too narrow.**")
-    if record.origin:
-        parts.append(f"Source: {record.origin}.")
-    if (limit := record.key.get("segments", "all")) != "all":
-        parts.append(f"Limited to about {limit} segments of each language pair.")
-    if record.left_out:
-        parts.append(f"Left out: {', '.join(record.left_out)}.")
-    return " ".join(parts)
-
-
-def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
-    speed, best = record.speed, record.best[MEAN]
-    rate, peak, size = "-", "-", "-"
-    if speed:
-        rate = f"{speed.pairs_per_second:,.0f}" + ("" if speed.is_cut else " (whole model)")
-        peak, size = f"{speed.peak_mb:,.0f} MB", f"{speed.bundle_mb:,.0f} MB"
-    measures = [_cell(_at_best(record, name)) for name in names]
-    tokens = "any" if record.max_length is None else f"{record.max_length:,}"
-    layers = f"{best.layer} of {len(record.layers) - 1}", ", ".join(str(one.layer) for one in best.others) or "none"
-    return _name(record), record.precision, *layers, *measures, rate, peak, size, tokens
-
-
-def _of_record(record: Record, names: Sequence[str], *, by_language: bool) -> Iterator[str]:
-    """Yield the tables of a record: all measures, and then the language pairs, if there are several."""
-    yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
-    languages = [name for name in record.layers[0] if name != MEAN]
-    rows = [[str(at), *(_cell(layer[MEAN].get(name)) for name in names)] for at, layer in enumerate(record.layers)]
-    yield table(("layer", *(MEASURES[name] for name in names)), rows)
-    if not by_language:
-        return
-    if len(languages) > 1:
-        for name in names:
-            rows = [
-                [str(at), *(_cell(layer[of].get(name)) for of in languages)] for at, layer in enumerate(record.layers)
-            ]
-            yield f"{MEASURES[name]} by language pair:\n\n{table(('layer', *languages), rows)}"
-    rows = [
-        _best_row(name, record.best[name], record.layers) for name in ([MEAN] if len(languages) > 1 else []) + languages
-    ]
-    yield table(("language pair", "best layer", "Pearson's r", "gain from choosing", "perhaps as good"), rows)
-
-
-def _best_row(name: str, best: Best, layers: Sequence[Mapping[str, Mapping[str, Value]]]) -> list[str]:
-    others = (f"{one.layer} (lower by {one.loss:.3f}, at most {one.loss_high:.3f})" for one in best.others)
-    gain = "-" if best.optimism is None else f"{best.optimism:.3f}"
-    return [name, str(best.layer), _cell(layers[best.layer][name]["pearson"]), gain, ", ".join(others) or "none"]
 
 
 def _at_best(record: Record, name: str) -> Value:
     """Return a measure at the best layer by Pearson's r, the mean over language pairs."""
-    return record.layers[record.best[MEAN].layer][MEAN].get(name, Value(None, None, None))
+    return record.best.measures[MEAN][name] if record.best else Value(None, None, None)
 
 
-def _cell(value: Value | None) -> str:
-    if value is None or value.value is None:
+def _cell(value: Value) -> str:
+    if value.value is None:
         return "-"
     interval = "" if value.low is None or value.high is None else f" ({_short(value.low)} to {_short(value.high)})"
     return f"{value.value:.3f}{interval}"
@@ -214,11 +188,11 @@ def _short(value: float) -> str:
 
 
 def _name(record: Record) -> str:
-    return record.model if record.preset == PLAIN else f"{record.model} with {record.preset}"
+    return record.model if record.matching == PLAIN else f"{record.model} with {record.matching}"
 
 
 def _variant(record: Record) -> str:
-    return record.precision if record.preset == PLAIN else f"{record.precision} with {record.preset}"
+    return record.precision if record.matching == PLAIN else f"{record.precision} with {record.matching}"
 
 
 def _not_measured(records: Sequence[Record]) -> Iterator[str]:

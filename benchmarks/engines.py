@@ -3,9 +3,6 @@
 Imports stand in the functions, so that a process has only what its own engine needs in its memory.
 """
 
-import os
-import shutil
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -13,7 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from harness.texts import distinct_pairs
@@ -31,14 +27,14 @@ def load_ours(path: str, **settings: Any) -> Any:
     return BERTScorer(path, **settings)
 
 
-def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32", fast: bool = False) -> Any:
+def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32") -> Any:
     """Load a model folder into bert-score's scorer, and cast its model to another type by hand."""
     import torch
     import transformers
     from bert_score import BERTScorer
 
     transformers.logging.set_verbosity_error()
-    scorer = BERTScorer(path, num_layers=num_layers, device=device, use_fast_tokenizer=fast)
+    scorer = BERTScorer(path, num_layers=num_layers, device=device)
     scorer._model.to(getattr(torch, dtype))
     return scorer
 
@@ -152,68 +148,6 @@ def load_torch(path: str, **settings: Any) -> Any:
     return TorchScorer(path, **settings)
 
 
-class InOneProcess:
-    """Scores Parquet files with all threads of one process."""
-
-    def __init__(self, path: str) -> None:
-        from bertscore_onnx.distributed import ScoreBatch
-
-        self._score_batch = ScoreBatch(path, device="cpu")
-
-    def score_files(self, files: list[str], output: str) -> None:
-        """Score rows as they are read, and write them with their scores into a folder."""
-        import pyarrow
-        from pyarrow import dataset, parquet
-
-        scored = self._score_batch.stream(dataset.dataset(files).to_batches())
-        Path(output).mkdir()
-        parquet.write_table(pyarrow.Table.from_batches(scored), Path(output, "scores.parquet"))
-
-
-class OnRay:
-    """Scores Parquet files on a Ray of this machine's CPUs, with the default number of actors."""
-
-    def __init__(self, path: str) -> None:
-        import ray
-
-        from bertscore_onnx.concurrency.cpus import usable_cpus
-
-        self._path = path
-        variables = {"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}}
-        ray.init(num_cpus=usable_cpus(), include_dashboard=False, log_to_driver=False, runtime_env=variables)
-        ray.data.DataContext.get_current().enable_progress_bars = False
-
-    def score_files(self, files: list[str], output: str) -> None:
-        """Score a dataset, whose tasks write it."""
-        import ray
-
-        from bertscore_onnx.distributed.ray import score_dataset
-
-        score_dataset(ray.data.read_parquet(files), self._path).write_parquet(output)
-
-
-class OnSpark:
-    """Scores Parquet files on a Spark with a task for each of this machine's CPUs."""
-
-    def __init__(self, path: str) -> None:
-        from pyspark.sql import SparkSession
-
-        from bertscore_onnx.concurrency.cpus import usable_cpus
-
-        self._path = path
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        builder = SparkSession.builder.master(f"local[{usable_cpus()}]").config("spark.ui.enabled", "false")
-        for name in ("spark.driver.host", "spark.driver.bindAddress"):
-            builder = builder.config(name, "127.0.0.1")
-        self._session = builder.getOrCreate()
-
-    def score_files(self, files: list[str], output: str) -> None:
-        """Score a frame, whose tasks write it."""
-        from bertscore_onnx.distributed.spark import score_dataframe
-
-        score_dataframe(self._session.read.parquet(*files), self._path).write.parquet(output)
-
-
 ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
@@ -221,9 +155,6 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "by-pairs": ByPairs,
     "host-alone": HostAlone,
     "model-alone": ModelAlone,
-    "one-process": InOneProcess,
-    "ray": OnRay,
-    "spark": OnSpark,
 }
 
 
@@ -281,20 +212,6 @@ def stream(scorer: Any, count: int) -> Outcome:
     return [time.perf_counter() - begin], []
 
 
-def score_files(scorer: Any, files: list[str], few: int, output: str) -> Outcome:
-    """Score the rows of the first few files and then of all, each time into a new folder."""
-    from pyarrow import parquet
-
-    seconds = []
-    for chosen in (files[:few], files):
-        shutil.rmtree(output, ignore_errors=True)
-        begin = time.perf_counter()
-        scorer.score_files(chosen, output)
-        seconds.append(time.perf_counter() - begin)
-    scored = parquet.read_table(output, columns=["id", "f1"]).sort_by("id")
-    return seconds, scored["f1"].to_pylist()
-
-
 WORKLOADS: dict[str, Callable[..., Outcome]] = {
     "together": score_together,
     "singly": score_singly,
@@ -302,5 +219,4 @@ WORKLOADS: dict[str, Callable[..., Outcome]] = {
     "systems": score_systems,
     "compared": compare_systems,
     "stream": stream,
-    "files": score_files,
 }

@@ -25,16 +25,16 @@ class TorchScorer:
         num_layers: int,
         dtype: str = "float16",
         unpadded: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
-        prefix_space: bool = True,  # as bert-score for RoBERTa
     ) -> None:
         """Load the model, cut at a layer."""
         import torch
         import transformers
 
         transformers.logging.set_verbosity_error()
-        self._torch, self._device, self._batch_tokens = torch, device, batch_tokens
-        self._tokenizer = transformers.AutoTokenizer.from_pretrained(path, add_prefix_space=prefix_space)
+        self._torch, self._device = torch, device
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(
+            path, add_prefix_space=True
+        )  # as bert-score for RoBERTa
         kind = getattr(torch, dtype)
         model = transformers.AutoModel.from_pretrained(path, attn_implementation="sdpa", dtype=kind)
         model.pooler, model.config.use_cache = None, False
@@ -105,7 +105,7 @@ class TorchScorer:
         order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
         start = 0
         while start < len(order):
-            size = max(1, self._batch_tokens // lengths[order[start]])
+            size = max(1, BATCH_TOKENS // lengths[order[start]])
             yield order[start : start + size]
             start += size
 

@@ -90,12 +90,10 @@ class Models:
     @cached_property
     def minilm(self) -> Model:
         """The pretrained all-MiniLM-L6-v2 at layer 4."""
-        return self._minilm("all-MiniLM-L6-v2", 4)
+        sys.path.append(str(ROOT / "examples"))
+        from minilm import model_folder
 
-    @cached_property
-    def minilm_first_layer(self) -> Model:
-        """The same model at layer 1, where the work around the model takes the largest part of the time."""
-        return self._minilm("all-MiniLM-L6-v2-first-layer", 1)
+        return self._model("all-MiniLM-L6-v2", model_folder(), 4)
 
     @cached_property
     def roberta_large(self) -> Model:
@@ -119,12 +117,6 @@ class Models:
         if not (folder / WEIGHTS).is_file():
             call_in_child(save_tiny_bert, folder, limit=BUILD_SECONDS)
         return self._model("tiny-bert", folder, 1)
-
-    def _minilm(self, name: str, num_layers: int) -> Model:
-        sys.path.append(str(ROOT / "examples"))
-        from minilm import model_folder
-
-        return self._model(name, model_folder(), num_layers)
 
     def _model(self, name: str, folder: Path, num_layers: int) -> Model:
         prefix = f"{name}-"
@@ -161,25 +153,6 @@ def save_tiny_bert(folder: Path) -> None:
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 
-def save_random_encoder(folder: Path, texts: list[str], model_type: str, sizes: dict[str, Any]) -> None:
-    """Save a random model of a type, with a fast tokenizer trained on the texts."""
-    import torch
-    from tokenizers import ByteLevelBPETokenizer, processors
-    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
-
-    trained = ByteLevelBPETokenizer()
-    special_tokens = ["<s>", "<pad>", "</s>", "<unk>"]
-    trained.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
-    inner = trained._tokenizer
-    inner.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
-    names = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
-    torch.manual_seed(0)
-    ids = {"bos_token_id": 0, "cls_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "sep_token_id": 2}
-    model = AutoModel.from_config(AutoConfig.for_model(model_type, **sizes, **ids))
-    PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=512, **names).save_pretrained(folder)
-    model.save_pretrained(folder)
-
-
 def _save_tokenizer(trained: Any, folder: Path, tokenizer_class: str, max_length: int) -> None:
     """Save the files from which any version of transformers loads a slow tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -188,21 +161,9 @@ def _save_tokenizer(trained: Any, folder: Path, tokenizer_class: str, max_length
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
-def export(
-    folder: Path,
-    name: str,
-    num_layers: int,
-    precision: str,
-    output: Path,
-    scoring_graph: bool = False,
-    tokenizer_mode: str = "slow",
-) -> None:
+def export(folder: Path, name: str, num_layers: int, precision: str, output: Path, scoring_graph: bool = False) -> None:
     """Export a model folder into a bundle."""
     from bertscore_onnx_export.pipeline import export_model
 
-    options: dict[str, Any] = {
-        "precision": precision,
-        "scoring_graph": scoring_graph,
-        "tokenizer_mode": tokenizer_mode,
-    }
+    options: dict[str, Any] = {"precision": precision, "scoring_graph": scoring_graph}
     export_model(str(folder), name=name, num_layers=num_layers, output=output, force=True, **options)

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle, islice
+from itertools import cycle
 from pathlib import Path
 
 _COMMON = """
@@ -72,11 +72,6 @@ def of_lengths(
             left -= sizes[word]
         made.append(" ".join(chosen))
     return made
-
-
-def repeated(texts: Sequence[str], count: int) -> list[str]:
-    """Return `count` texts, beginning again after the last."""
-    return list(islice(cycle(texts), count))
 
 
 def _synthetic_text(draw: random.Random) -> str:

@@ -99,7 +99,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
-            f"{command} --all-layers` to export all layers, or leave out what needs them."
+            f"{command} --all-layers` to export all layers, or leave out the option that needs them."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:
@@ -212,5 +212,5 @@ def _raise_unknown(name: str) -> NoReturn:
     raise UnknownModelError(
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
         f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
-        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`."
+        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`. A bundle on the Hub is hf://ORG/REPO."
     )

@@ -25,6 +25,8 @@ def meta(options: MetaOptions) -> None:
     Examples:
         # Judge BERTScore, and scores in the column comet, against human scores
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
+        # Name the columns of the table
+        bertscore-onnx meta a.csv -m BUNDLE --columns candidate=mt human=da id=line
         # Judge BLEU and chrF beside them
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
         # Judge the metric scores of an EvalSet
@@ -36,7 +38,7 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta paraphrases.tsv --task auc -m BUNDLE --metric bleu
         bertscore-onnx meta phenomena.jsonl --task phenomena -m BUNDLE
     """
-    metrics, result_format = options.metrics, options.result_format
+    metrics = options.metrics
     from bertscore_onnx.cli.meta_tasks import TASKS
     from bertscore_onnx.errors import check_installed
 
@@ -56,13 +58,11 @@ def meta(options: MetaOptions) -> None:
         ("--matching", len(options.scorers) > 1 and task == "phenomena", "more than once on --task phenomena"),
         ("--context-sentences", has_context and not has_model, "without --model; add it"),
         ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
-        ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),
-        ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )
     needed = {
-        "tabulate": result_format == "text",
+        "tabulate": options.output_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
-        "scipy": task in ("correlation", "hybrid"),
+        "scipy": task == "correlation",
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
     run(options)

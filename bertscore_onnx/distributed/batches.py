@@ -23,6 +23,7 @@ from bertscore_onnx.tables.columns import (
     Rows,
     TextsOfRow,
     check_errors,
+    check_free,
     check_score_names,
     read_references,
 )
@@ -69,8 +70,8 @@ class ScoreBatch:
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
                 takes them.
-            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
-                whether a text of the row was truncated.
+            names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
+                with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
@@ -142,7 +143,7 @@ class ScoreBatch:
             for batch in batches:
                 adapter = adapt(batch)
                 texts = map(adapter.values, reader.find(adapter.names))
-                self.columns.check_free(adapter.names, "The batch")
+                check_free(adapter.names, self.columns.names, "The batch", "drop it")
                 yield adapter, reader.read(*texts)
 
         return self.stream_rows(read())

@@ -13,7 +13,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, context_column
+from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -110,7 +110,7 @@ def score_dataset(
         Column((reference,), "reference").find(schema.names, "The dataset")
         if context is not None:
             context_column(context).find(schema.names, "The dataset")
-        score_batch.columns.check_free(schema.names, "The dataset")
+        check_free(schema.names, score_batch.columns.names, "The dataset", "drop it")
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
     if counts:

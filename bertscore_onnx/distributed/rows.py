@@ -16,7 +16,7 @@ import msgspec
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
-from bertscore_onnx.tables.columns import Column, Errors, context_column
+from bertscore_onnx.tables.columns import Column, Errors, check_free, context_column
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
     MAX_ROWS,
@@ -96,12 +96,7 @@ class Settings(
         twice = [name for name in kept if kept.count(name) > 1]
         if twice:
             raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in `columns`.")
-        clashing = [name for name in kept if name in added]
-        if clashing:
-            raise InputError(
-                f"{title}: there is a column {clashing[0]!r} already, and scores would go there. Rename it, or name "
-                "the columns to keep in `columns`."
-            )
+        check_free(kept, added, title, "name the columns to keep in `columns`")
         return kept
 
 

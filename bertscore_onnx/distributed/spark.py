@@ -21,7 +21,7 @@ from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
-from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, context_column
+from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, check_free, context_column
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -87,7 +87,8 @@ def score_dataframe(
     counts = counts_first(settings)
     given = checked_settings({**settings, "idf": False} if counts else settings)
     added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given).columns
-    added.check_free(df.columns, "The frame", ignores_case=True)  # as Spark does
+    taken = [name for name in df.columns if name.lower() in added.names]  # Spark ignores case
+    check_free(taken, taken, "The frame", "drop it")
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(

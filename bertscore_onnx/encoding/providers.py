@@ -243,12 +243,6 @@ def choose_providers(device: object) -> list[Provider]:
     return [replace(provider, index=int(match[2] or 0))]
 
 
-def is_offered(device: str) -> bool:
-    """Return whether the installed ONNX Runtime offers a device, such as "cuda" or "coreml"; it may still fail."""
-    offered = load_onnxruntime().get_available_providers()
-    return any(provider.name in offered for provider in PROVIDERS if provider.device == device)
-
-
 def _how_to_install(provider: Provider) -> str:
     if provider.only_on:
         return f"It is in the wheels for {provider.only_on} alone."

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
@@ -21,6 +20,7 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, InputError
+from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.significance import SEED
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.hub.source import read_origins
@@ -103,12 +103,7 @@ _INSTEAD = "Write the baseline to a file instead, which `baseline_path` (--basel
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
-    """Check that a baseline can be written into a bundle under a language, before it is measured.
-
-    Raises:
-        InputError: the language is no code, such as `en`.
-        BundleError: it is no bundle, was pulled from somewhere, is part of a cache, or cannot be written.
-    """
+    """Raise InputError or BundleError if a baseline cannot be written into a bundle under a language."""
     catalogue.default_model(language)
     folder = Path(path)
     read_manifest(folder)
@@ -144,7 +139,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
     folder, code = Path(path), language.lower()
     manifest = read_manifest(folder)
     if "|matching:" in baseline.signature:
-        raise InputError(f"The baselines of bundles are those of the default matching, unlike this one. {_INSTEAD}")
+        raise InputError(f"The baselines of bundles are for the default matching, unlike this one. {_INSTEAD}")
     if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
         raise InputError(
             f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the bundle {folder} has "
@@ -193,14 +188,7 @@ def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
     """Return the texts to draw from: of the first million lines, stripped, those of fewer words than `max_words`.
 
     Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out: as texts they
-    score 0 with anything.
-
-    Args:
-        lines: read no further than that.
-        max_words: the number of words that is too many, at least 2.
-
-    Raises:
-        InputError: `max_words` is lower.
+    score 0 with anything. InputError is raised if `max_words` is below 2.
     """
     if max_words < 2:
         raise InputError(f"max_words is {max_words}; expected 2 or more, since texts have fewer words than that.")
@@ -211,15 +199,8 @@ def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
 def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple[str, str]]:
     """Draw a candidate and a reference for each pair, without replacement.
 
-    They are those that bert-score draws after `numpy.random.seed(seed)`, of which the first count.
-
-    Args:
-        texts: at least 4.
-        num_pairs: how many pairs, at most half as many as texts; None for all of these.
-        seed: of the draw, from 0 to 2**32 - 1.
-
-    Raises:
-        InputError: there are too few texts, or the seed is out of range.
+    They are those that bert-score draws after `numpy.random.seed(seed)`, of which the first `num_pairs` count, or all.
+    InputError is raised if there are too few texts, or the seed is out of range.
     """
     half = len(texts) // 2
     wanted = half if num_pairs is None else num_pairs
@@ -241,8 +222,6 @@ def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple
 
 # Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
 
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-4
 """Standard errors below this are small enough."""

@@ -172,7 +172,8 @@ class ChallengeResult(Result):
             columns += [(title, check, _mean_score if check == "mean_good" else _proportion), ("of", check, _number_of)]
         for name, metric in self.metrics.items():
             by_category = {ALL: metric.checks, **metric.categories}
-            table = Table(columns, [{"category": category, **checks} for category, checks in by_category.items()])
+            none = dict.fromkeys(CHECKS)
+            table = Table(columns, [{"category": name, **none, **checks} for name, checks in by_category.items()])
             notes = {check: measure.reason for check, measure in metric.checks.items()}
             yield with_notes(f"{name} ({metric.signature})\n{table.text()}", notes)
         yield (

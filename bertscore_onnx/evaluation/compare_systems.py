@@ -77,8 +77,8 @@ def compare(
     those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
-    segments are taken in the natural order of the ids. Everything else is joined by position, and goes beside ids only
-    if these are in order.
+    segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
+    are in order.
 
     Args:
         systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column
@@ -218,7 +218,9 @@ def metric_result(
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
-    outcomes = segment_outcomes(segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better)
+    won, lost, tied = segment_outcomes(
+        segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
+    ).tolist()
     above: list[float | None] = [None] * len(names)
     if metric.unrelated is not None:
         above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
@@ -240,9 +242,9 @@ def metric_result(
             delta_high=high,
             p=float(tested.p[row]),
             wins=float(tested.wins[row]),
-            won=int(outcomes.won[system]),
-            lost=int(outcomes.lost[system]),
-            tied=int(outcomes.tied[system]),
+            won=won[system],
+            lost=lost[system],
+            tied=tied[system],
             detectable=detectable_difference(error, num_units),
             needed=needed_units(delta, error, num_units),
             not_worse=None if margin is None else largest_loss < margin,

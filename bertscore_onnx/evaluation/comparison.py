@@ -9,7 +9,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.segments import ColumnChoice
 from bertscore_onnx.evaluation.significance import MIN_UNITS
-from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plural
+from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
     PairResult,
@@ -45,7 +45,7 @@ class Example:
     """The system that differs from the baseline."""
 
     delta: float
-    """The segment's score of the system less the baseline's."""
+    """The system's score of the segment minus the baseline's."""
 
     matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
@@ -112,7 +112,7 @@ class Comparison(Result):
 
     @property
     def units(self) -> tuple[int, str]:
-        """How many of what the tests draw: segments or documents."""
+        """The number of units that the tests draw: segments or documents."""
         return (self.num_documents, "document") if self.num_documents else (self.num_segments, "segment")
 
     @property
@@ -227,7 +227,7 @@ class Comparison(Result):
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]
-        columns += [(metric.title, metric.name, "{}".format) for metric in self.metrics]
+        columns += [(metric.title, metric.name, plain) for metric in self.metrics]
         rows = [
             {"system": name, **{metric.name: _latex_cell(metric, metric.systems[row]) for metric in self.metrics}}
             for row, name in enumerate(self.systems)
@@ -248,26 +248,30 @@ def _values(system: SystemResult) -> dict[str, Any]:
 
 
 def _systems(metric: MetricResult) -> Table:
-    def score(value: float) -> str:
-        return f"{value:.{metric.digits}f}"
-
+    score = number(metric.digits)
     rows = []
     for system in (metric.systems[place] for place in metric.ranked):
-        row = _values(system) | {"system": system.name, "interval": f"{score(system.mean)} ± {score(system.ci)}"}
+        row = {
+            "system": system.name,
+            "score": system.score,
+            "interval": f"{score(system.mean)} ± {score(system.ci)}",
+            "delta": system.delta,
+            "above_unrelated": system.above_unrelated,
+        }
         if system.delta is not None and system.p is not None:
             corrected = corrected_p(metric, system)
             is_marked = _is_significant(system.p if corrected is None else corrected, system.delta)
             row |= {"p": _marked_p(system.p, is_marked), "counts": f"{system.won}/{system.lost}/{system.tied}"}
-            row["delta_interval"] = _interval(metric, system)
+            row["delta_interval"] = _interval(system, metric.digits)
         rows.append(row)
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         ("score", "score", score),
-        ("95 % interval", "interval", _or_blank),
+        ("95 % interval", "interval", plain),
         ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
-        ("95 % of delta", "delta_interval", _or_blank),
-        ("p", "p", _or_blank),
-        ("won/lost/tied", "counts", _or_blank),
+        ("95 % of delta", "delta_interval", plain),
+        ("p", "p", plain),
+        ("won/lost/tied", "counts", plain),
     ]
     if metric.unrelated is not None:
         columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
@@ -279,7 +283,7 @@ def _pairs(metric: MetricResult) -> Table:
         {
             "pair": f"{pair.system} - {pair.baseline}",
             "delta": pair.delta,
-            "delta_interval": _interval(metric, pair),
+            "delta_interval": _interval(pair, metric.digits),
             "p": _marked_p(pair.p, False),
             "p_holm": _marked_p(pair.p_holm, _is_significant(pair.p_holm, pair.delta)),
         }
@@ -288,15 +292,11 @@ def _pairs(metric: MetricResult) -> Table:
     delta = number(metric.digits, signed=True)
     columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
     columns.append(("95 % of delta", "delta_interval", str))
-    return Table([*columns, ("p", "p", _or_blank), ("p (Holm)", "p_holm", _or_blank)], rows)
+    return Table([*columns, ("p", "p", plain), ("p (Holm)", "p_holm", plain)], rows)
 
 
-def _interval(metric: MetricResult, result: SystemResult | PairResult) -> str:
-    return f"{result.delta_low:+.{metric.digits}f} to {result.delta_high:+.{metric.digits}f}"
-
-
-def _or_blank(cell: str | None) -> str:
-    return cell or ""
+def _interval(result: SystemResult | PairResult, digits: int) -> str:
+    return f"{result.delta_low:+.{digits}f} to {result.delta_high:+.{digits}f}"
 
 
 def _marked_p(p: float, is_marked: bool) -> str:

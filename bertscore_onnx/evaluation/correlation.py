@@ -6,6 +6,7 @@ problems", Biometrika 1945). Outputs without a judgement are left out. A side th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -51,14 +52,7 @@ def no_value(reason: str, n: int) -> Measure:
 
 
 def average(measures: Sequence[Measure]) -> Measure:
-    """Average the measures that have a value, such as those of several language pairs, each with the same weight.
-
-    Args:
-        measures: at least one, each of one group.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Average the measures that have a value, each of one group, with the same weight; InputError without any."""
     if not measures:
         raise InputError("There are no measures to average. Give at least one.")
     values = [one.value for one in measures if one.value is not None]
@@ -136,19 +130,10 @@ def mean_by_system(scores: Floats) -> Floats:
     return means
 
 
-def scipy_stats() -> Any:
-    """Return `scipy.stats`; raise MissingExtraError unless scipy is installed."""
+def scipy_module(name: Literal["special", "stats"]) -> Any:
+    """Return a module of scipy, which takes a second to load; raise MissingExtraError unless scipy is installed."""
     with needs_extra("evaluation", "This statistic"):
-        from scipy import stats
-    return stats
-
-
-def normal_cdf(z: Floats) -> Floats:
-    """Return the standard normal distribution function; raise MissingExtraError unless scipy is installed."""
-    with needs_extra("evaluation", "This statistic"):
-        from scipy.special import ndtr
-    distribution: Floats = ndtr(z)
-    return distribution
+        return import_module(f"scipy.{name}")
 
 
 Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
@@ -225,16 +210,18 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
         if (scores == scores[0]).all():
             return no_value(reason, n)
     if coefficient == "pearson":
-        return Measure(pearson(human, metric), n)
+        return Measure(float(pearson(human, metric)), n)
     if coefficient == "spearman":
-        return Measure(pearson(midranks(human), midranks(metric)), n)
-    return Measure(_kendall(human, metric, coefficient[-1]), n)
+        return Measure(float(pearson(midranks(human), midranks(metric))), n)
+    tau = scipy_module("stats").kendalltau(human, metric, variant=coefficient[-1]).statistic
+    return Measure(float(tau), n)
 
 
-def pearson(human: Floats, metric: Floats) -> float:
-    """Return Pearson's r of two rows, (n,), of which neither is constant."""
+def pearson(human: Floats, metric: Floats) -> Floats:
+    """Return Pearson's r along the last axis, (…), from (…, n); NaN where a side is constant."""
     human, metric = _unit(human), _unit(metric)
-    return float(np.clip((human * metric).sum(), -1, 1))
+    r: Floats = np.clip((human * metric).sum(axis=-1), -1, 1)
+    return r
 
 
 def midranks(scores: Floats) -> Floats:
@@ -269,15 +256,12 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
 
 
 def _unit(scores: Floats) -> Floats:
-    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (n,)."""
-    centred = scores - scores.mean()
-    centred /= np.abs(centred).max()
-    unit: Floats = centred / np.sqrt((centred * centred).sum())
+    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (…, n)."""
+    centred = scores - scores.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        centred /= np.abs(centred).max(axis=-1, keepdims=True)
+    unit: Floats = centred / np.sqrt((centred * centred).sum(axis=-1, keepdims=True))
     return unit
-
-
-def _kendall(human: Floats, metric: Floats, variant: str) -> float:
-    return float(scipy_stats().kendalltau(human, metric, variant=variant).statistic)
 
 
 # Agreement on pairs of systems: pairwise accuracy, and soft pairwise accuracy, which weighs how sure each side is.
@@ -286,7 +270,7 @@ def _kendall(human: Floats, metric: Floats, variant: str) -> float:
 
 
 ROUNDING = 1e-9
-"""Sums of signed scores closer than this share of their absolute sum are equal; they differ by rounding."""
+"""Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
 
 
 def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
@@ -314,7 +298,7 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
-    p is the chance that a system is ahead of another by as much if the two were the same (`superiority`).
+    p is the probability of such a lead of one system over another if the two were equal (`superiority`).
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
@@ -347,20 +331,9 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
     The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so that one matrix
     product of signs and scores answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
 
-    Args:
-        scores: (systems, segments), all finite.
-        permutations, seed: as `soft_pairwise_accuracy` has them.
-
-    Returns:
-        p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ. Values
-        that are equal but for rounding count as equal. On the diagonal 1.
-
-    Raises:
-        InputError: the scores have another shape, one is not finite, or there are no permutations.
+    Returns p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ, from
+    finite scores, (systems, segments). Values that are equal but for rounding count as equal. On the diagonal 1.
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2 or not np.isfinite(scores).all():
-        raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments), all finite.")
     if permutations < 1:
         raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
     rng = np.random.default_rng(seed)

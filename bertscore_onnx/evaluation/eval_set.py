@@ -12,13 +12,12 @@ Files that a task does not need may be missing.
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx.errors import InputError, listed, shortened
+from bertscore_onnx.errors import InputError, listed, meant, shortened
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
@@ -127,7 +126,7 @@ class EvalSet:
         return [name for name in there if name.rpartition("-")[2] == reference]
 
     def _files(self, folder: str, prefix: str, suffix: str) -> list[str]:
-        """Return what stands between prefix and suffix in the names of a folder's files."""
+        """Return the part between prefix and suffix of the names of a folder's files."""
         try:
             names = sorted(file.name for file in (self.folder / folder).iterdir())
         except (FileNotFoundError, NotADirectoryError):
@@ -143,9 +142,7 @@ class EvalSet:
     def _known(self, name: str, there: Sequence[str], kind: str) -> str:
         if name in there:
             return name
-        near = get_close_matches(name, there, n=1)
-        meant = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {listed(there)}.{meant}")
+        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {listed(there)}.{meant(name, there)}")
 
     def _only(self, there: Sequence[str], kind: str, argument: str) -> str:
         if len(there) == 1:
@@ -223,11 +220,7 @@ def _score(text: str, place: str) -> float:
 
 
 def check_names(language_pair: str, systems: Iterable[str], metrics: Iterable[str]) -> None:
-    """Check that files of scores can be written for these names.
-
-    Raises:
-        InputError: a name of a system is empty or has spaces, or another cannot name a file.
-    """
+    """Raise InputError if files of scores cannot be written for these names."""
     for system in systems:
         if system.split() != [system]:
             raise InputError(
@@ -274,8 +267,8 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair.
 
-    Its systems are all that annotators judged or that have outputs, less the references in use. Another reference, a
-    human translation, counts as a system.
+    Its systems are all with judgements or outputs, except the references in use. Another reference, a human
+    translation, counts as a system.
 
     Args:
         eval_set: the folder.

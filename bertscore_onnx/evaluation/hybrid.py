@@ -19,7 +19,7 @@ from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_system
 from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, sum_by_unit
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_indices, draw_counts
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_counts
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
@@ -28,6 +28,7 @@ from bertscore_onnx.evaluation.tables import (
     language_pair_title,
     number,
     p_value,
+    plain,
     rows_by_language_pair,
     with_notes,
 )
@@ -139,16 +140,7 @@ def select_models(
 def select_by_each(
     human: Floats, metrics: Sequence[Floats], *, num_candidates: int = 100, trials: int = 100_000, seed: int = 0
 ) -> list[ModelSelection]:
-    """Select the best of a few systems by several metrics, which choose among the same ones, as `select_models` does.
-
-    Args:
-        human: human scores of the (hybrid) systems, (hybrids,), finite.
-        metrics: by each metric, (hybrids,).
-        num_candidates, trials, seed: as for `select_models`.
-
-    Raises:
-        InputError: shapes differ, a score is not finite, or a number does not fit.
-    """
+    """Select among the same systems by several metrics, (hybrids,) each, as `select_models` does by one."""
     pairs = [judged_scores(human, metric, ndim=1) for metric in metrics]
     human = np.asarray(human, dtype=np.float64)
     if np.isnan(human).any():
@@ -179,13 +171,7 @@ def select_by_each(
 
 
 def binomial_interval(hits: int, trials: int) -> Measure:
-    """Return a share with its interval: E. B. Wilson, "Probable inference", JASA 1927, at 95 %.
-
-    Raises:
-        InputError: there are no trials, or not as many as hits.
-    """
-    if not 0 <= hits <= trials or trials < 1:
-        raise InputError(f"{hits} hits in {trials} trials; expected at least one trial, and no more hits than trials.")
+    """Return a share with its interval: E. B. Wilson, "Probable inference", JASA 1927, at 95 %."""
     share = hits / trials
     weight = QUANTILE**2 / trials
     centre = (share + weight / 2) / (1 + weight)
@@ -208,7 +194,7 @@ class HybridDifference:
     """The difference between two metrics' correlations over hybrid systems."""
 
     delta: float
-    """Pearson's r of the better less that of the worse."""
+    """Pearson's r of the better minus that of the worse."""
     p: float | None
     """Two-sided, of exchanging their scores in whole segments (documents, if known); None without a value."""
     p_holm: float | None
@@ -274,7 +260,7 @@ def _estimate(measure: Measure | None) -> str:
 
 _METRICS: tuple[Column, ...] = (
     ("metric", "metric", str),
-    ("score", "score", "{}".format),
+    ("score", "score", plain),
     ("Pearson", "pearson", _estimate),
     ("Hits@1", "hits_at_1", _estimate),
     ("MRR", "mrr", _estimate),
@@ -368,7 +354,7 @@ def hybrid_by_language_pair(
     Raises:
         InputError: numbers that do not fit, an unknown system, metric or option, or only whole systems have human
             scores.
-        MissingExtraError: sacreBLEU or scipy is needed and not installed.
+        MissingExtraError: sacreBLEU is needed and not installed.
     """
     if not 2 <= num_candidates <= num_hybrids or num_trials < 1:
         raise InputError(
@@ -513,8 +499,8 @@ def _with_segment_errors(
     and the spread of human scores alone. `scale` is that spread.
     """
     num_units = len(sums.sums)
-    blocks = bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
-    totals = np.vstack([sums.sums.sum(axis=0), *(draw_counts(indices) @ sums.sums for indices in blocks)])
+    blocks = bootstrap_counts(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
+    totals = np.vstack([sums.sums.sum(axis=0), *(counts @ sums.sums for counts in blocks)])
     totals = totals[np.isfinite(_r_of_totals(totals))]  # the observed ones first
     r, spread = _r_of_totals(totals), np.sqrt(totals[:, 1]) / totals[:, 0]
     grid, curves = _selection_curves(num_candidates)
@@ -567,7 +553,7 @@ def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str
 
 
 def _wider(measure: Measure, ends: Floats, of_pool: float, bounds: tuple[float, float]) -> Measure:
-    """Add the errors by segments, the ends less the value, and of the pool to that of the draws; all independent."""
+    """Add the errors by segments, the ends minus the value, and of the pool to that of the draws; all independent."""
     value, low, high = (float(one or 0.0) for one in (measure.value, measure.low, measure.high))
     below = np.hypot(np.hypot(value - low, of_pool), max(0.0, -ends[0]))
     above = np.hypot(np.hypot(high - value, of_pool), max(0.0, ends[1]))

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, meant
 from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.metrics import MetricScores
 
@@ -159,5 +158,4 @@ def check_systems(language_pairs: Sequence[JudgedSystems], names: Collection[str
     systems = {name for one in language_pairs for name in one.systems}
     for name in names:
         if name not in systems:
-            near = get_close_matches(name, sorted(systems), n=1, cutoff=0)
-            raise InputError(f"There is no system called {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+            raise InputError(f"There is no system called {name!r}.{meant(name, sorted(systems), cutoff=0)}")

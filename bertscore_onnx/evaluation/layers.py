@@ -12,23 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation.correlation import correlate_pairs
+from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, correlate_pairs
+from bertscore_onnx.evaluation.metric_tests import pearson_of_moments
 from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_indices, draw_counts
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_counts
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.text.texts import Reference
+from bertscore_onnx.text.texts import Reference, Text
 
 # Pearson's r in bootstrap resamples, of many metrics at a time: weighted sums, which are matrix products.
 
 
-Floats = NDArray[np.float64]
-
 SLICE = 1 << 14
 """Units whose products are in memory at a time."""
-
-LEAST_VARIANCE = 1e-12
-"""Relative to that of all segments; less than this is a resample of equal scores, but for rounding."""
 
 
 def resampled_pearson(
@@ -48,13 +44,13 @@ def resampled_pearson(
     units = np.arange(num_rows) if units is None else units
     order = np.argsort(units, kind="stable")
     bounds = np.searchsorted(units[order], np.arange(units.max() + 2))  # where each unit starts, and the end
-    human = _standardised(human.reshape(1, -1))[0]
+    human = (human - human.mean()) / human.std()
     centre = metrics.mean(axis=1, dtype=np.float64, keepdims=True)
-    scale = _scale(metrics.std(axis=1, dtype=np.float64, keepdims=True))
+    deviation = metrics.std(axis=1, dtype=np.float64, keepdims=True)
+    scale = np.where(deviation > 0, deviation, 1.0)
     correlations = []
-    for indices in bootstrap_indices(rng, len(bounds) - 1, num_resamples):
-        counts = draw_counts(indices)  # (resamples, units)
-        sums = np.zeros((len(indices), 3 + 3 * num_metrics))
+    for counts in bootstrap_counts(rng, len(bounds) - 1, num_resamples):  # (resamples, units)
+        sums = np.zeros((len(counts), 3 + 3 * num_metrics))
         for start in range(0, len(bounds) - 1, SLICE):
             edges = bounds[start : start + SLICE + 1]
             rows = order[edges[0] : edges[-1]]
@@ -63,29 +59,10 @@ def resampled_pearson(
             moments = np.concatenate([[constant, of_human, of_human**2], metric, metric**2, metric * of_human])
             of_units = np.add.reduceat(moments, edges[:-1] - edges[0], axis=1)
             sums += counts[:, start : start + SLICE] @ of_units.T
-        correlations.append(_pearson_of(sums[:, 1:] / sums[:, :1], num_metrics))
+        of_human, of_metrics = np.split(sums, [3], axis=1)
+        sums_of_each = (*of_human.T[:, :, None], *np.split(of_metrics, 3, axis=1))  # (resamples, 1 or metrics)
+        correlations.append(pearson_of_moments(sums_of_each, of_constant=np.nan))
     return np.concatenate(correlations)
-
-
-def _pearson_of(sums: Floats, num_metrics: int) -> Floats:
-    """Return Pearson's r from means of products, (resamples, metrics)."""
-    human, human_squared = sums[:, :1], sums[:, 1:2]
-    metric, squared, product = (sums[:, 2 + i * num_metrics : 2 + (i + 1) * num_metrics] for i in range(3))
-    variances = np.stack(np.broadcast_arrays(human_squared - human**2, squared - metric**2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r = (product - human * metric) / np.sqrt(variances.prod(axis=0))
-    return np.where((variances > LEAST_VARIANCE).all(axis=0), np.clip(r, -1, 1), np.nan)
-
-
-def _standardised(scores: Floats) -> Floats:
-    centred = scores - scores.mean(axis=1, keepdims=True)
-    standardised: Floats = centred / _scale(centred.std(axis=1, keepdims=True))
-    return standardised
-
-
-def _scale(deviations: Floats) -> Floats:
-    """Return standard deviations to divide by: 1 where the scores are constant."""
-    return np.where(deviations > 0, deviations, 1.0)
 
 
 # The result: how each layer of a model correlates with human scores, and which is best.
@@ -103,8 +80,8 @@ class LayerCorrelation:
     """None where the scores are constant in a language pair, and so have no correlation."""
 
     low: float | None
-    """The lower end of the 95 % interval by bootstrap, whose percentiles lie further out, as Student's t, the fewer
-    units there are; None where no resample has a value."""
+    """The lower end of the 95 % interval by bootstrap, widened for few units as Student's t is; None where no resample
+    has a value."""
 
     high: float | None
     """The upper end."""
@@ -163,11 +140,11 @@ class LayerTuning(Result):
     """The layer with the highest correlation of F; the first of equals."""
 
     best_pearson: float
-    """Its correlation, less the optimism if that was requested."""
+    """Its correlation, minus the optimism if that was requested."""
 
     optimism: float | None
     """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
-    best layer's correlation in the resample less its correlation in all rows. None without resamples."""
+    best layer's correlation in the resample minus its correlation in all rows. None without resamples."""
 
     export_command: str
     """The command that exports the model at that layer."""
@@ -211,13 +188,9 @@ class LayerTuning(Result):
             yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
 
 
-ROUNDING = 1e-12
-"""Differences of correlations that are equal but for rounding."""
-
-
 def tune_layers(
     scorer: BERTScorer,
-    candidates: Sequence[str],
+    candidates: Sequence[Text],
     references: Sequence[Reference],
     human: ArrayLike,
     language_pairs: Sequence[str] | None = None,
@@ -251,7 +224,7 @@ def tune_layers(
             with the same references together.
         others: further scorers of the same model, such as those of other matchings, whose layers are candidates too:
             the best one, and the tests, are over all. They are taken one after the other.
-        subtract_optimism: whether `best_pearson` is less the optimism.
+        subtract_optimism: whether the optimism is subtracted from `best_pearson`.
         num_resamples: how many times units are drawn.
         seed: of these draws.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
@@ -280,10 +253,9 @@ def tune_layers(
     )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
-    content = zip(names, candidates, map(str, references), np.nan_to_num(human).tolist(), of_rows, strict=True)
-    order = [
-        row for _, row in sorted((key, row) for row, key in enumerate(content))
-    ]  # the order of rows changes no sum
+    texts = map(str, candidates), map(str, references)
+    content = [*zip(names, *texts, np.nan_to_num(human).tolist(), of_rows, strict=True)]
+    order = sorted(range(len(content)), key=content.__getitem__)  # the order of rows changes no sum
     candidates, references = [candidates[row] for row in order], [references[row] for row in order]
     names, of_rows, human = [names[row] for row in order], [of_rows[row] for row in order], np.asarray(human)[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
@@ -356,7 +328,7 @@ def why_unusable(human: Floats) -> str:
 
 def _scores(
     scorer: BERTScorer,
-    candidates: Sequence[str],
+    candidates: Sequence[Text],
     references: Sequence[Reference],
     rows: NDArray[np.int64],
     verbose: bool | None,

@@ -202,8 +202,8 @@ def _williams(human: Floats, metrics: list[Floats], r: Sequence[float] | Floats,
     n = int(is_judged.sum())
     if n < MIN_SYSTEMS:
         return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
-    between = pearson(metrics[first][is_judged], metrics[second][is_judged])  # both correlate, so neither is constant
-    return williams(float(r[first]), float(r[second]), between, n)
+    between = pearson(metrics[first][is_judged], metrics[second][is_judged])
+    return williams(float(r[first]), float(r[second]), float(between), n)
 
 
 def meta_evaluate(

@@ -7,7 +7,18 @@ from typing import Any
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.metric_tests import Williams
-from bertscore_onnx.evaluation.tables import MISSING, Column, Format, Result, Table, count, number, p_value, plural
+from bertscore_onnx.evaluation.tables import (
+    MISSING,
+    Column,
+    Format,
+    Result,
+    Table,
+    count,
+    number,
+    p_value,
+    plain,
+    plural,
+)
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
@@ -94,13 +105,13 @@ class MetricAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two metrics' correlations with human scores at one level, the first less the second."""
+    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
 
     delta: float
-    """Pearson's r of the first less that of the second."""
+    """Pearson's r of the first minus that of the second."""
     p: float
-    """Two-sided, of exchanging whole segments, documents or systems: never 0. With the test perm-both one-sided, that
-    the first is better by as much if the two were alike."""
+    """Two-sided, by exchanging whole segments, documents or systems; never 0. With the test perm-both, one-sided: the
+    probability of such a lead of the first if the two were equal."""
     p_reverse: float | None = None
     """With perm-both, the same for the second."""
     williams: Williams | None = None
@@ -277,7 +288,7 @@ _SEGMENT_PAIRS: tuple[Column, ...] = (
 )
 _MEANS: tuple[Column, ...] = (
     *_METRIC,
-    ("pairs", "pairs", "{}".format),
+    ("pairs", "pairs", plain),
     ("accuracy", "accuracy", _proportion),
     ("Pearson\nsystems", "system_pearson", _signed),
     ("SPA", "spa", _proportion),
@@ -387,8 +398,8 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
             | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
             for row, name in enumerate(names, start=1)
         ]
-        columns: list[Column] = [("", "number", "{}".format), *_METRIC]
-        columns += [(str(at), str(at), _or_blank) for at in range(2, len(names) + 1)]
+        columns: list[Column] = [("", "number", plain), *_METRIC]
+        columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
         yield f"{title}\n{Table(columns, rows).text()}"
 
 
@@ -396,10 +407,6 @@ def _bounded(p: float, smallest: float) -> str:
     """Write a p-value, the smallest that the permutations can give as a bound."""
     text = p_value(3)(max(p, min(smallest, 1.0)))
     return text if p > smallest or text.startswith("<") else f"<={text}"
-
-
-def _or_blank(cell: str | None) -> str:
-    return cell or ""
 
 
 def _groups(result: LanguagePairResult) -> Iterator[str]:

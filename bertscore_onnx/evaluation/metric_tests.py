@@ -4,7 +4,7 @@ Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metr
 TACL 2021, section 4.2. The ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import (
     GROUPINGS,
+    ROUNDING,
     Floats,
     correlate,
     correlate_pairs,
     judged_scores,
     midranks,
-    normal_cdf,
-    scipy_stats,
+    pearson,
+    scipy_module,
     segment_accuracies,
     system_means,
     tie_calibrated_accuracy,
 )
 from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_indices, draw_counts, holm
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts, holm
 
 Level = Literal["all", "segment", "system", "system_means"]
 LEVELS = (*GROUPINGS, "system_means")
@@ -38,8 +39,6 @@ KENDALL_SAMPLE = 500
 """Outputs that each is compared with for the interval of Kendall's τ."""
 MIN_SYSTEMS = 4
 """Of Williams' test, which has n − 3 degrees of freedom."""
-ROUNDING = 1e-9
-"""Correlations closer than this are equal, and a variance below this share of the squares is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +169,8 @@ class _CellExchange:
 
     def _pearson(self, sums: Floats) -> Floats:
         """Average r over the groups where the metric varies, (permutations, pairs), from Σx, Σxg and Σx²."""
-        r, varies = _pearson(sums, self._counts)
-        mean: Floats = r.sum(axis=0) / np.maximum(varies.sum(axis=0), 1)
+        r = _pearson_of_unit(sums, self._counts, np.nan)
+        mean: Floats = np.nansum(r, axis=0) / np.maximum(np.isfinite(r).sum(axis=0), 1)
         return mean
 
     def _grouped(self, matrix: Floats) -> Floats:
@@ -200,20 +199,14 @@ class _MeanExchange:
 
     def _pearson(self, totals: Floats) -> Floats:
         sums = np.stack([totals, totals * self._human, totals**2]).sum(axis=1)
-        return _pearson(sums, np.array(len(totals)))[0]
+        return _pearson_of_unit(sums, np.array(len(totals)), 0.0)
 
 
-def _pearson(sums: Floats, counts: NDArray[np.int64]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Correlate x with human scores g, which have mean 0 and norm 1.
-
-    From Σx, Σxg and Σx², (3, …), and the number of x. Returns r, 0 where x is constant, and whether x varies, each (…).
-    """
+def _pearson_of_unit(sums: Floats, counts: NDArray[np.int64], of_constant: float) -> Floats:
+    """Correlate x with human scores g of mean 0 and norm 1, from Σx, Σxg and Σx², (3, …), and the number of x."""
     total, product, square = sums
-    variance = square - total**2 / counts
-    varies = variance > ROUNDING * square
-    r: Floats = np.zeros_like(product)
-    np.divide(product, np.sqrt(np.maximum(variance, 0)), out=r, where=varies)
-    return r, varies
+    moments = (counts.astype(np.float64), np.zeros(1), np.ones(1), total, square, product)
+    return pearson_of_moments(moments, of_constant)
 
 
 def _observed(human: Floats, metric: Floats, level: Level, name: int) -> float:
@@ -289,11 +282,11 @@ def holm_matrix(p: Floats) -> Floats:
 def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0) -> Floats:
     """Return the 95 % interval of each statistic by a bootstrap of units, (2, statistics); NaN without a value."""
     num_units = len(statistics[0].sums)
-    values: list[Floats] = []
-    for indices in bootstrap_indices(np.random.default_rng(seed), num_units, num_resamples):
-        counts = draw_counts(indices)
-        values.append(np.stack([one.statistic(counts @ one.sums) for one in statistics], axis=1))
-    columns = np.concatenate(values).T
+    values = [
+        np.stack([one.statistic(counts @ one.sums) for one in statistics])
+        for counts in bootstrap_counts(np.random.default_rng(seed), num_units, num_resamples)
+    ]
+    columns = np.concatenate(values, axis=1)
     kept = [column[np.isfinite(column)] for column in columns]
     none = np.full(2, np.nan)
     return np.stack([intervals(column, num_units) if len(column) else none for column in kept], axis=1)
@@ -307,7 +300,7 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     human, metric = judged_scores(human, metric)
     is_judged = ~np.isnan(human)
     moments = _moments(human, metric, is_judged)  # (6, systems, segments)
-    by_item = pearson_of_moments(np.moveaxis(moments.sum(axis=1), 0, -1))
+    by_item = pearson_of_moments(moments.sum(axis=1))
     by_system = moments.swapaxes(0, 1).reshape(-1, human.shape[1])  # six rows of each system
     by_segment = {
         "pearson_by_item": (_mean_sums(by_item), _ratio),
@@ -330,7 +323,7 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
 def pearson_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> UnitSums:
     """Return Pearson's r over all outputs, both (systems, segments)."""
     moments = _moments(human, metric, ~np.isnan(human)).sum(axis=1)
-    return UnitSums(sum_by_unit(moments, units), pearson_of_moments)
+    return UnitSums(sum_by_unit(moments, units), _pearson_of_totals)
 
 
 def system_sums(
@@ -380,19 +373,27 @@ def _moments(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> Flo
     return np.stack([is_judged.astype(np.float64), g, g * g, x, x * x, g * x])
 
 
-def pearson_of_moments(moments: Floats) -> Floats:
-    """Return Pearson's r from (…, 6) sums: 0 where the metric is constant, NaN where human scores are."""
-    number, g, gg, x, xx, gx = np.moveaxis(moments, -1, 0)
+def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> Floats:
+    """Return Pearson's r from the sums of 1, g, g², x, x² and g·x, each (…).
+
+    It is NaN where human scores g are constant, else `of_constant` where the metric's scores x are.
+    """
+    number, g, gg, x, xx, gx = moments
     number = np.maximum(number, 1)
     human, metric = gg - g * g / number, xx - x * x / number
-    r = np.zeros_like(human)
-    varies = (human > ROUNDING * gg) & (metric > ROUNDING * xx)
+    human_varies = human > ROUNDING * gg
+    varies = human_varies & (metric > ROUNDING * xx)
+    r = np.full(varies.shape, of_constant)
     np.divide(gx - g * x / number, np.sqrt(np.maximum(human * metric, 0)), out=r, where=varies)
-    return np.where(human > ROUNDING * gg, np.clip(r, -1, 1), np.nan)
+    return np.where(human_varies, np.clip(r, -1, 1), np.nan)
+
+
+def _pearson_of_totals(totals: Floats) -> Floats:
+    return pearson_of_moments(np.moveaxis(totals, -1, 0))
 
 
 def _mean_pearson(totals: Floats) -> Floats:
-    r = pearson_of_moments(totals.reshape(*totals.shape[:-1], -1, 6))
+    r = _pearson_of_totals(totals.reshape(*totals.shape[:-1], -1, 6))
     return _ratio(np.stack([np.isfinite(r).sum(axis=-1), np.nansum(r, axis=-1)], axis=-1))
 
 
@@ -449,7 +450,7 @@ def _soft_accuracy(totals: Floats) -> Floats:
     for side in (totals[..., :half], totals[..., half:]):
         delta, square = side[..., first] - side[..., second], side[..., num_systems:]
         z = -delta / np.sqrt(np.where(square > 0, square, 1))
-        p.append(np.where(square > 0, normal_cdf(z), 1))
+        p.append(np.where(square > 0, scipy_module("special").ndtr(z), 1))
     soft: Floats = 1 - np.abs(p[0] - p[1]).mean(axis=-1)
     return soft
 
@@ -462,10 +463,7 @@ def _means_of_totals(totals: Floats) -> tuple[Floats, Floats]:
 
 def _pearson_of_means(totals: Floats, offsets: Floats, kept: Any) -> Floats:
     sides = np.concatenate(_means_of_totals(totals), axis=-1) + offsets
-    sides = sides.reshape(*sides.shape[:-1], 2, -1)[..., kept]
-    human, metric = np.moveaxis(sides - sides.mean(axis=-1, keepdims=True), -2, 0)
-    scale = np.sqrt((human**2).sum(axis=-1) * (metric**2).sum(axis=-1))
-    return np.where(scale > 0, (human * metric).sum(axis=-1) / np.where(scale > 0, scale, 1), np.nan)
+    return pearson(*np.moveaxis(sides.reshape(*sides.shape[:-1], 2, -1)[..., kept], -2, 0))
 
 
 def _accuracy_of_means(totals: Floats, offsets: Floats) -> Floats:
@@ -526,4 +524,4 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
     if variance <= 1e-15:
         return Williams(None, None, n, reason="the metrics correlate perfectly, and leave nothing to test")
     t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23)) / np.sqrt(variance))
-    return Williams(t, float(scipy_stats().t.sf(t, n - 3)), n)
+    return Williams(t, float(scipy_module("stats").t.sf(t, n - 3)), n)

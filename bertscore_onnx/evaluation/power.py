@@ -26,9 +26,10 @@ MAX_UNITS = 1 << 53
 
 
 def student_quantile(p: float, num_units: int) -> float:
-    """Return the quantile of Student's t with as many degrees of freedom as units, less one.
+    """Return the quantile of Student's t with as many degrees of freedom as units, minus one.
 
-    D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
+    D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959: within 0.3 %
+    from 6 units on. scipy's `stdtrit` is exact, and takes as long to import as half a comparison of given scores.
     """
     freedom = max(1, num_units - 1)
     z = NORMAL.inv_cdf(p) * (8 * freedom + 3) / (8 * freedom + 1)

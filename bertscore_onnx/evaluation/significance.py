@@ -87,7 +87,7 @@ class SegmentMeans:
         return means
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the second system's mean less the first's, after they swapped the segments that are not kept.
+        """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
 
         Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
 
@@ -294,24 +294,13 @@ CUT = 40
 """One of this many resamples is left out at each end: 2.5 %."""
 
 
-def confidence_interval(resampled: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean of the resamples and the half-width of the 95 % interval about it.
+def confidence_interval(resampled: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean of resampled scores, (resamples, …), and the half-width of the 95 % interval about it, each (…).
 
-    The scores are sorted, and n // 40 left out at each end; the half-width is half the distance between the lowest
-    and the highest of the rest.
-
-    Args:
-        resampled: corpus scores, (resamples, …), at least one.
-
-    Returns:
-        Mean and half-width, each (…).
-
-    Raises:
-        InputError: there is no resample.
+    n // 40 scores are left out at each end; the half-width is half the distance between the lowest and the highest of
+    the rest.
     """
-    ordered = np.sort(np.asarray(resampled, dtype=np.float64), axis=0)
-    if ordered.ndim == 0 or len(ordered) == 0:
-        raise InputError("There are no resamples to take an interval of. Give at least one score.")
+    ordered = np.sort(resampled, axis=0)
     cut = len(ordered) // CUT
     return ordered.mean(axis=0), (ordered[len(ordered) - 1 - cut] - ordered[cut]) / 2
 
@@ -321,13 +310,13 @@ def confidence_interval(resampled: ArrayLike) -> tuple[NDArray[np.float64], NDAr
 
 
 SEED = 12345
-"""The seed where none is given, as in sacreBLEU."""
+"""The default seed, as in sacreBLEU."""
 
 NUM_RESAMPLES = 1000
-"""The bootstrap resamples where no number is given, as in sacreBLEU."""
+"""The default number of bootstrap resamples, as in sacreBLEU."""
 
 NUM_SWAPS = 10_000
-"""The trials of approximate randomization where no number is given, as in sacreBLEU."""
+"""The default number of trials of approximate randomization, as in sacreBLEU."""
 
 BLOCK_CELLS = 1 << 20
 """Draws in memory at a time: 8 MB of indices."""
@@ -341,6 +330,11 @@ def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples
     rows = max(1, BLOCK_CELLS // num_segments)
     for start in range(0, num_resamples, rows):
         yield rng.choice(num_segments, size=(min(rows, num_resamples - start), num_segments), replace=True)
+
+
+def bootstrap_counts(rng: np.random.Generator, num_units: int, num_resamples: int) -> Iterator[NDArray[np.float64]]:
+    """Yield how often each unit is in each resample, in blocks of (rows, num_units)."""
+    return map(draw_counts, bootstrap_indices(rng, num_units, num_resamples))
 
 
 def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
@@ -367,11 +361,11 @@ class PairedTestResult:
     """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
 
     delta: NDArray[np.float64]
-    """The other system's score less the baseline's, (pairs,)."""
+    """The other system's score minus the baseline's, (pairs,)."""
 
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, which lie further
-    out, as Student's t, the fewer units there are; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, widened for few
+    units as Student's t is; (pairs, 2)."""
 
     error: NDArray[np.float64]
     """The standard error of the difference: √(n / (n - 1)) times the standard deviation of those, (pairs,)."""
@@ -405,7 +399,7 @@ class PairedTestResult:
 
 
 MAX_EXACT = 13
-"""Up to so many units in which two systems differ, all 2^n ways to swap them are tried, and none is drawn."""
+"""If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none is drawn."""
 
 
 def paired_permutation(
@@ -630,44 +624,13 @@ def _wins(differences: NDArray[np.float64], lower_is_better: bool) -> NDArray[np
     return share
 
 
-# Wins, losses and ties of each system against the baseline, counted in segments.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentOutcomes:
-    """The numbers of segments that each system won, lost and tied against the baseline; together all of them."""
-
-    won: NDArray[np.int64]
-    """Segments on which the system is better, (systems,)."""
-
-    lost: NDArray[np.int64]
-    """Segments on which the baseline is better, (systems,)."""
-
-    tied: NDArray[np.int64]
-    """Segments on which neither is, (systems,); all of them for the baseline itself."""
-
-
 def segment_outcomes(
-    scores: ArrayLike, *, baseline: int = 0, tolerance: float = 0.0, lower_is_better: bool = False
-) -> SegmentOutcomes:
-    """Count the segments that each system wins, loses and ties against the baseline.
+    scores: NDArray[np.float64], *, tolerance: float = 0.0, lower_is_better: bool = False
+) -> NDArray[np.int64]:
+    """Count the segments that each system wins, loses and ties against the first, (3, systems).
 
-    Args:
-        scores: finite segment scores, (systems, segments).
-        baseline: the row of the system that the others are compared with.
-        tolerance: scores that differ by no more than this tie; by default only equal ones do.
-        lower_is_better: true for an error rate such as TER.
-
-    Raises:
-        InputError: the scores are no such matrix, there is no such baseline, or the tolerance is negative.
+    Scores, (systems, segments), that differ by no more than the tolerance tie.
     """
-    matrix = checked_scores(scores)
-    if not 0 <= baseline < len(matrix):
-        raise InputError(f"The baseline is row {baseline}, and there are {len(matrix)} systems. Count them from 0.")
-    if not tolerance >= 0:
-        raise InputError(f"The tolerance is {tolerance}. Give 0 or a positive number.")
-    better = matrix - matrix[baseline]  # (systems, segments)
-    if lower_is_better:
-        better = -better
-    won, lost = (better > tolerance).sum(axis=1), (better < -tolerance).sum(axis=1)
-    return SegmentOutcomes(won, lost, matrix.shape[1] - won - lost)
+    gain = (scores[0] - scores) if lower_is_better else (scores - scores[0])  # (systems, segments)
+    won, lost = (gain > tolerance).sum(axis=1), (gain < -tolerance).sum(axis=1)
+    return np.stack([won, lost, scores.shape[1] - won - lost])

@@ -28,7 +28,10 @@ class Table:
     """Rows by key. Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits."""
 
     def __init__(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take the columns; those written by `str` hold names, and are aligned to the left."""
+        """Take the columns; those written by `str` hold names, and are aligned to the left.
+
+        A cell is blank where a row lacks the key.
+        """
         self.columns = columns
         self.rows = rows
 
@@ -36,7 +39,7 @@ class Table:
         """Align the columns in a format of tabulate; raise MissingExtraError unless tabulate is installed."""
         with needs_extra("evaluation", "Writing a table"):
             from tabulate import tabulate
-        cells = [[write(row.get(key)) for _, key, write in self.columns] for row in self.rows]
+        cells = [[write(row[key]) if key in row else "" for _, key, write in self.columns] for row in self.rows]
         header = [title for title, _, _ in self.columns]
         alignment = ["left" if write is str else "right" for _, _, write in self.columns]
         return str(tabulate(cells, header, tablefmt=table_format, colalign=alignment, disable_numparse=True))
@@ -102,6 +105,9 @@ class Result(ABC):
 
 # How values are written.
 
+plain: Format = "{}".format
+"""Writes a value as it is, aligned to the right."""
+
 
 def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Format:
     """Return a format of numbers with this many decimals, `signed` with a plus sign too."""
@@ -127,11 +133,6 @@ def p_value(digits: int) -> Format:
 def count(value: int | None) -> str:
     """Write a whole number, with a comma at the thousands."""
     return MISSING if value is None else f"{value:,}"
-
-
-def percent(value: float) -> str:
-    """Write a proportion in percent."""
-    return f"{value:.1%}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -150,9 +150,14 @@ def _fetch_checked_manifest(remote: Remote) -> tuple[Manifest, bytes]:
     return manifest, content
 
 
+def fetch(remote: Remote, name: str, folder: Path, most: int) -> None:
+    """Download a file of at most some bytes into an empty folder."""
+    _resume(remote, name, folder / name, remote.size(name), lambda size: None, most)
+
+
 def fetch_manifest(remote: Remote, folder: Path) -> Manifest:
     """Download the manifest into an empty folder and check it; raise a BundleError if it cannot be used."""
-    _resume(remote, MANIFEST, folder / MANIFEST, remote.size(MANIFEST), lambda size: None, MAX_MANIFEST_BYTES)
+    fetch(remote, MANIFEST, folder, MAX_MANIFEST_BYTES)
     try:
         manifest = read_manifest(folder)
         for name in manifest.files:
@@ -361,10 +366,7 @@ def _receive(
 ) -> None:
     """Append the response to one request to a file."""
     with file.open("ab") as opened, remote.open(name, opened.tell()) as body:
-        if body.start < opened.tell():  # the server ignores ranges and sends the whole file
-            advance(body.start - opened.tell())
-            opened.truncate(body.start)
-        received = body.start
+        received = opened.tell()
         declared = body.size if size is None else size
         bound = MAX_UNDECLARED if declared is None else declared
         bound = bound if most is None else min(bound, most)

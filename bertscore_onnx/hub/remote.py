@@ -1,7 +1,8 @@
-"""Reads files from the hub, from a web server, or from an object store, and translates their errors.
+"""Reads bundles from the hub, a web server or an object store, from any byte on, and translates their errors.
 
-huggingface_hub sends requests with `requests` before its version 1, and with httpx since. Its own download starts over
-after an interruption; the files here can be opened at any byte, so that a download can be resumed.
+huggingface_hub lists a repository, and fsspec reads object stores. Files of the hub and of web servers are requested
+here, with huggingface_hub's HTTP client: its own file system holds blocks of 6 MB, or whole files, in memory and loses
+them when a connection breaks off, and the one of fsspec for https needs a second HTTP library.
 """
 
 import netrc
@@ -9,10 +10,10 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
@@ -33,8 +34,6 @@ from bertscore_onnx.errors import (
 )
 from bertscore_onnx.hub.source import Origin, Source
 
-T = TypeVar("T")
-
 TIMEOUT = 30.0
 """Seconds to wait for the next bytes of a server."""
 
@@ -44,21 +43,21 @@ CHUNK = 1 << 14
 _STORE_CHUNK = 1 << 20
 """The same for object stores."""
 
-_MAX_FILES = 100_000
-
-MAX_ANSWER_BYTES = 16_000_000
-"""Far more than the list of a repository's files has: some 200 bytes for each."""
-
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
+
+_NUMBER = "([0-9]{1,18})"
+"""A number of bytes in a header; longer ones are none."""
+
+_CLIENT = {"library_name": "bertscore-onnx", "library_version": __version__}
+"""How requests introduce themselves to the hub."""
+
+_Size = Annotated[int, msgspec.Meta(ge=0)] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of a file, or of its end, while it is received."""
-
-    start: int
-    """The first byte: the requested one, or an earlier one, such as 0 if the server sends the whole file."""
+    """The content of a file from the requested byte on, while it is received."""
 
     size: int | None
     """The bytes of the whole file, if the server declares them."""
@@ -66,60 +65,14 @@ class Body:
     chunks: Iterator[bytes]
 
 
-class Remote(Protocol):
-    """A remote folder with a bundle. Its methods raise a BundleNotFoundError, a HubUnreachableError or a HubError."""
-
-    name: str
-    """Its name in messages."""
-
-    origin: Origin
-
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file, if they are known before it is opened."""
-
-    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file at a byte of it."""
-
-
-def open_remote(source: Source, token: str | None) -> Remote:
+def open_remote(source: Source, token: str | None) -> "Remote":
     """Connect to a source; the token, if any, is for a repository or for a web server."""
     check_online()
     if source.repo is not None:
-        return HubVariant(HubRepository(source, token), source)
+        return HubRepository(source, token).variant(source.variant)
     if source.location.startswith(("https://", "http://")):
-        return WebFolder(source, token)
+        return _web_server(source, token)
     return StoreFolder(source)
-
-
-_Size = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class _ListedFile(msgspec.Struct, rename={"path": "rfilename"}):
-    path: str
-    size: _Size | None = None
-
-
-class _Info(msgspec.Struct):
-    """The answer of a hub about a repository."""
-
-    sha: str
-    private: bool = False
-    siblings: list[_ListedFile] | None = None
-
-
-class _TreeEntry(msgspec.Struct):
-    path: str
-    type: str = "file"
-    size: _Size | None = None
-
-
-class _Ref(msgspec.Struct):
-    name: str
-
-
-class _Refs(msgspec.Struct):
-    branches: list[_Ref]
-    tags: list[_Ref]
 
 
 class HubRepository:
@@ -127,18 +80,20 @@ class HubRepository:
 
     def __init__(self, source: Source, token: str | None = None) -> None:
         """Request the list of files; without a token, the one of the hub's client is used, if it has one."""
-        self._endpoint: str = load_client().HfApi().endpoint
-        self._headers = _hub_headers(token)
+        self._source, self._token = source, token
+        self._api = load_client().HfApi(token=token, **_CLIENT)
         self._repo = str(source.repo)
         self.name = str(Source(source.location, source.revision))
         """Its name in messages."""
-        info = self._info(source.revision or load_client().constants.DEFAULT_REVISION)
-        self.commit = info.sha
-        """The commit of the revision."""
-        self.is_private = info.private
-        """Whether it is visible to some users only."""
-        self.sizes = self._sizes(info)
-        """The bytes of all files by path; None if the hub does not declare them."""
+        with remote_errors(self.name):
+            info = self._info(source.revision or load_client().constants.DEFAULT_REVISION)
+            self.commit = msgspec.convert(info.sha, str)
+            """The commit of the revision."""
+            self.is_private = bool(info.private)
+            """Whether it is visible to some users only."""
+            self.sizes = msgspec.convert({file.rfilename: file.size for file in info.siblings or []}, dict[str, _Size])
+            """The bytes of all files by path; None if the hub does not declare them."""
+            "".join([self.commit, *self.sizes]).encode()  # JSON may hold characters that no URL can
 
     @property
     def folders(self) -> list[str]:
@@ -146,133 +101,101 @@ class HubRepository:
         manifests = [PurePosixPath(path) for path in self.sizes if PurePosixPath(path).name == MANIFEST]
         return sorted("" if str(manifest.parent) == "." else str(manifest.parent) for manifest in manifests)
 
-    def open(self, path: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file at a byte of it."""
-        url = load_client().hf_hub_url(self._repo, path, revision=self.commit, endpoint=self._endpoint)
-        return _open_url(url, f"{self.name}/{path}", offset=offset, headers=self._headers)
+    def variant(self, name: str | None) -> "WebFolder":
+        """Return the folder of a variant, or the only one that holds a bundle."""
+        folders = self.folders
+        if name in folders:
+            return self.folder(str(name))
+        if not folders:
+            raise BundleNotFoundError(f"{self.name} holds no bundle: no folder of it has a {MANIFEST}.")
+        names = listed([folder or "(the repository itself)" for folder in folders])
+        if name is not None:
+            raise BundleNotFoundError(f"{self.name} has no variant {name!r}. Its variants are: {names}.")
+        if len(folders) > 1:
+            example = f"{self.name}/{shortened(folders[-1], 100)}"
+            raise InputError(f"{self.name} has several variants: {names}. Name one, such as {example}.")
+        return self.folder(folders[0])
 
-    def _info(self, revision: str) -> _Info:
+    def folder(self, path: str) -> "WebFolder":
+        """Return a folder by its path; an empty one is the repository itself."""
+        client, prefix = load_client(), f"{path}/" if path else ""
+        sizes = {file.removeprefix(prefix): size for file, size in self.sizes.items() if file.startswith(prefix)}
+        url = client.hf_hub_url(self._repo, path, revision=self.commit).rstrip("/")
+        for name in [name for name, size in sizes.items() if size is None]:  # some mirrors of the hub list no sizes
+            with suppress(BundleNotFoundError, HubError), remote_errors(self.name):
+                file = client.get_hf_file_metadata(f"{url}/{quote(name)}", token=self._token, timeout=TIMEOUT)
+                sizes[name] = msgspec.convert(file.size, _Size)
+        source = Source(self._source.location, self._source.revision, path)
+        origin = Origin(source.location, source.revision, path, self.commit)
+        return WebFolder(url, str(source), origin, _headers(self._token), sizes)
+
+    def _info(self, revision: str) -> Any:
+        errors = load_client().errors
         try:
-            info, _ = self._answer(f"revision/{quote(revision, safe='')}?blobs=true", _Info)
-        except _UnknownRevisionError as error:
-            missing = f"{self._repo} has no revision {revision!r}."
-            try:
-                refs, _ = self._answer("refs", _Refs)
-            except (BundleNotFoundError, HubError):  # some mirrors of the hub do not list them
-                raise BundleNotFoundError(missing) from error
-            names = [ref.name for ref in [*refs.branches, *refs.tags]]
-            raise BundleNotFoundError(f"{missing} Its branches and tags are: {listed(names)}.") from error
-        return info
-
-    def _sizes(self, info: _Info) -> Mapping[str, int | None]:
-        sizes = {file.path: file.size for file in info.siblings or []}
-        page = f"tree/{self.commit}?recursive=true&expand=false"
-        while page and None in sizes.values():  # some mirrors of the hub declare sizes only here
-            entries, page = self._answer(page, list[_TreeEntry])
-            sizes.update((entry.path, entry.size) for entry in entries if entry.type == "file")
-            if len(sizes) > _MAX_FILES:
-                raise HubError(f"{self.name} has more than {_MAX_FILES:,} files.")
-        return sizes
-
-    def _answer(self, request: str, form: type[T]) -> tuple[T, str]:
-        """Return the hub's answer to a request about the repository, and the request for its next page, if any."""
-        base = f"{self._endpoint}/api/models/{self._repo}/"
-        with _response(base + request, self.name, self._headers) as response:
-            self._check_access(response)
-            _check_status(response.status_code, self.name)
-            content = b""
-            for chunk in _chunks(response, self.name):
-                content += chunk
-                if len(content) > MAX_ANSWER_BYTES:
-                    raise HubError(f"{self.name} did not answer as a hub does: more than {MAX_ANSWER_BYTES:,} bytes.")
-            following = re.match(r'<([^>]+)>; *rel="next"', response.headers.get("link", ""))
-        with hub_errors(self.name):
-            answer = msgspec.json.decode(content, type=form)
-        is_here = following is not None and following[1].startswith(base)  # the headers may hold a token
-        return answer, following[1].removeprefix(base) if following is not None and is_here else ""
-
-    def _check_access(self, response: Any) -> None:
-        """Raise the error for a repository that is not there, or not for this user."""
-        status, code = response.status_code, response.headers.get("x-error-code")
-        if status < 400:
-            return
-        if code == "RevisionNotFound":
-            raise _UnknownRevisionError
-        if code == "GatedRepo":
-            raise _gated(self.name)
-        is_bad_token = response.headers.get("x-error-message") == "Invalid credentials in Authorization header"
-        if code == "RepoNotFound" or (status == 401 and not is_bad_token):  # a hub does not reveal private repositories
+            return self._api.model_info(self._repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+        except errors.RevisionNotFoundError as error:
+            raise BundleNotFoundError(f"{self._repo} has no revision {revision!r}.{self._refs()}") from error
+        except errors.GatedRepoError:  # of the same class as the next
+            raise
+        except errors.RepositoryNotFoundError as error:  # a hub does not reveal private repositories
             raise BundleNotFoundError(
-                f"There is no repository {self._repo} on {self._endpoint}, or it is private and the token may not see "
-                f"it ({status}). For a private one set HF_TOKEN to a token that may."
-            )
+                f"There is no repository {self._repo} on {self._api.endpoint}, or it is private and the token may not "
+                f"see it ({error.response.status_code}). For a private one set HF_TOKEN to a token that may."
+            ) from error
 
-
-class _UnknownRevisionError(Exception):
-    """The hub has the repository, but not the revision."""
-
-
-class HubVariant:
-    """A folder of a repository that holds a bundle."""
-
-    def __init__(self, repository: HubRepository, source: Source) -> None:
-        """Choose the folder that the source names, or the only one."""
-        self._repository = repository
-        self._folder = _choose_folder(repository, source.variant)
-        self.name = str(Source(source.location, source.revision, self._folder))
-        self.origin = Origin(source.location, source.revision, self._folder, repository.commit)
-
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file, if the hub declares them."""
-        return self._repository.sizes.get(self._path(name))
-
-    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
-        """Open a file at a byte of it."""
-        return self._repository.open(self._path(name), offset)
-
-    def _path(self, name: str) -> str:
-        return f"{self._folder}/{name}" if self._folder else name
-
-
-def _choose_folder(repository: HubRepository, variant: str | None) -> str:
-    folders = repository.folders
-    if variant in folders:
-        return str(variant)
-    if not folders:
-        raise BundleNotFoundError(f"{repository.name} holds no bundle: no folder of it has a {MANIFEST}.")
-    names = listed([folder or "(the repository itself)" for folder in folders])
-    if variant is not None:
-        raise BundleNotFoundError(f"{repository.name} has no variant {variant!r}. Its variants are: {names}.")
-    if len(folders) > 1:
-        example = f"{repository.name}/{shortened(folders[-1], 100)}"
-        raise InputError(f"{repository.name} has several variants: {names}. Name one, such as {example}.")
-    return folders[0]
+    def _refs(self) -> str:
+        url = f"{self._api.endpoint}/api/models/{self._repo}/refs"  # the client's own request would wait for ever
+        with (
+            suppress(BundleNotFoundError, HubError),  # some mirrors of the hub do not list them
+            remote_errors(self.name),
+            _request(url, _headers(self._token)) as response,
+        ):
+            refs = msgspec.json.decode(b"".join(_chunks(response, self.name)))
+            names = [ref["name"] for ref in [*refs["branches"], *refs["tags"]]]
+            return f" Its branches and tags are: {listed(names)}."
+        return ""
 
 
 class WebFolder:
-    """A folder on a web server, at a URL of http or https; the manifest lists its files."""
+    """A folder whose files have URLs: on a web server, or in a repository of the hub at one commit."""
 
-    def __init__(self, source: Source, token: str | None = None) -> None:
-        """Prepare requests with the token as a bearer token, or with the user and password in `.netrc`, if any."""
-        self.name = str(source)
-        self.origin = Origin(self.name, None, None, None)
-        self._parts = urlsplit(source.location)
-        if not self._parts.hostname:
-            raise InputError(f"{self.name} names no machine; expected a URL such as https://machine/folder.")
-        self._headers = _hub_headers(False)
-        if token is not None:
-            self._headers["authorization"] = f"Bearer {token}"
-        elif self._parts.username is None and (login := _netrc_login(self._parts.hostname)) is not None:
-            self._headers["authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+    def __init__(
+        self, url: str, name: str, origin: Origin, headers: dict[str, str], sizes: Mapping[str, int | None]
+    ) -> None:
+        """Prepare requests with these headers; `name` is the folder's in messages."""
+        self.name, self.origin = name, origin
+        self._parts, self._headers, self._sizes = urlsplit(url), headers, sizes
 
     def size(self, name: str) -> int | None:
-        """Return None: only the response to the request for a file declares its size."""
-        return None
+        """Return the bytes of a file, if they are known before it is opened."""
+        return self._sizes.get(name)
 
-    def open(self, name: str, offset: int = 0) -> AbstractContextManager[Body]:
+    @contextmanager
+    def open(self, name: str, offset: int = 0) -> Iterator[Body]:
         """Open a file at a byte of it."""
+        location = f"{self.name}/{name}"
         url = urlunsplit(self._parts._replace(path=f"{self._parts.path}/{quote(name)}"))
-        return _open_url(url, f"{self.name}/{name}", offset=offset, headers=self._headers)
+        headers = {**self._headers, "accept-encoding": "identity"}
+        if offset:
+            headers["range"] = f"bytes={offset}-"
+        with ExitStack() as stack:
+            with remote_errors(location):
+                response = stack.enter_context(_request(url, headers))
+            _check_status(response, location)
+            yield _body(response, location, offset)
+
+
+def _web_server(source: Source, token: str | None) -> WebFolder:
+    """Prepare requests with the token as a bearer token, or with the user and password in `.netrc`, if any."""
+    name, parts = str(source), urlsplit(source.location)
+    if not parts.hostname:
+        raise InputError(f"{name} names no machine; expected a URL such as https://machine/folder.")
+    headers = _headers(False)
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    elif parts.username is None and (login := _netrc_login(parts.hostname)) is not None:
+        headers["authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+    return WebFolder(source.location, name, Origin(name, None, None, None), headers, {})
 
 
 def _netrc_login(machine: str) -> str | None:
@@ -284,6 +207,37 @@ def _netrc_login(machine: str) -> str | None:
     return None if login is None else f"{login[0]}:{login[2]}"
 
 
+def _request(url: str, headers: dict[str, str]) -> Any:
+    """Return the response to a request, whose content is read later, as a context manager."""
+    session = load_client().utils.get_session()
+    if callable(getattr(session, "stream", None)):  # httpx, since version 1 of huggingface_hub
+        return session.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True)
+    return session.get(url, headers=headers, timeout=TIMEOUT, stream=True)
+
+
+def _body(response: Any, location: str, offset: int) -> Body:
+    if response.status_code == 416:  # the range is empty
+        return Body(None, iter(()))
+    stated = re.match(f"bytes {_NUMBER}-", response.headers.get("content-range", ""))
+    start = 0 if response.status_code != 206 else offset if stated is None else int(stated[1])
+    if start > offset:
+        raise HubError(
+            f"{location} cannot be read: the server sends from byte {start:,}, but {offset:,} was requested."
+        )
+    length = re.fullmatch(_NUMBER, response.headers.get("content-length", ""))
+    is_plain = response.headers.get("content-encoding", "identity") == "identity"
+    size = start + int(length[1]) if length is not None and is_plain else None
+    return Body(size, _chunks(response, location, offset - start))
+
+
+def _chunks(response: Any, location: str, skipped: int = 0) -> Iterator[bytes]:
+    """Yield the content after its first bytes, which servers that ignore ranges send again."""
+    with remote_errors(location):
+        for chunk in response.iter_bytes() if hasattr(response, "iter_bytes") else response.iter_content(CHUNK):
+            yield chunk[skipped:]
+            skipped = max(0, skipped - len(chunk))
+
+
 class StoreFolder:
     """A folder of an object store or another file system of fsspec, such as `s3://` and `gs://`."""
 
@@ -291,17 +245,17 @@ class StoreFolder:
         """Connect to the store; raise a MissingExtraError if its package is not installed."""
         self.name = str(source)
         self.origin = Origin(self.name, None, None, None)
-        try:
-            from fsspec.core import url_to_fs
+        with _store_errors(self.name):
+            try:
+                from fsspec.core import url_to_fs
 
-            with _store_errors(self.name):
                 self._store, self._path = url_to_fs(source.location)
-        except ImportError as error:
-            package = getattr(error.__cause__, "name", None) or error.name or "fsspec"
-            raise MissingExtraError(
-                f"Reading {self.name} needs {package}, which is not installed. Run `pip install {package}`.",
-                name=package,
-            ) from error
+            except ImportError as error:
+                package = getattr(error.__cause__, "name", None) or error.name or "fsspec"
+                raise MissingExtraError(
+                    f"Reading {self.name} needs {package}, which is not installed. Run `pip install {package}`.",
+                    name=package,
+                ) from error
 
     def size(self, name: str) -> int | None:
         """Return the bytes of a file."""
@@ -313,14 +267,11 @@ class StoreFolder:
     def open(self, name: str, offset: int = 0) -> Iterator[Body]:
         """Open a file at a byte of it."""
         location = f"{self.name}/{name}"
-        with _store_errors(location):
-            file = self._store.open(f"{self._path}/{name}", "rb")
-        try:
+        with ExitStack() as stack:
             with _store_errors(location):
+                file = stack.enter_context(self._store.open(f"{self._path}/{name}", "rb"))
                 file.seek(offset)
-            yield Body(offset, None, _store_chunks(file, location))
-        finally:
-            file.close()
+            yield Body(None, _store_chunks(file, location))
 
 
 def _store_chunks(file: Any, location: str) -> Iterator[bytes]:
@@ -331,21 +282,24 @@ def _store_chunks(file: Any, location: str) -> Iterator[bytes]:
 @contextmanager
 def _store_errors(location: str) -> Iterator[None]:
     """Turn the errors of an object store, which may be of any class, into errors that name the location."""
-    try:
-        yield
-    except (BertScoreOnnxError, ImportError):
-        raise
-    except FileNotFoundError as error:
-        raise BundleNotFoundError(f"{location} is not there.") from error
-    except PermissionError as error:
-        raise HubError(f"{location} refused the request: {_message(error)}.") from error
-    except ValueError as error:
-        raise InputError(f"{location} cannot be read: {_message(error)}.") from error
-    except Exception as error:
-        raise HubUnreachableError(f"{location} cannot be read: {type(error).__name__}, {_message(error)}.") from error
+    with remote_errors(location):
+        try:
+            yield
+        except BertScoreOnnxError:
+            raise
+        except FileNotFoundError as error:
+            raise BundleNotFoundError(f"{location} is not there.") from error
+        except PermissionError as error:
+            raise HubError(f"{location} refused the request: {_message(error)}.") from error
+        except ValueError as error:
+            raise InputError(f"{location} cannot be read: {_message(error)}.") from error
 
 
-# The client of the hub, and requests to it and to web servers.
+Remote = WebFolder | StoreFolder
+"""A remote folder with a bundle. Its methods raise a BundleNotFoundError, a HubUnreachableError or a HubError."""
+
+
+# The client of the hub, and errors.
 
 
 def load_client() -> Any:
@@ -362,103 +316,45 @@ def load_client() -> Any:
 def check_online() -> None:
     """Raise a HubUnreachableError if `HF_HUB_OFFLINE` forbids downloads."""
     if load_client().constants.HF_HUB_OFFLINE:
-        raise HubUnreachableError("HF_HUB_OFFLINE=1 forbids the network. Unset it to pull or push.")
+        raise HubUnreachableError("HF_HUB_OFFLINE=1 forbids the network. Unset it, or name a bundle on this machine.")
 
 
-def _hub_headers(token: str | Literal[False] | None) -> dict[str, str]:
+def _headers(token: str | Literal[False] | None) -> dict[str, str]:
     """Return the headers of a request; None means the client's own token, False none at all."""
-    headers: dict[str, str] = load_client().utils.build_hf_headers(
-        token=token, library_name="bertscore-onnx", library_version=__version__
-    )
+    headers: dict[str, str] = load_client().utils.build_hf_headers(token=token, **_CLIENT)
     return headers
 
 
 @contextmanager
-def _open_url(url: str, location: str, *, offset: int, headers: dict[str, str]) -> Iterator[Body]:
-    """Open a file by its URL at a byte of it; `location` is its name in errors."""
-    range_header = {"range": f"bytes={offset}-"} if offset else {}
-    with _response(url, location, {**headers, **range_header}) as response:
-        _check_status(response.status_code, location)
-        yield _body(response, location, offset)
-
-
-@contextmanager
-def _response(url: str, location: str, headers: dict[str, str]) -> Iterator[Any]:
-    """Open the response to a request, whose content is read later."""
-    with hub_errors(location):
-        opened = _request(url, {**headers, "accept-encoding": "identity"})
-        response = opened.__enter__()
-    try:
-        yield response
-    finally:
-        opened.__exit__(None, None, None)
-
-
-def _request(url: str, headers: dict[str, str]) -> Any:
-    session = load_client().utils.get_session()
-    if callable(getattr(session, "stream", None)):  # httpx
-        return session.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True)
-    return session.get(url, headers=headers, timeout=TIMEOUT, stream=True)
-
-
-def _body(response: Any, location: str, offset: int) -> Body:
-    if response.status_code == 416:  # the range is empty
-        return Body(offset, None, iter(()))
-    length = response.headers.get("content-length", "")
-    is_plain = response.headers.get("content-encoding", "identity") == "identity"
-    size = int(length) if _NUMBER.fullmatch(length) and is_plain else None
-    start = _first_byte(response, offset) if response.status_code == 206 else 0
-    if start > offset:
-        raise HubError(
-            f"{location} cannot be read: the server sends from byte {start:,}, but {offset:,} was requested."
-        )
-    return Body(start, None if size is None else start + size, _chunks(response, location))
-
-
-_NUMBER = re.compile("[0-9]{1,18}")
-"""A number of bytes in a header; longer ones are none."""
-
-
-def _first_byte(response: Any, offset: int) -> int:
-    """Return the first byte of a partial response: the requested one, unless the server states another."""
-    stated = re.match(rf"bytes ({_NUMBER.pattern})-", response.headers.get("content-range", ""))
-    return offset if stated is None else int(stated[1])
-
-
-def _chunks(response: Any, location: str) -> Iterator[bytes]:
-    with hub_errors(location):
-        yield from response.iter_bytes() if hasattr(response, "iter_bytes") else response.iter_content(CHUNK)
-
-
-@contextmanager
-def hub_errors(location: str) -> Iterator[None]:
-    """Turn the errors of the client and its HTTP library into errors that name the location."""
+def remote_errors(location: str) -> Iterator[None]:
+    """Turn the errors of the client, its HTTP library or an object store into errors that name the location."""
     errors = load_client().errors
     try:
         yield
     except BertScoreOnnxError:
         raise
-    except errors.GatedRepoError as error:
-        raise _gated(location) from error
     except errors.HfHubHTTPError as error:
-        _check_status(getattr(error.response, "status_code", 500), location)
+        if error.response is not None:
+            _check_status(error.response, location)
         raise HubError(f"{location} cannot be read: {_cause(error)}.") from error
+    except errors.HFValidationError as error:
+        raise InputError(f"{location} cannot be the name of a repository: {_message(error)}") from error
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise HubError(f"{location} did not answer as a hub does: {_cause(error)}.") from error
     except RuntimeError as error:  # an upload that broke off
         raise HubUnreachableError(f"{location} broke off: {_message(error)} {_cause(error)}. Try again.") from error
-    except (OSError, *errors.HfHubHTTPError.__bases__) as error:  # the base of all errors of its HTTP library
+    except Exception as error:
         raise HubUnreachableError(f"{location} cannot be reached: {_cause(error)}.") from error
 
 
-def _gated(location: str) -> HubError:
-    return HubError(
-        f"{location} is gated: its owner has to grant access. Request it on the repository's page, and set HF_TOKEN."
-    )
-
-
-def _check_status(status: int, location: str) -> None:
+def _check_status(response: Any, location: str) -> None:
     """Raise the error for an HTTP status, if it is one."""
+    status = response.status_code
+    if status >= 400 and response.headers.get("x-error-code") == "GatedRepo":
+        raise HubError(
+            f"{location} is gated: its owner has to grant access. Request it on the repository's page, and set "
+            "HF_TOKEN."
+        )
     if status in (401, 403):
         raise HubError(
             f"{location} refused the request ({status}): it is private or does not exist, or the token is wrong or "

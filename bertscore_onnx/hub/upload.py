@@ -14,8 +14,8 @@ from bertscore_onnx.bundle.card import CARD, CARD_MARK, model_card, read_license
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, HubError, InputError
-from bertscore_onnx.hub.download import fetch_manifest
-from bertscore_onnx.hub.remote import HubRepository, HubVariant, check_online, hub_errors, load_client
+from bertscore_onnx.hub.download import fetch, fetch_manifest
+from bertscore_onnx.hub.remote import HubRepository, check_online, load_client, remote_errors
 from bertscore_onnx.hub.source import Source, parse_source
 
 _log = logging.getLogger(__name__)
@@ -60,13 +60,13 @@ def push(
     opened = open_bundle(bundle, verify=True)
     check_online()
     api, variant = load_client().HfApi(token=token), opened.manifest.variant.folder_name
-    with hub_errors(str(source)):
+    with remote_errors(str(source)):
         api.create_repo(source.repo, private=private or None, exist_ok=True)
     repository = HubRepository(source, token)
     if private and not repository.is_private:
         raise HubError(f"{source} is public, and a push does not change that. Leave out --private (private=True).")
     card = _card(repository, source, opened.path, variant, opened.manifest)
-    with hub_errors(str(source)), _bars(shown=progress):
+    with remote_errors(str(source)), _bars(shown=progress):
         commit = api.create_commit(
             source.repo,
             operations=_operations(repository, opened.path, variant, opened.manifest, card),
@@ -108,34 +108,23 @@ def _card(repository: HubRepository, source: Source, folder: Path, variant: str,
     with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as temporary:
         present = Path(temporary) / CARD
         if CARD in repository.sizes:
-            present.write_bytes(_read(repository, CARD))
+            fetch(repository.folder(""), CARD, present.parent, MAX_CARD_BYTES)
             if CARD_MARK not in present.read_text(encoding="utf-8", errors="replace"):
                 _log.warning("%s keeps the model card that it has, since somebody else wrote it.", source)
                 return None
         license_fields = read_license(folder / CARD) or read_license(present)
-    manifests = {**_manifests(repository, source), variant: manifest}
+    manifests = {**_manifests(repository), variant: manifest}
     names = {name: f"{source}/{name}" if name else str(source) for name in sorted(manifests)}
     return model_card({names[name]: manifests[name] for name in names}, license_fields)
 
 
-def _manifests(repository: HubRepository, source: Source) -> dict[str, Manifest]:
+def _manifests(repository: HubRepository) -> dict[str, Manifest]:
     """Return the manifests of the usable bundles in a repository, by folder."""
     manifests = {}
     for folder in repository.folders:
         with tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as temporary:
             try:
-                variant = HubVariant(repository, Source(source.location, None, folder))
-                manifests[folder] = fetch_manifest(variant, Path(temporary))
+                manifests[folder] = fetch_manifest(repository.folder(folder), Path(temporary))
             except BundleError as error:
                 _log.warning("The model card leaves out a bundle: %s", error)
     return manifests
-
-
-def _read(repository: HubRepository, path: str) -> bytes:
-    content = b""
-    with repository.open(path) as body:
-        for chunk in body.chunks:
-            content += chunk
-            if len(content) > MAX_CARD_BYTES:
-                raise HubError(f"{path} of {repository.name} has more than {MAX_CARD_BYTES:,} bytes.")
-    return content

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
@@ -49,15 +49,6 @@ class ScoreColumns:
     def may_be_null(self) -> bool:
         """Whether a row may have no scores."""
         return self.errors == "null"
-
-    def check_free(self, names: Sequence[str], title: str, *, ignores_case: bool = False) -> None:
-        """Raise InputError if the table of this title, with columns of these names, has one of them already."""
-        taken = [name for name in names if (name.lower() if ignores_case else name) in self.names]
-        if taken:
-            raise InputError(
-                f"{title} has columns {', '.join(map(repr, taken))} already, and scores would go there. Rename or drop "
-                "them first."
-            )
 
     def fields(self) -> "list[pyarrow.Field]":
         """Return them as fields of an Arrow schema."""

@@ -283,6 +283,9 @@ BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
 }
 """The character that byte-level BPE writes for each byte: the byte itself if printable, otherwise one from U+0100."""
 
+SPACE = "▁"
+"""The character that SentencePiece writes for a space."""
+
 
 def any_of(literals: Sequence[str]) -> re.Pattern[str]:
     """Return a pattern of one group that matches any of the strings, the longest at each position first."""

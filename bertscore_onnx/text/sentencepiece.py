@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from bertscore_onnx.text.normalizers import split_punctuation
+from bertscore_onnx.text.normalizers import SPACE, split_punctuation
 from bertscore_onnx.text.spec import SentencePieceSpec
 
 SEQUENTIAL_TEXTS = 8
@@ -14,9 +14,6 @@ SEQUENTIAL_TEXTS = 8
 
 TEXTS_AT_ONCE = 16_384
 """The number of texts per call, which holds the GIL for up to 15 ms while it receives and returns them."""
-
-SPACE = "▁"
-"""The character for a space in a piece."""
 
 
 class SentencePieceEncoder:

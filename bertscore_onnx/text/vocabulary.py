@@ -15,11 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from bertscore_onnx.text.normalizers import BYTE_CHARACTERS
+from bertscore_onnx.text.normalizers import BYTE_CHARACTERS, SPACE
 from bertscore_onnx.text.spec import TokenizerSpec
-
-SPACE = "▁"
-"""How SentencePiece writes a space."""
 
 _BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
 

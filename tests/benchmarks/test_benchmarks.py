@@ -3,20 +3,16 @@
 import json
 import random
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import encoders_of_today, gpu
+from benchmarks import gpu
 from benchmarks.cases import BF16, INT8, OPENVINO, OURS, compare_throughput, on_cpu, ours, p_of_ours, p_of_peer
 from benchmarks.contest import PEER, Contest, Contestant
 from benchmarks.engines import (
-    InOneProcess,
     ModelAlone,
     compare_systems,
     load_peer,
     load_torch,
-    score_files,
     score_singly,
 )
 from benchmarks.flops import encode_flops
@@ -110,21 +106,12 @@ def test_on_a_gpu_every_moment_of_the_model_counts_once(tiny_bundle):
     assert seconds > 0
 
 
-def test_both_sides_of_a_case_do_the_same_work(tiny_bundle, tmp_path):
+def test_both_sides_of_a_case_do_the_same_work(tiny_bundle):
     candidates, references = synthetic_pairs(60)
     draw = random.Random(1)  # noqa: S311 -- made-up texts
     systems = [[altered(text, draw) for text in candidates] for _ in range(3)]
     assert p_of_ours(systems, references) == p_of_peer(systems, references)
-    files = [str(tmp_path / f"{number}.parquet") for number in range(3)]
-    for number, file in enumerate(files):
-        rows = slice(2 * number, 2 * number + 2)
-        pq.write_table(
-            pa.table({"id": range(6)[rows], "candidate": CANDIDATES[rows], "reference": REFERENCES[rows]}), file
-        )
-    seconds, in_files = score_files(InOneProcess(str(tiny_bundle)), files, 1, str(tmp_path / "output"))
-    assert len(seconds) == 2
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        assert in_files == scorer.score(CANDIDATES, REFERENCES).F.tolist()
         _, compared = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=True)
         _, scored = compare_systems(scorer, [CANDIDATES, REFERENCES], REFERENCES, test=False)
     assert compared == pytest.approx(scored, abs=1e-6)
@@ -177,19 +164,6 @@ def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
     assert not case.skipped
     assert {timing.label for timing in case.timings} >= {"ours, fp16", "ours, fp16, matched on the GPU"}
     assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
-
-
-def test_encoders_of_today_score_as_in_transformers(tmp_path, monkeypatch):
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
-    kinds = {"Small": ("qwen3", 2, {**sizes, "intermediate_size": 48, "vocab_size": 9000}), "Of 2030": ("", 1, {})}
-    monkeypatch.setattr(encoders_of_today, "ENCODERS", kinds)
-    case = encoders_of_today.encoders_of_today(Settings(output=tmp_path, rounds=1, pairs=6))
-    assert len(case.timings) == 3  # ours, transformers and bert-score
-    assert case.figures[-1].met  # the largest difference
-    assert all(timing.score_difference < 1e-5 for timing in case.timings if timing.score_difference is not None)
-    [skipped] = case.skipped
-    assert skipped.label == "Of 2030"
-    assert "Unrecognized model identifier" in skipped.reason
 
 
 def test_every_pair_scores_in_plain_pytorch_as_in_bert_score(tiny_model):

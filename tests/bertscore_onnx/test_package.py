@@ -6,6 +6,7 @@ import pytest
 
 import bertscore_onnx
 from bertscore_onnx import evaluation, serving
+from bertscore_onnx.evaluation import public
 from tests.support.processes import run_python
 
 HEAVY = ["torch", "transformers", "onnx"]
@@ -21,9 +22,22 @@ def test_serving_exports_what_it_imports():
     assert members == {*serving.__all__}
 
 
-def test_evaluation_lists_all_its_public_names():
-    found = {name for names in evaluation._MODULES.values() for name in names.split()}
-    assert found == {*evaluation.__all__}
+def test_evaluation_offers_what_it_lists():
+    members = {key for key in vars(public) if not key.startswith("_")}
+    assert members == {*evaluation.__all__}
+    assert evaluation.compare is public.compare
+
+
+def test_evaluation_answers_other_names_with_their_module():
+    with pytest.raises(ImportError, match=r"`from bertscore_onnx.evaluation.correlation import Measure`"):
+        from bertscore_onnx.evaluation import Measure  # noqa: F401
+    with pytest.raises(AttributeError, match="nothing"):
+        evaluation.nothing  # noqa: B018
+
+
+def test_evaluation_loads_its_names_when_they_are_used():
+    loaded = run("import bertscore_onnx.evaluation, sys, json; print(json.dumps(sorted(sys.modules)))")
+    assert "bertscore_onnx.evaluation.public" not in loaded
 
 
 def test_an_unknown_member_is_refused():

@@ -123,7 +123,7 @@ def test_without_locks_only_day_old_leftovers_are_removed(tmp_path, monkeypatch)
 
 def test_what_came_to_stand_there_meanwhile_is_not_replaced(tmp_path):
     notes = tmp_path / "notes"
-    with pytest.raises(ExportError, match="is no bundle"), staging_folder(notes, force=True):
+    with pytest.raises(ExportError, match="is not a bundle"), staging_folder(notes, force=True):
         notes.write_text("mine")
     assert notes.read_text() == "mine"
 

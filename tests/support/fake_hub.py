@@ -20,7 +20,8 @@ class Repository:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     private: bool = False
-    gated: bool = False
+    gated: str | None = None
+    """What only those may see who were granted access: "files", as on the hub, or "info" as well."""
 
     def commit(self, files, ref="main"):
         """Add a commit, and return its name."""
@@ -54,11 +55,9 @@ class FakeHub(ThreadingHTTPServer):
         """After how many bytes of a file connections break off; each once, and then no more."""
         self.file_of_cuts = "model.onnx"
         self.replaced: dict[str, bytes] = {}
-        """The end of a path to the bytes sent in place of the file."""
+        """The end of a path to the bytes sent in place of the file or the answer."""
         self.status = None
         """What every request is answered with."""
-        self.html = False
-        """Whether every request is answered with a page."""
         self.endless = None
         """The end of the path of a file that does not end."""
         self.ignores_ranges = False
@@ -68,7 +67,9 @@ class FakeHub(ThreadingHTTPServer):
         self.lists_sizes = True
         self.lists_refs = True
         self.silence = None
-        """What every answer waits for."""
+        """What the answers to `silent` paths wait for."""
+        self.silent = ""
+        """The end of these paths."""
         self.half_sent: threading.Barrier | None = None
         """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
@@ -125,13 +126,15 @@ class Handler(BaseHTTPRequestHandler):
             return None
         asked = self.headers.get("Range")
         self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
-        parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-        if self.server.silence is not None:
+        path = unquote(urlsplit(self.path).path)
+        parts = path.strip("/").split("/")
+        if self.server.silence is not None and path.endswith(self.server.silent):
             self.server.silence.wait(20)
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
-        if self.server.html:
-            return self.send(200, b"<!doctype html><title>Sign in</title>", "text/html")
+        for end, content in self.server.replaced.items():
+            if path.endswith(end):
+                return self.send(200, content)
         if parts[:2] == ["api", "models"]:
             return self.answer_model("/".join(parts[2:4]), parts[4:])
         if parts == ["api", "repos", "create"]:
@@ -168,7 +171,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(401, message="Invalid credentials in Authorization header")
         if repository is None or (repository.private and not self.is_known()):
             return self.send(404, b'{"error": "Repository not found"}', code="RepoNotFound")
-        if repository.gated:
+        if repository.gated == "info" or (repository.gated and "/api/" not in self.path):
             return self.send(403, b'{"error": "Access is restricted"}', code="GatedRepo")
         return repository
 
@@ -187,8 +190,6 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None:
             return self.send(404, b'{"error": "Invalid rev id"}', code="RevisionNotFound")
         files = repository.commits[commit]
-        if rest[:1] == ["tree"]:
-            return self.send_json([listed(path, content) for path, content in files.items()])
         info = {"id": name, "sha": commit, "private": repository.private, "tags": []}
         siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
         if not self.server.lists_sizes or "blobs" not in self.path:
@@ -257,8 +258,6 @@ class Handler(BaseHTTPRequestHandler):
         if commit is None or path not in repository.commits[commit]:
             return self.send(404, b"", code="EntryNotFound")
         content = repository.commits[commit][path]
-        for end, other in self.server.replaced.items():
-            content = other if path.endswith(end) else content
         if self.server.endless is not None and path.endswith(self.server.endless):
             return self.send_endlessly()
         start = 0
@@ -276,6 +275,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         if self.server.declares_sizes:
             self.send_header("Content-Length", str(len(content) - start))
+        elif self.command == "HEAD":
+            self.send_header("X-Linked-Size", str(len(content)))
         else:
             self.send_header("Connection", "close")
             self.close_connection = True
@@ -317,11 +318,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-
-def listed(path, content):
-    oid = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-    return {"type": "file", "path": path, "size": len(content), "oid": oid}
 
 
 def free_port():

@@ -4,13 +4,14 @@ It prints the faults as JSON lines: whatever is raised but an error of ours, and
 """
 
 import json
+import os
 import random
 import signal
 import sys
 import traceback
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,7 @@ from bertscore_onnx.hub.source import Source, read_origins
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
 from tests.support.eval_sets import write_eval_set
+from tests.support.fake_hub import FakeHub, fake_hub
 
 MAX_MEMORY = 1_000_000_000
 SECONDS_PER_CASE = 60
@@ -101,21 +103,23 @@ def columns() -> Mapping[str, list[str]]:
     return {name: [row[name] for row in ROWS] for name in ROWS[0] if name != "reference"}
 
 
-def read_answer(draw: random.Random) -> None:
-    """Read the damaged answers of a hub, and a file of it."""
-    info = {"sha": "0" * 40, "private": False, "siblings": [{"rfilename": "a/bertscore.json", "size": 5}] * 3}
-    body, status = json.dumps(info).encode(), draw.choice([200] * 9 + [206, 302, 401, 403, 404, 416, 500])
-    headers = {"content-length": "12", "content-range": "bytes 0-3/4", "link": "", "x-error-code": ""}
+def read_answer(hub: FakeHub, draw: random.Random) -> None:
+    """Read the damaged answer of a hub about a repository."""
+    info = {"id": "org/tiny", "sha": "0" * 40, "siblings": [{"rfilename": "a/bertscore.json", "size": 5}] * 3}
+    hub.replaced = {"": damaged(json.dumps(info).encode(), draw)}
+    hub.status = draw.choice([None] * 9 + [302, 401, 403, 404, 416, 500])
+    remote.open_remote(Source("hf://org/tiny"), None)
+
+
+def read_file(draw: random.Random) -> None:
+    """Read a file of a server that answers with damaged headers."""
+    headers = {"content-length": "12", "content-range": "bytes 0-3/4", "x-error-code": ""}
     name = draw.choice([*headers])
     headers[name] = damaged(headers[name].encode(), draw).decode("latin-1")
-
-    @contextmanager
-    def respond(*_: object):
-        yield SimpleNamespace(status_code=status, headers=headers, iter_bytes=lambda: iter([damaged(body, draw)]))
-
-    remote._request = respond
-    source = Source("hf://org/tiny")
-    with remote.HubVariant(remote.HubRepository(source), source).open("a", draw.choice([0, 3])) as content:
+    status = draw.choice([200] * 5 + [206] * 5 + [302, 401, 403, 404, 416, 500])
+    response = SimpleNamespace(status_code=status, headers=headers, iter_bytes=lambda: iter([b"0123456789ab"]))
+    remote._request = lambda *_: nullcontext(response)
+    with remote.open_remote(Source("http://127.0.0.1"), None).open("a", draw.choice([0, 3])) as content:
         list(content.chunks)
 
 
@@ -126,7 +130,14 @@ def peak() -> int:
 
 def main(folder: str, seed: int, cases: int) -> None:
     """Read the cases, and print the faults."""
+    with fake_hub() as hub:
+        os.environ["HF_ENDPOINT"] = hub.url  # before anything imports huggingface_hub
+        read_cases(hub, folder, seed, cases)
+
+
+def read_cases(hub: FakeHub, folder: str, seed: int, cases: int) -> None:
     readers = samples(Path(folder))
+    answers = {"hub": lambda draw: read_answer(hub, draw), "web server": read_file}
     sound = {name: path.read_bytes() for name, (path, _) in readers.items()}
     for name, (path, read) in readers.items():
         if name != "manifest":
@@ -134,11 +145,11 @@ def main(folder: str, seed: int, cases: int) -> None:
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"The case {number} took more than {SECONDS_PER_CASE} s."))
     for number in range(cases):
         draw = random.Random(f"{seed} {number}")  # noqa: S311 -- nothing is secret
-        name = draw.choice([*readers, "hub", "hub"])
+        name = draw.choice([*readers, *answers])
         signal.alarm(SECONDS_PER_CASE)
         try:
-            if name == "hub":
-                read_answer(draw)
+            if name in answers:
+                answers[name](draw)
                 continue
             path, read = readers[name]
             content = damaged(sound[name], draw)
@@ -152,7 +163,7 @@ def main(folder: str, seed: int, cases: int) -> None:
             print(json.dumps([number, name, traceback.format_exc()]))  # noqa: T201
         finally:
             signal.alarm(0)
-            if name != "hub":
+            if name in sound:
                 path.write_bytes(sound[name])
         if peak() > MAX_MEMORY:
             sys.exit(f"The case {number}, {name}, took {peak():,} bytes of memory.")

@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from bertscore_onnx.errors import needs_extra
-from bertscore_onnx.evaluation import verdicts
 from bertscore_onnx.evaluation.comparison import Comparison, Example
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.report import wording
 from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
 from bertscore_onnx.evaluation.tables import count
+from bertscore_onnx.evaluation.verdicts import (
+    MetricResult,
+    corrected_p,
+    headline,
+    p_value,
+    power,
+    score,
+    signed,
+    verdict,
+    verdict_of,
+)
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
 
 MAX_DETAILED = 6
@@ -42,7 +52,7 @@ def report_html(comparison: Comparison) -> str:
         comparison,
         significant=SIGNIFICANT,
         sections=[_metric_section(metric, detailed, lengths, comparison.units) for metric in comparison.metrics],
-        verdict_of=verdicts.verdict_of,
+        verdict_of=verdict_of,
         examples=_examples(comparison, detailed),
         num_references=sorted({min(counts), max(counts)}),
         num_tests=sum(len(one.pairs) or len(one.systems) - 1 for one in comparison.metrics),
@@ -65,7 +75,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (verdicts.score, verdicts.signed, verdicts.p_value, wording.percent, wording.visible, count):
+    for write in (score, signed, p_value, wording.visible, count):
         environment.filters[write.__name__] = write
     environment.globals.update(match_html=match_html, match_style=MATCH_STYLE, max_characters=MAX_CHARACTERS)
     return environment.get_template(template).render(
@@ -77,7 +87,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
 
 
 def _metric_section(
-    metric: verdicts.MetricResult, detailed: Sequence[str], lengths: Sequence[int], units: tuple[int, str]
+    metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int], units: tuple[int, str]
 ) -> dict[str, Any]:
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
@@ -87,8 +97,8 @@ def _metric_section(
         "metric": metric,
         "label": metric.title,
         "rows": _rows(metric),
-        "headline": verdicts.headline(metric),
-        "power": verdicts.power(metric, *units),
+        "headline": headline(metric),
+        "power": power(metric, *units),
         "intervals": intervals(metric),
         "distributions": distributions(metric),
         "plots": [
@@ -102,14 +112,14 @@ def _metric_section(
     }
 
 
-def _rows(metric: verdicts.MetricResult) -> list[dict[str, Any]]:
+def _rows(metric: MetricResult) -> list[dict[str, Any]]:
     """Return a row of the table for each system, the best first; the baseline has no verdict."""
     return [
         {
             "place": place,
             "result": metric.systems[place],
-            "verdict": verdicts.verdict(metric, metric.systems[place], wording.isolated(metric.systems[0].name)),
-            "p_holm": verdicts.corrected_p(metric, metric.systems[place]) if place else None,
+            "verdict": verdict(metric, metric.systems[place], wording.isolated(metric.systems[0].name)),
+            "p_holm": corrected_p(metric, metric.systems[place]) if place else None,
         }
         for place in metric.ranked
     ]

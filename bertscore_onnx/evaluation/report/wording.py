@@ -2,12 +2,6 @@
 
 import unicodedata
 
-
-def percent(share: float) -> str:
-    """Return a share of 1 in percent."""
-    return f"{100 * share:.1f} %"
-
-
 FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
 

@@ -65,7 +65,6 @@ def test_scores_are_means_of_the_outputs(human, monkeypatch):
         (lambda: select_models(np.arange(30), np.arange(30), num_candidates=1), "with 1 candidates of 30 systems"),
         (lambda: select_models(np.arange(30), np.arange(30), num_candidates=31), "with 31 candidates of 30 systems"),
         (lambda: select_models(np.array([1, np.nan, 2]), np.ones(3), num_candidates=2), "no human score"),
-        (lambda: binomial_interval(3, 2), "3 hits in 2 trials"),
     ],
 )
 def test_bad_input(call, message):

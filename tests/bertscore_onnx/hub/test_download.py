@@ -247,15 +247,16 @@ class TestRefusals:
         monkeypatch.setenv("HF_TOKEN", "right")
         assert pull("org/tiny") == place
 
-    def test_a_gated_repository_is_refused(self, hub, commit, refused):
-        hub.repositories["org/tiny"].gated = True
-        refused(HubError, "is gated")
+    @pytest.mark.parametrize("gated", ["files", "info"])
+    def test_a_gated_repository_is_refused(self, hub, commit, gated, refused):
+        hub.repositories["org/tiny"].gated = gated
+        refused(HubError, r"is gated.* Request it")
 
     @pytest.mark.parametrize(
         ("answers", "message"),
         [
             *(({"status": status}, "org/tiny") for status in (400, 401, 403, 404, 429, 500, 503)),
-            ({"html": True}, "did not answer as a hub does"),
+            ({"replaced": {"": b"<!doctype html>"}}, "did not answer as a hub does"),
             ({"endless": "bertscore.json"}, "sends more of"),
             ({"endless": "model.onnx"}, "sends more of"),
         ],
@@ -270,10 +271,14 @@ class TestRefusals:
         hub.silence = threading.Event()
         try:
             refused(HubUnreachableError, "org/tiny cannot be reached")
+            hub.silent = "/refs"
+            with pytest.raises(BundleNotFoundError, match=r"no revision 'v9'\.$"):
+                pull("org/tiny@v9")
         finally:
             hub.silence.set()
 
-    def test_a_hub_that_gives_sizes_in_its_tree_only_will_do(self, hub, commit, place, bundles_in):
+    def test_a_hub_that_lists_no_sizes_is_asked_for_each_file(self, hub, commit, place, bundles_in, monkeypatch):
+        monkeypatch.setattr("bertscore_onnx.hub.download.MAX_UNDECLARED", 1000)
         hub.lists_sizes = hub.declares_sizes = False
         assert pull("org/tiny") == place
         assert bundles_in() == [place]

@@ -18,7 +18,7 @@ KEY = "correct-horse-battery"
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(4)]
 
 
-def test_sigterm_finishes_the_requests_in_progress_and_refuses_others(minilm_bundle, tmp_path):
+def test_sigterm_finishes_requests_and_refuses_others(minilm_bundle, tmp_path):
     key_file = tmp_path / "keys"
     key_file.write_text(KEY)
     options = ["--model", str(minilm_bundle), "--api-key-file", str(key_file), "--log-format", "json"]
@@ -39,7 +39,7 @@ def test_sigterm_finishes_the_requests_in_progress_and_refuses_others(minilm_bun
 
 
 def test_requests_beyond_the_drain_time_are_answered_503(minilm_bundle):
-    with server_process("--model", str(minilm_bundle), "--drain", "0.05") as (process, client, lines):
+    with server_process("--model", str(minilm_bundle), "--limits", "drain=0.05") as (process, client, lines):
         with posted(client, {"pairs": LONG * 20}) as answers:
             wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
             process.send_signal(signal.SIGTERM)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.report.wording import isolated, percent, visible
+from bertscore_onnx.evaluation.report.wording import isolated, visible
 
 
 @pytest.mark.parametrize(
@@ -11,10 +11,6 @@ from bertscore_onnx.evaluation.report.wording import isolated, percent, visible
 )
 def test_a_name_that_may_turn_its_sentence_round_is_isolated(name, shown):
     assert isolated(name) == shown
-
-
-def test_proportions_are_in_percent():
-    assert [percent(0.9995), percent(0)] == ["100.0 %", "0.0 %"]
 
 
 @pytest.mark.parametrize(

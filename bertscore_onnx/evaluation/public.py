@@ -1,0 +1,80 @@
+"""The public names of `bertscore_onnx.evaluation`: functions, what they are given, and the results of whole tasks."""
+
+from bertscore_onnx.evaluation.auc import auc_of_labels, average_precision, roc_auc
+from bertscore_onnx.evaluation.baselines import MeasuredBaseline, compute_baseline, write_baseline
+from bertscore_onnx.evaluation.challenge_sets import ChallengeExample, check_challenges, evaluate_challenge_set
+from bertscore_onnx.evaluation.compare_systems import compare
+from bertscore_onnx.evaluation.comparison import Comparison
+from bertscore_onnx.evaluation.correlation import (
+    correlate,
+    correlate_pairs,
+    outliers,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    system_means,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set, score_files
+from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.layers import LayerTuning, pairs_into_one_language, tune_layers
+from bertscore_onnx.evaluation.meta import meta_evaluate
+from bertscore_onnx.evaluation.meta_results import MetaEvaluation
+from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
+from bertscore_onnx.evaluation.metrics import MetricScores, preceding_sentences, score_systems
+from bertscore_onnx.evaluation.relative_ranking import darr, darr_by_language_pair
+from bertscore_onnx.evaluation.significance import (
+    SegmentMeans,
+    SummedStatistics,
+    approximate_randomization,
+    holm,
+    paired_bootstrap,
+    paired_permutation,
+)
+
+__all__ = [
+    "ChallengeExample",
+    "Comparison",
+    "EvalSet",
+    "JudgedSystems",
+    "LayerTuning",
+    "MeasuredBaseline",
+    "MetaEvaluation",
+    "MetricScores",
+    "SegmentMeans",
+    "SummedStatistics",
+    "approximate_randomization",
+    "auc_of_labels",
+    "average_precision",
+    "check_challenges",
+    "clusters",
+    "compare",
+    "compute_baseline",
+    "correlate",
+    "correlate_pairs",
+    "darr",
+    "darr_by_language_pair",
+    "evaluate_challenge_set",
+    "holm",
+    "hybrid_by_language_pair",
+    "hybrid_systems",
+    "meta_evaluate",
+    "outliers",
+    "paired_bootstrap",
+    "paired_permutation",
+    "pairs_into_one_language",
+    "pairwise_accuracy",
+    "perm_both",
+    "preceding_sentences",
+    "read_eval_set",
+    "roc_auc",
+    "score_files",
+    "score_systems",
+    "select_models",
+    "soft_pairwise_accuracy",
+    "system_means",
+    "tie_calibrated_accuracy",
+    "tune_layers",
+    "williams",
+    "write_baseline",
+]
