@@ -22,6 +22,7 @@ class TextInContext:
     """
 
     text: str
+    """The text to score."""
 
     context: Sequence[str]
     """A string, or several; stored as a tuple without blank ones. With none left, the text is scored without context,
