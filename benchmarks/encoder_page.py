@@ -51,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     left_out: tuple[str, ...] = ()  # language pairs
     has_documents: bool = False
     max_length: int | None = None
-    tuning: dict[str, Any] = {}  # as `tune-layers --json` prints it
+    tuning: dict[str, Any] = {}  # as `tune-layers --format json` prints it
     best: Best | None = None
 
 

@@ -159,7 +159,7 @@ def export_bundle(
 
 
 def correlate_layers(bundle: Path, judgements: JudgementSet, matching: str, device: str) -> dict[str, Any]:
-    """Return what `tune-layers --json` prints."""
+    """Return what `tune-layers --format json` prints."""
     with BERTScorer(bundle, all_layers=True, device=device, matching=matching) as scorer:
         reads_context = scorer.matching.context == "weightless"
         outputs = [one for judged in judgements.language_pairs for one in judged_outputs(judged, reads_context)]

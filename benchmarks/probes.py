@@ -192,7 +192,7 @@ def _device_mb(device: str) -> float:
 def agreement(subject: Subject) -> Rows:
     """Run the doctor, and compare the scores of the GPU with those of the CPU, by pairs and of pairs alone."""
     done = subprocess.run(
-        [sys.executable, "-m", "bertscore_onnx", "doctor", subject.fp16, "--json"],
+        [sys.executable, "-m", "bertscore_onnx", "doctor", subject.fp16, "--format", "json"],
         capture_output=True,
         text=True,
         env=environment(),

@@ -21,7 +21,7 @@ BertScoreOnnxError
 ├── MissingExtraError (ModuleNotFoundError)  an optional dependency is not installed
 ├── StandInError (ImportError)          bert-score is already imported, so it cannot be replaced
 ├── DeviceError (RuntimeError)          the requested device cannot run the model
-├── EncodingError (RuntimeError)        the model returned something else than token vectors
+├── EncodingError (RuntimeError)        the model returned something other than token vectors
 │   └── OutOfMemoryError (MemoryError)  … because even a single text does not fit into memory
 ├── ClosedError (RuntimeError)          the scorer, or the batcher, was closed
 │   └── DrainingError                   … or it finishes its requests and accepts no more
@@ -35,7 +35,7 @@ BertScoreOnnxError
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -68,6 +68,12 @@ def meant(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
     """Return a question for the name that is most like an unknown one, after a space; empty if none is like it."""
     near = get_close_matches(name, [*names], n=1, cutoff=cutoff)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def no_attribute(owner: object, name: str, replacements: Mapping[str, str]) -> AttributeError:
+    """Return the error for an attribute that an object lacks, with what replaces it if it is a former one."""
+    now = f" It is gone: use {replacements[name]}." if name in replacements else ""
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}.{now}", name=name, obj=owner)
 
 
 class BertScoreOnnxError(Exception):
@@ -155,7 +161,7 @@ class DeviceError(BertScoreOnnxError, RuntimeError):
 
 
 class EncodingError(BertScoreOnnxError, RuntimeError):
-    """The model returned something else than finite token vectors."""
+    """The model returned something other than finite token vectors."""
 
 
 class OutOfMemoryError(EncodingError, MemoryError):
@@ -176,7 +182,7 @@ class QueueFullError(BertScoreOnnxError, RuntimeError):
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """An estimate of the seconds until there is room."""
+        """An estimate of the seconds until the queue has capacity."""
 
 
 class DeadlineError(BertScoreOnnxError, TimeoutError):

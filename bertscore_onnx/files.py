@@ -13,7 +13,7 @@ from bertscore_onnx.errors import InputError
 
 
 def open_regular(file: str | PathLike[str]) -> BufferedReader:
-    """Open a file to read; raise OSError if it is not a regular one: a pipe may wait for ever, a device have no end."""
+    """Open a regular file; raise OSError for anything else, since a pipe may block, and a device may have no end."""
     opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 -- the caller closes it
     if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
         return opened
@@ -22,13 +22,13 @@ def open_regular(file: str | PathLike[str]) -> BufferedReader:
 
 
 def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a regular file; raise OSError for another one, or a larger one."""
+    """Return the content of a regular file; raise OSError if it is not regular, or larger than the bound."""
     with open_regular(file) as opened:
         return _read(opened, max_bytes)
 
 
 def read_named(file: str | PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a file that a user named, which may be a pipe; raise OSError for a larger one."""
+    """Return the content of a file that a user named, which may be a pipe; raise OSError beyond the bound."""
     with Path(file).open("rb") as opened:
         return _read(opened, max_bytes)
 
@@ -78,7 +78,7 @@ def put_in_place(part: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names of a folder's files on the disk; a crash may undo a rename otherwise."""
+    """Put the names of a folder's files on the disk; otherwise a crash may undo a rename."""
     with suppress(OSError):  # Windows and some network file systems do not sync folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -34,7 +34,7 @@ class ScorerCache:
     def get(self, settings: ScorerSettings, load: Callable[[], BERTScorer] | None = None) -> BERTScorer:
         """Return a scorer that shares the model of the kept one; the caller closes it.
 
-        It is loaded if none is kept, or its bundle was replaced: by one thread, while others that want it wait.
+        If none is kept, or its bundle was replaced, one thread loads it, and others that need it wait.
         `load` may make a scorer of these settings from one that exists.
         """
         key = _key_of(settings)

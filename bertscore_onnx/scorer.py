@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, no_attribute
 from bertscore_onnx.matching.pairs import match_matrix
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching, checked_matching
@@ -65,6 +65,20 @@ Contexts = Iterable[Context] | None
 Size = int | None
 MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
+
+
+_REPLACED = {
+    "separator": "`matching.separator`",
+    "with_contexts": "`TextInContext(text, context)` for each text",
+}
+"""Former attributes of a scorer, and what has their place."""
+
+
+def _refuse(function: str, unknown: Iterable[str]) -> None:
+    """Raise InputTypeError for an argument that a function does not take."""
+    for name in unknown:
+        new = ": a context belongs to its text, as TextInContext(text, context)" if name == "has_contexts" else ""
+        raise InputTypeError(f"{function} takes no {name!r}{new}.")
 
 
 class BERTScorer(Closeable):
@@ -217,10 +231,10 @@ class BERTScorer(Closeable):
             verbose: show a progress bar on standard error.
             batch_size: the most texts in one run of the model, for this call.
             return_hash: also return the line of the signature.
-            contexts: for each candidate what stands before it and before its references, such as the source of code or
-                the sentences before; a text, a list of sentences, or None. It is encoded with the text and, by default,
-                not matched; see `Matching.context`. Where both are too long for the model, it is cut at its far end.
-            ref_contexts: what stands before the references instead, if that differs.
+            contexts: the context of each candidate and its references, such as the lines or sentences before: a text, a
+                list of sentences, or None. It is encoded with the text and, by default, not matched; see
+                `Matching.context`. If both are too long for the model, the beginning of the context is cut off.
+            ref_contexts: the contexts of the references, if they differ.
 
         Returns:
             `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers, candidates) with
@@ -276,9 +290,7 @@ class BERTScorer(Closeable):
         Warns:
             UserWarning: at the end, as for `score`.
         """
-        for name in unknown:
-            new = "a context stands in its text, as TextInContext(text, context)"
-            raise InputTypeError(f"stream takes no {name!r}{f': {new}' if name == 'has_contexts' else ''}.")
+        _refuse("stream", unknown)
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
                 "A stream cannot compute idf weights from the references of an iterator, which can be read only once. "
@@ -310,8 +322,8 @@ class BERTScorer(Closeable):
             candidate: the name of the column of candidates.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
-            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
-                whether a text of the row was truncated.
+            names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
+                with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
@@ -406,8 +418,8 @@ class BERTScorer(Closeable):
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
 
         Args:
-            sents: the sentences, duplicates included; read a few at a time and not kept in memory. A token of all of
-                them weighs 0, and one of none ln(n + 1), as in bert-score, also where there is one sentence.
+            sents: the n sentences, duplicates included; read a few at a time and not kept in memory. As in bert-score,
+                a token in all of them weighs 0, and one in none of them ln(n + 1), even if n is 1.
 
         Raises:
             InputError: one of them is not a string.
@@ -568,8 +580,9 @@ class BERTScorer(Closeable):
             matching=None if self.matching.is_default else str(self.matching),
         )
 
-    def signature_of(self, texts: Iterable[Text]) -> Signature:
+    def signature_of(self, texts: Iterable[Text] = (), **unknown: Never) -> Signature:
         """Return the signature of the scores of these texts."""
+        _refuse("signature_of", unknown)
         return self.signature.in_context() if are_in_context(texts) else self.signature
 
     @property
@@ -634,8 +647,8 @@ class BERTScorer(Closeable):
         """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
         if self._centers_by_references:
             raise InputError(
-                "Texts cannot be encoded before the references are known that vectors are centred by. Give strings to "
-                "`score`, or a Matching with sentences as its center."
+                "Texts cannot be encoded in advance if vectors are centred by the references of each call. Give "
+                "strings to `score`, or a Matching with sentences as its center."
             )
         if isinstance(items, Texts):
             check_no_context(items.texts, "`encode`")
@@ -662,11 +675,11 @@ class BERTScorer(Closeable):
         self._pipeline.warm_up()
 
     def release_memory(self) -> None:
-        """Return memory that only large texts need to the system, such as when a process becomes idle."""
+        """Return to the system the memory that only large texts need, for example when a process becomes idle."""
         self._pipeline.encoder.release_memory()
 
     def shared(self) -> Self:
-        """Return a scorer of the same settings that shares the model; the caller closes it."""
+        """Return a scorer with the same settings that shares the model; the caller closes it."""
         self._check_open()
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, _shared_pipeline=self._pipelines.acquire())
@@ -678,6 +691,12 @@ class BERTScorer(Closeable):
             "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send the path of the bundle "
             "and make a scorer in each process."
         )
+
+    if not TYPE_CHECKING:  # to type checkers every name would be a member
+
+        def __getattr__(self, name: str) -> Never:
+            """Name what replaces a former attribute."""
+            raise no_attribute(self, name, _REPLACED)
 
     def __repr__(self) -> str:
         """Name the scorer by its signature."""
@@ -717,7 +736,7 @@ class BERTScorer(Closeable):
     ) -> Rescaling:
         if path is None and not self.matching.is_default:
             raise BaselineError(
-                f"The baselines of bundles are those of the default matching, and the scores are those of "
+                f"The baselines of bundles are for the default matching, and these scores are for "
                 f"{self.matching}. Give a file of your own with `baseline_path`, or leave rescaling off."
             )
         precision = self._pipeline.encoder.precision

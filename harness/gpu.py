@@ -1,4 +1,4 @@
-"""What of a GPU can be tried without one: its limits, on the provider of the CPU."""
+"""The limits of CUDA on the provider of the CPU, so that they can be tried without a GPU."""
 
 from dataclasses import replace
 from typing import Any

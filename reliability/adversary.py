@@ -140,7 +140,7 @@ STREAMS, STREAM_BYTES = 30, 3_000_000
 UNREAD_BYTES = 4096  # that the system buffers for a client that does not read
 SLOTS = 8  # requests in progress at a time, all of which some attacks use, doing next to nothing
 READ_TIMEOUT = 1.0
-SLOT_OPTIONS = ("--max-requests", str(SLOTS), "--read-timeout", str(READ_TIMEOUT))  # of the server
+SLOT_OPTIONS = ("--limits", f"max_requests={SLOTS}", f"read_timeout={READ_TIMEOUT}")  # of the server
 PIPELINED = 50
 OPEN_FILES = 256  # that the server may have at a time
 IDLE = 400  # connections
@@ -321,7 +321,7 @@ def measure(settings: Settings) -> list[Figure]:
 def _figures_of(settings: Settings, alone: Lock, attack: Attack) -> list[Figure]:
     """Attack a new server twice: to the end, and until SIGTERM comes in the middle."""
     seconds = max(settings.sizes.attack_seconds, attack.seconds)
-    options = ("--drain", str(DRAIN), *attack.options)
+    options = ("--limits", f"drain={DRAIN}", *attack.options)
     with Server(settings.minilm, *options, open_files=attack.open_files) as server:
         _until_scored(server)  # fills the server's caches
         lines = server.log().count("\n")

@@ -60,7 +60,7 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
 
 def _fuzz_server(settings: Settings) -> list[Figure]:
     count, limit = settings.sizes.fuzzed_requests, settings.sizes.case_seconds
-    with Server(settings.tiny, "--read-timeout", READ_TIMEOUT) as server, Watch(server) as watch:
+    with Server(settings.tiny, "--limits", f"read_timeout={READ_TIMEOUT}") as server, Watch(server) as watch:
         with Attacker(partial(play_all, count), server.port, limit) as client:
             client.begin()
             statuses = client.statuses()

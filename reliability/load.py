@@ -105,7 +105,7 @@ def measure_overload(settings: Settings) -> list[Figure]:
     """Measure the throughput, overload the server, which refuses the excess at once, and measure again."""
     sizes = settings.sizes
     body = _body_of(OVERLOAD_PAIRS)
-    with Server(settings.minilm, "--max-queue", str(MAX_QUEUE), "--max-batch-tokens", "1024") as server:
+    with Server(settings.minilm, "--limits", f"max_queue={MAX_QUEUE}", "max_batch_tokens=1024") as server:
         _throughput(server.port, body, 1.0)
         calm = _throughput(server.port, body, sizes.calm_seconds)
         overload = _overload(server, body, FACTOR * calm, sizes.overload_seconds)
@@ -198,7 +198,7 @@ class Stop:
 def measure_stopping(settings: Settings) -> list[Figure]:
     """Send SIGTERM when all requests are in progress: once with time to finish them, once without."""
     count = settings.sizes.in_flight
-    finished, cut = _stop(settings, count), _stop(settings, count, "--drain", str(SHORT_DRAIN))
+    finished, cut = _stop(settings, count), _stop(settings, count, "--limits", f"drain={SHORT_DRAIN}")
     refused = finished.late[503] + finished.late[CLOSED]
     answered = cut.answers[200] + cut.answers[503]
     return [

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def measured(page: str, letter: str) -> Measured:
-    """Return what the page has of ours in fp32, and of bert-score, in one case."""
+    """Return the page's entries of one case: ours in fp32, and bert-score's."""
     section = page.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     first = {row[0].removesuffix(" 0.3.13").removesuffix(", fp32"): (row[1], row[4]) for row in reversed(rows)}

@@ -1,4 +1,4 @@
-"""Opens a bundle: one folder with everything that scoring by one model at one layer takes, checked by its manifest.
+"""Opens a bundle: one folder with everything that scoring with one model at one layer needs, checked by its manifest.
 
 The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if it was requested,
 `tokenizer.json` (with `spiece.model` beside it for SentencePiece) and the manifest `bertscore.json`. It is the only

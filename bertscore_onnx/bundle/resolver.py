@@ -99,7 +99,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
-            f"{command} --all-layers` to export all layers, or leave out what needs them."
+            f"{command} --all-layers` to export all layers, or leave out the option that needs them."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:

@@ -1,6 +1,6 @@
 """`bertscore-onnx baseline`: measures the scores of unrelated texts with a bundle."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -67,9 +67,10 @@ def baseline(
             help="Also write it into the bundle, as the baseline of this language, e.g. en.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write one JSON object, with standard errors and the quantiles of F1.")
-    ] = False,
+    output_format: Annotated[
+        Literal["csv", "json"],
+        typer.Option("--format", help="Format of the baseline; json also has standard errors and quantiles of F1."),
+    ] = "csv",
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -115,7 +116,7 @@ def baseline(
             scorer, texts, num_pairs=pairs, max_words=max_words, seed=seed, tolerance=tolerance, verbose=verbose
         )
         scorer.bundle.check_unchanged()
-    content = measured.to_json() + "\n" if as_json else measured.to_csv()
+    content = measured.to_json() + "\n" if output_format == "json" else measured.to_csv()
     if file is None:
         print(content, end="")
     else:

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.cli.options import (
-    DEFAULT_SCORE_NAMES,
-    CandidateColumn,
     DialectOptions,
-    ReferenceColumns,
-    ScoreNames,
+    TextOrJson,
     check_contexts,
-    names_of,
 )
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.distributed.job import JobResult
     from bertscore_onnx.settings import ScorerSettings
+
+
+_ROLES = (*TEXT_ROLES, *SCORE_ROLES)
 
 
 def _verify(folder: str | None) -> None:
@@ -63,21 +63,11 @@ def batch(
             "--engine", help="Where to score. With ray and spark, all machines need the files at the same paths."
         ),
     ] = "local",
-    candidate: CandidateColumn = None,
-    reference: ReferenceColumns = None,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context-column",
-            metavar="NAME",
-            help="Column with the context of each row, encoded but not matched; it may hold lists of sentences.",
-        ),
-    ] = None,
+    named: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+        typer.Option("--keep", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
     ] = None,
-    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
     errors: Annotated[
         Literal["raise", "null"],
         typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
@@ -99,7 +89,7 @@ def batch(
             is_eager=True,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    output_format: TextOrJson = "text",
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder, part by part.
@@ -118,12 +108,13 @@ def batch(
         # Score a folder of tables; the same command resumes a job
         bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
         # Keep one column beside the scores, and go on after a row that fails
-        bertscore-onnx batch -m BUNDLE -i a.csv -o out --columns id --errors null
+        bertscore-onnx batch -m BUNDLE -i a.csv -o out --keep id --errors null
         # Score on a Ray cluster, with idf weights of all references
         bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
     """
-    if context is None:
-        check_contexts(settings, "add --context-column NAME")
+    names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
+    if names("context") is None:
+        check_contexts(settings, "add --columns context=NAME")
     from bertscore_onnx.distributed.job import score_files
     from bertscore_onnx.distributed.parts import PART_ROWS
 
@@ -135,11 +126,11 @@ def batch(
             output,
             model,
             engine=engine,
-            candidate=candidate,
-            reference=_one_or_several(reference),
-            context=context,
+            candidate=names("candidate"),
+            reference=names.references or None,
+            context=names("context"),
             columns=columns,
-            names=names_of(score_names),
+            names=names.scores,
             errors=errors,
             part_rows=part_rows or PART_ROWS,
             has_header=not dialect.no_header,
@@ -152,7 +143,7 @@ def batch(
         for note in getattr(interruption, "__notes__", ()):
             echo(note)
         raise
-    if as_json:
+    if output_format == "json":
         from dataclasses import asdict
 
         print_json(asdict(result))
@@ -170,15 +161,12 @@ def _check_folder(output: str) -> None:
         )
 
 
-def _one_or_several(names: list[str] | None) -> str | list[str] | None:
-    return names[0] if names and len(names) == 1 else names or None
-
-
 def _print_summary(result: "JobResult") -> None:
     before = f" ({result.parts_before:,} complete before)" if result.parts_before else ""
+    truncated = f", {result.truncated:,} with a truncated text" if result.truncated else ""
     print(
         f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
-        f"{result.failures:,} without scores"
+        f"{result.failures:,} without scores{truncated}"
     )
     if result.f1 is not None:
         print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")

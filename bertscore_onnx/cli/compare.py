@@ -4,25 +4,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_systems
 from bertscore_onnx.cli.options import (
-    CandidateColumn,
     ContextSentences,
     DialectOptions,
     FilesFormat,
-    ReferenceColumns,
+    Metrics,
     check_contexts,
     check_effects,
     check_model,
     given_settings,
     sentences_before,
 )
-from bertscore_onnx.cli.outputs import check_destination, chosen_format
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import columns_of, columns_option, metrics_of
 from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.whole_table import WholeTable
 
 BERTSCORE = "bertscore"
+_ROLES = ("candidate", "reference", "id")
 
 
 @shared_options(without=("all_layers",), needs_model=False)
@@ -78,21 +79,11 @@ def compare(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id-column",
-            metavar="NAME",
-            help="Join the rows of tables by this column; none joins them by position.  "
-            "[default: segment, segment_id, seg_id, id or line]",
-        ),
-    ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
         typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
     ] = "raise",
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumns = None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     dialect: DialectOptions,
     lower_better: Annotated[
@@ -101,24 +92,7 @@ def compare(
             "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
         ),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME...",
-            help="One or more of bertscore, bleu, chrf and ter.  [default: bertscore; none with --scores and no model]",
-        ),
-    ] = None,
-    bleu_tokenize: Annotated[
-        str | None,
-        typer.Option("--bleu-tokenize", metavar="NAME", help="BLEU's tokenizer, such as zh or char.  [default: 13a]"),
-    ] = None,
-    chrf_word_order: Annotated[
-        int | None,
-        typer.Option(
-            "--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.  [default: 0]"
-        ),
-    ] = None,
+    metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
         typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
@@ -154,11 +128,13 @@ def compare(
             help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[
-        bool, typer.Option("--tsv", help="Print a row for each metric and system, with all digits.")
-    ] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a table for LaTeX.")] = False,
+    output_format: Annotated[
+        Literal["text", "json", "tsv", "latex"],
+        typer.Option(
+            "--format",
+            help="Print text, one JSON object, a row for each metric and system with all digits, or a table for LaTeX.",
+        ),
+    ] = "text",
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
@@ -194,8 +170,10 @@ def compare(
         # Compare scores that another metric gave
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
     """
+    named = columns_of(columns, *_ROLES)
+    id_column = named("id")
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
-    metrics: dict[str, dict[str, Any]] = {name.lower(): {} for name in metric or default}
+    metrics = metrics_of(metric or default)
     has_bertscore = BERTSCORE in metrics
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
@@ -206,15 +184,9 @@ def compare(
     check_effects(
         *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
         ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
-        ("--bleu-tokenize", bleu_tokenize is not None and "bleu" not in metrics, "without --metric bleu; add it"),
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
-        ("--chrf-word-order", chrf_word_order is not None and "chrf" not in metrics, "without --metric chrf; add it"),
     )
-    if bleu_tokenize is not None:
-        metrics["bleu"]["tokenize"] = bleu_tokenize
-    if chrf_word_order is not None:
-        metrics["chrf"]["word_order"] = chrf_word_order
     num_context = sentences_before(settings, context_sentences)
     if num_context and documents is None:
         raise typer.BadParameter(
@@ -223,13 +195,11 @@ def compare(
         )
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
-    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv, as_latex=as_latex)
     files, of_references, of_documents = choose_systems(
         cand or (),
         ref or (),
         documents,
-        candidate_name=candidate_column,
-        reference_names=reference_column or (),
+        columns=named,
         input_format=input_format,
         dialect=dialect.dialect,
     )
@@ -240,7 +210,7 @@ def compare(
     from bertscore_onnx.scorer import BERTScorer
 
     needed = {
-        "tabulate": output_format in (None, "latex"),
+        "tabulate": output_format in ("text", "latex"),
         "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
         "jinja2": html is not None,
     }
@@ -350,15 +320,14 @@ def _print_choices(comparison: "Comparison") -> None:
         echo(f"Left out {len(dropped)} of {number} segments, which some file lacks: {shown}.")
 
 
-def print_comparison(comparison: "Comparison", output_format: str | None) -> None:
-    """Print a comparison as "json", "tsv" or "latex"; None for tables to read on a terminal."""
+def print_comparison(comparison: "Comparison", output_format: Literal["text", "json", "tsv", "latex"]) -> None:
+    """Print a comparison in a format, with the segments that differ most as text."""
     write_utf8()
     if output_format == "json":
         print(comparison.to_json(), flush=True)
-    elif output_format is not None:
-        print(comparison.table("latex" if output_format == "latex" else "tsv"))
     else:
-        print(comparison.table())
+        print(comparison.table(output_format))
+    if output_format == "text":
         for system, examples in groupby(comparison.examples, key=lambda example: example.system):
             print(f"\nSegments on which {system} and {comparison.systems[0]} differ most:")
             print_table([row for example in examples for row in _rows(comparison, example)], width=terminal_width())

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
-from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, DialectOptions, FilesFormat, ReferenceColumns
+from bertscore_onnx.cli.options import (
+    TOKENIZER_SETTINGS,
+    DialectOptions,
+    FilesFormat,
+)
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
@@ -31,7 +36,7 @@ def count_documents(
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Write the counts to this file.")],
     *,
     settings: "TokenizerSettings",
-    reference_column: ReferenceColumns = None,
+    columns: Annotated[list[str] | None, columns_option("reference")] = None,
     input_format: FilesFormat = None,
     dialect: DialectOptions,
     verbose: bool | None,
@@ -53,7 +58,7 @@ def count_documents(
     """
     files = choose_documents(
         ref,
-        reference_names=reference_column or (),
+        columns=columns_of(columns, "reference"),
         input_format=input_format,
         dialect=dialect.dialect,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bertscore_onnx import __version__
+from bertscore_onnx.cli.options import TextOrJson
 from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
@@ -28,7 +29,7 @@ def doctor(
     bundle: Annotated[
         Path | None, typer.Argument(metavar="BUNDLE", help="The folder of a bundle.  [default: the installed ones]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output_format: TextOrJson = "text",
 ) -> None:
     """Check this machine and run a self-test.
 
@@ -42,7 +43,7 @@ def doctor(
         bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
-    if as_json:
+    if output_format == "json":
         print_json(diagnosis)
     else:
         print_table(_describe(diagnosis))

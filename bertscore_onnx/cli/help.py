@@ -25,22 +25,17 @@ FIRST: Mapping[str, str] = {
 GROUPS: Mapping[str, str] = {
     "EvalSet": "--gold --reference --metric-scores",
     "Texts and tables": "--context --ref-context --documents --context-sentences --line --worst --systems --missing "
-    "--language-pair --candidate-column --reference-column --context-column --columns --language-pair-column "
-    "--system-column --segment-column --document-column --human-column --label-column --id-column --input-format "
-    "--reference-format --no-header --no-quotes --delimiter",
+    "--language-pair --columns --input-format --no-header --no-quotes --delimiter",
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
     "--scoring-graph --tokenizer-mode --precision --use-fast-tokenizer --long-text --max-length",
-    "Scores": "--scores --lower-better --bleu-tokenize --bleu-smooth --chrf-word-order --rescale-with-baseline "
-    "--baseline-path --allow-fp32-baseline --idf --idf-counts --idf-sents --matching --pairs --max-words",
+    "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
+    "--idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
     "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --tolerance --seed",
     "Speed": "--device --nthreads --batch-size --optimize-for",
-    "Access": "--api-key-file --allow-anonymous",
-    "Limits": "--max-requests --max-queue --max-batch-tokens --max-pairs --max-body --max-bytes --read-timeout "
-    "--deadline --drain",
+    "Access and limits": "--api-key-file --allow-anonymous --limits",
     "Job": "--errors --part-rows --verify",
-    "Output": "--seg-level --output --output-format --json --tsv --latex --html --examples --score-names --verbose "
-    "--quiet",
+    "Output": "--seg-level --output --format --keep --html --examples --verbose --quiet",
 }
 """The other options, in the order of the help."""
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column, TextsOfRow, context_column
+from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -28,6 +29,10 @@ from bertscore_onnx.tables.sources import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
+    from bertscore_onnx.tables.whole_table import WholeTable
+
+REFERENCE_COLUMNS = ("reference", "references")
+"""The names of a column of references; the first one that a table has counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,9 @@ class InputFile:
 
     is_context: bool = False
     """Whether the texts of a row are the sentences before a pair."""
+
+    ids: Column | None = None
+    """The column of ids, if those of several tables have to agree; the id is then the last text of a row."""
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
@@ -83,7 +91,13 @@ class InputFile:
         if self.format == "text":
             return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
         table = self.open_table(source)
-        return table.texts(self.columns) if kept is None or kept.as_texts else kept.watch(table, self.columns)
+        ids, lacks_ids = () if self.ids is None else (self.ids,), False
+        if self.ids is not None and table.names is not None and not self.ids.option:
+            name = next((name for name in self.ids.names if table.names.count(name) == 1), None)
+            ids, lacks_ids = () if name is None else (replace(self.ids, names=(name,)),), name is None
+        columns = (*self.columns, *ids)
+        rows = table.texts(columns) if kept is None or kept.as_texts else kept.watch(table, columns)
+        return ([*texts, ""] for texts in rows) if lacks_ids else rows
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -205,7 +219,10 @@ def open_pairs(
         seekable = [(file, source) for file, source in opened if source.is_seekable]
         kept = kept or KeptRows(keeps=False)
         kept.candidates = opened[0]
-        numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
+        numbers = [0] * len(seekable)
+        for row, texts in enumerate(zip_longest(*(file.rows(source) for file, source in seekable)), 1):
+            _check_ids(seekable, texts, row)
+            numbers = [number if of_file is None else row for number, of_file in zip(numbers, texts, strict=True)]
         for other, number in zip(seekable, numbers, strict=True):
             if number != numbers[0]:
                 raise _unequal(seekable[0], numbers[0], other, number)
@@ -221,11 +238,28 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
+        _check_ids(files, rows, number + 1)
+        rows = tuple(texts if file.ids is None else texts[:-1] for (file, _), texts in zip(files, rows, strict=True))
         candidate, *references = [text for row in rows[:num_texts] for text in row]
         kept.has_several_references |= len(references) > 1
         if watching is not None:
             watching.add((candidate, references))
         yield _with_contexts(candidate, references, rows[num_texts:])
+
+
+def _check_ids(files: Sequence[tuple[InputFile, Source]], rows: Sequence[list[str] | None], number: int) -> None:
+    """Raise InputError if the ids of a row differ; None stands for a file that has ended."""
+    ids = [
+        (source.title, texts[-1])
+        for (file, source), texts in zip(files, rows, strict=True)
+        if file.ids is not None and texts is not None and texts[-1]
+    ]
+    for title, name in ids[1:]:
+        if name != ids[0][1]:
+            raise InputError(
+                f"Row {number} is {ids[0][1]!r} in {ids[0][0]} and {name!r} in {title}; expected the same segments in "
+                "the same order. Sort the tables alike, or add --columns id=none if these are not ids of segments."
+            )
 
 
 def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Sequence[str]]) -> TextsOfRow:
@@ -255,34 +289,49 @@ def _unequal(
 # The choice of files, formats and columns by the options of the command line.
 
 
-def candidate_column(name: str | None = None) -> Column:
+def candidate_column(columns: ColumnNames = NO_COLUMNS) -> Column:
     """Return the column of candidates, by default `candidate`."""
-    return Column((name,) if name else ("candidate",), "--candidate-column")
+    return Column((columns("candidate") or "candidate",), "--columns candidate=NAME")
 
 
-def reference_columns(names: Sequence[str] = ()) -> tuple[Column, ...]:
+def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default `reference` or `references`."""
-    alternatives = [(name,) for name in names] if names else [("reference", "references")]
-    return tuple(Column(some, "--reference-column", may_hold_lists=True) for some in alternatives)
+    alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
+    return tuple(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives)
+
+
+def references_of_table(
+    table: "WholeTable", columns: ColumnNames, names: Sequence[str] = REFERENCE_COLUMNS
+) -> list[list[str]]:
+    """Return the references of each row of a table that is held whole, by default from the first of these columns."""
+    wanted = columns.references or (names,)
+    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in wanted]
+    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
+
+
+def _id_column(columns: ColumnNames) -> Column | None:
+    """Return the column of ids, which only a table that it is named for has to have; None if there is to be none."""
+    name = columns("id")
+    if name == NO_IDS:
+        return None
+    return Column((name,), "--columns id=NAME", is_id=True) if name else Column(ID_COLUMNS, "", is_id=True)
 
 
 def choose_inputs(
     candidates: Sequence[str],
     references: Sequence[str],
     *,
-    candidate_name: str | None = None,
-    reference_names: Sequence[str] = (),
-    input_format: InputFormat | None = None,
-    reference_format: InputFormat | None = None,
+    columns: ColumnNames = NO_COLUMNS,
+    input_formats: Sequence[InputFormat] = (),
     contexts: Sequence[str] = (),
-    context_name: str | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
 ) -> list[InputFile]:
     """Return the files to read: of the candidates, references and contexts; raise typer.BadParameter if options clash.
 
-    There must be one file of candidates; without files of references these are in it, too. A format of None is the one
-    that the suffix of each name stands for. The file of candidates may not have columns that are to be `added`.
+    There must be one file of candidates; without files of references these are in it, too. The formats are one for all
+    files, or two for candidates and references; without any, each file has that of its suffix. The file of candidates
+    may not have columns that are to be `added`.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -291,11 +340,18 @@ def choose_inputs(
             param_hint="--cand",
         )
     _check_standard_input([*candidates, *references, *contexts])
-    of_candidates, of_references = (candidate_column(candidate_name),), reference_columns(reference_names)
-    columns = of_candidates if references else (*of_candidates, *of_references)
-    first = _input_file(candidates[0], input_format, columns, dialect, tuple(added))
-    others = [_input_file(name, reference_format or input_format, of_references, dialect) for name in references]
-    column = context_column(context_name or "context", "--context-column")
+    if len(input_formats) > (2 if references else 1):
+        raise typer.BadParameter(
+            f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, or with -r a second "
+            "one for the references.",
+            param_hint="--input-format",
+        )
+    input_format, reference_format = (input_formats[0], input_formats[-1]) if input_formats else (None, None)
+    of_candidates, of_references = (candidate_column(columns),), reference_columns(columns)
+    of_first = of_candidates if references else (*of_candidates, *of_references)
+    first = _input_file(candidates[0], input_format, of_first, dialect, tuple(added))
+    others = [_input_file(name, reference_format, of_references, dialect) for name in references]
+    column = context_column(columns("context") or "context", "--columns context=NAME")
     of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
         raise typer.BadParameter(
@@ -303,26 +359,29 @@ def choose_inputs(
             "in TSV, CSV, JSON lines or Parquet, is recognised by its name or by --input-format.",
             param_hint="--ref",
         )
-    if reference_format and not others:
-        raise typer.BadParameter("it has no effect without -r.", param_hint="--reference-format")
-    _check_effect("--candidate-column", candidate_name, first.format != "text")
-    _check_effect("--context-column", context_name, any(file.format != "text" for file in of_contexts))
-    _check_effects(reference_names, others or [first], [first, *others, *of_contexts], dialect)
-    return [first, *others, *of_contexts]
+    files = [first, *others, *of_contexts]
+    files_of = {"candidate": [first], "reference": others or [first], "context": of_contexts}
+    _check_effects(columns, files_of, files, dialect)
+    ids = _id_column(columns) if len([file for file in files if file.format != "text"]) > 1 else None
+    if ids is None and columns("id") not in (None, NO_IDS):
+        raise typer.BadParameter(
+            "it has no effect: ids are compared between tables, and there is one.", param_hint="--columns id"
+        )
+    return [file if file.format == "text" else replace(file, ids=ids) for file in files]
 
 
 def choose_documents(
     names: Sequence[str],
     *,
-    reference_names: Sequence[str] = (),
+    columns: ColumnNames = NO_COLUMNS,
     input_format: InputFormat | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
 ) -> list[InputFile]:
     """Return the files of references to read; options are as for `choose_inputs`."""
     _check_standard_input(names, "--ref")
-    columns = reference_columns(reference_names)
-    files = [_input_file(name, input_format, columns, dialect) for name in names]
-    _check_effects(reference_names, files, files, dialect)
+    of_references = reference_columns(columns)
+    files = [_input_file(name, input_format, of_references, dialect) for name in names]
+    _check_effects(columns, {"reference": files}, files, dialect)
     return files
 
 
@@ -331,8 +390,7 @@ def choose_systems(
     references: Sequence[str],
     documents: str | None,
     *,
-    candidate_name: str | None = None,
-    reference_names: Sequence[str] = (),
+    columns: ColumnNames = NO_COLUMNS,
     input_format: InputFormat | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
 ) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
@@ -346,8 +404,8 @@ def choose_systems(
     for position, name in enumerate(systems):
         if any(_is_same_file(name, other) for other in systems[:position]):
             raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
-    column, columns = (candidate_column(candidate_name),), reference_columns(reference_names)
-    of_text = column if len(systems) > 1 else column + columns
+    column, of_reference = (candidate_column(columns),), reference_columns(columns)
+    of_text = column if len(systems) > 1 else column + of_reference
     stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
     of_systems = {
         stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(
@@ -362,12 +420,11 @@ def choose_systems(
             "such as -c BASE -c OTHER, or a table with a column for each system.",
             param_hint="--cand",
         )
-    of_references = [_input_file(name, input_format, columns, dialect) for name in references]
+    of_references = [_input_file(name, input_format, of_reference, dialect) for name in references]
     of_documents = [_input_file(name, input_format, (), dialect) for name in named]
     files = [*of_systems.values(), *of_references, *of_documents]
-    with_references = of_references or [*of_systems.values()]
-    _check_effect("--candidate-column", candidate_name, any(file.format != "text" for file in of_systems.values()))
-    _check_effects(reference_names, with_references, files, dialect)
+    candidates = [*of_systems.values()]
+    _check_effects(columns, {"candidate": candidates, "reference": of_references or candidates}, files, dialect)
     return of_systems, of_references, of_documents
 
 
@@ -393,12 +450,11 @@ def _check_standard_input(names: Sequence[str], options: str = "--cand, --ref") 
 
 
 def _check_effects(
-    reference_names: Sequence[str],
-    references: Sequence[InputFile],
-    files: Sequence[InputFile],
-    dialect: Dialect,
+    columns: ColumnNames, files_of: Mapping[str, Sequence[InputFile]], files: Sequence[InputFile], dialect: Dialect
 ) -> None:
-    _check_effect("--reference-column", reference_names, any(file.format != "text" for file in references))
+    """Raise typer.BadParameter for a column or a dialect if no file is a table, given those with columns of a role."""
+    for role, of_role in files_of.items():
+        _check_effect(f"--columns {role}", columns(role), any(file.format != "text" for file in of_role))
     is_delimited = any(file.format in ("tsv", "csv") for file in files)
     _check_effect("--no-header", not dialect.has_header, is_delimited)
     _check_effect("--no-quotes", not dialect.has_quotes, is_delimited)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import complete_model
+from bertscore_onnx.cli.options import TextOrJson, complete_model
 from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BundleError, GoldenScoreError, InputError
 
@@ -40,7 +40,7 @@ def inspect(
             autocompletion=complete_model,
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    output_format: TextOrJson = "text",
     device: Annotated[
         str | None,
         typer.Option("--device", metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]"),
@@ -72,13 +72,13 @@ def inspect(
     if isolate:
         device = _check_isolated(bundle, device)
     resolved = resolve_bundle(local_path(bundle), all_layers=None)
-    if not as_json:
+    if output_format == "text":
         print_table(_describe(resolved))
     with golden_pipeline(resolved.path, device=device) as pipeline:
         difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         provider = pipeline.encoder.provider
     by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
-    if as_json:
+    if output_format == "json":
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         if by_graph is not None:
             golden["scoring_graph_difference"] = by_graph

@@ -36,7 +36,7 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta paraphrases.tsv --task auc -m BUNDLE --metric bleu
         bertscore-onnx meta phenomena.jsonl --task phenomena -m BUNDLE
     """
-    metrics, result_format = options.metrics, options.result_format
+    metrics = options.metrics
     from bertscore_onnx.cli.meta_tasks import TASKS
     from bertscore_onnx.errors import check_installed
 
@@ -56,11 +56,9 @@ def meta(options: MetaOptions) -> None:
         ("--matching", len(options.scorers) > 1 and task == "phenomena", "more than once on --task phenomena"),
         ("--context-sentences", has_context and not has_model, "without --model; add it"),
         ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
-        ("--bleu-smooth", options.bleu_smooth != "exp" and "bleu" not in metrics, "without --metric bleu"),
-        ("--chrf-word-order", options.chrf_word_order > 0 and "chrf" not in metrics, "without --metric chrf"),
     )
     needed = {
-        "tabulate": result_format == "text",
+        "tabulate": options.output_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
         "scipy": task == "correlation",
     }

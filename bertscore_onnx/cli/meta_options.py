@@ -2,27 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bertscore_onnx.cli.options import (
-    CandidateColumn,
     ContextSentences,
     Matchings,
-    ReferenceColumns,
+    Metrics,
     TableFormat,
+    TextJsonOrTsv,
     matching_of,
     sentences_before,
 )
-from bertscore_onnx.cli.outputs import chosen_format
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, metrics_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
-Metric = Literal["bertscore", "bleu", "chrf", "ter"]
+_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "label")
+
+METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
 
 
@@ -73,23 +75,9 @@ class MetaOptions:
             help="Columns of a table with scores, higher is better; a system's score is the mean over its segments.",
         ),
     ] = None
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC...",
-            help="Also score the texts with bleu, chrf or ter; with --model they are scored with bertscore.",
-        ),
-    ] = None
+    metric: Metrics = None
     matching: Matchings = None
     context_sentences: ContextSentences = None
-    bleu_smooth: Annotated[
-        Literal["exp", "floor", "add-k", "none"],
-        typer.Option("--bleu-smooth", help="BLEU's smoothing, by sacreBLEU's names."),
-    ] = "exp"
-    chrf_word_order: Annotated[
-        int, typer.Option("--chrf-word-order", metavar="N", min=0, help="chrF's longest word n-gram; 2 is chrF++.")
-    ] = 0
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -138,46 +126,14 @@ class MetaOptions:
             "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
         ),
     ] = "raise"
-    language_pair_column: Annotated[
-        str | None,
-        typer.Option(
-            "--language-pair-column", metavar="NAME", help="Column of the language pairs.  [default: lang_pair]"
+    columns: Annotated[
+        list[str] | None,
+        columns_option(
+            *_ROLES,
+            id="id (segment, segment_id or seg_id; id or line if systems share it; else rows are whole systems)",
+            document="document (or document_id, which tests exchange and intervals draw as a whole)",
         ),
     ] = None
-    system_column: Annotated[
-        str | None, typer.Option("--system-column", metavar="NAME", help="Column of the systems.  [default: system]")
-    ] = None
-    segment_column: Annotated[
-        str | None,
-        typer.Option(
-            "--segment-column",
-            "--id-column",
-            metavar="NAME",
-            help="Column of the segments; without it each row is a whole system.  [default: segment, segment_id or "
-            "seg_id; id or line if systems share their values]",
-        ),
-    ] = None
-    document_column: Annotated[
-        str | None,
-        typer.Option(
-            "--document-column",
-            metavar="NAME",
-            help="Column of the documents, which tests exchange and intervals draw as a whole.  "
-            "[default: document or document_id; without it, segments]",
-        ),
-    ] = None
-    human_column: Annotated[
-        str | None,
-        typer.Option(
-            "--human-column", metavar="NAME", help="Column of the judgements.  [default: human or human_score]"
-        ),
-    ] = None
-    label_column: Annotated[
-        str | None,
-        typer.Option("--label-column", metavar="NAME", help="For auc: column of the labels.  [default: label]"),
-    ] = None
-    candidate_column: CandidateColumn = None
-    reference_column: ReferenceColumns = None
     input_format: TableFormat = None
     resamples: Annotated[
         int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
@@ -195,21 +151,29 @@ class MetaOptions:
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False
+    output_format: TextJsonOrTsv = "text"
     quiet: bool = False
 
     @property
+    def named(self) -> ColumnNames:
+        """The columns of a table that are named."""
+        return columns_of(self.columns, *_ROLES)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics to compute, those of the model first; raises typer.BadParameter for an unknown one."""
-        known: tuple[Metric, ...] = get_args(Metric)
-        named, model = self.metric or (), self.settings["model_type"]
+        """The metrics to compute, those of the model first."""
+        return (*self.scorers, *self.corpus_metrics)
+
+    @property
+    def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for an unknown one."""
+        named = metrics_of(self.metric or ())
         for name in named:
-            if name not in known:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}.", param_hint="--metric")
-        if "bertscore" in named and not model:
+            if name not in METRICS:
+                raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
+        if METRICS[0] in named and not self.settings["model_type"]:
             raise typer.BadParameter("bertscore needs a model; add --model MODEL.", param_hint="--metric")
-        return (*self.scorers, *(name for name in known if name in named and name != "bertscore"))
+        return {name: named[name] for name in METRICS[1:] if name in named}
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":
@@ -227,13 +191,9 @@ class MetaOptions:
         return sentences_before(settings, self.context_sentences)
 
     @property
-    def result_format(self) -> str:
-        """The format of the result: "text", "json" or "tsv"."""
-        return chosen_format(as_json=self.as_json, as_tsv=self.as_tsv) or "text"
-
-    @property
     def given(self) -> Mapping[str, Any]:
-        """The options that differ from their defaults, by name."""
+        """The options that differ from their defaults, by name; of columns also each role, such as `columns label`."""
         optional = [field for field in fields(self) if field.default is not MISSING]
         values = {field.name: getattr(self, field.name) for field in optional}
-        return {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
+        given = {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
+        return given | {f"columns {role}": names for role, names in self.named.names.items()}

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.segments import ID_COLUMNS, natural_key
+from bertscore_onnx.evaluation.segments import natural_key
+from bertscore_onnx.tables.columns import ID_COLUMNS
 from bertscore_onnx.tables.whole_table import WholeTable
 
 CANDIDATE_COLUMNS = ("candidate",)
-REFERENCE_COLUMNS = ("reference", "references")
 LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
 SYSTEM_COLUMNS = ("system",)
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
@@ -26,16 +27,7 @@ HUMAN_COLUMNS = ("human", "human_score")
 
 def texts_of_rows(options: MetaOptions, table: WholeTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
     """Return the candidate of each row."""
-    return table.texts(table.find(options.candidate_column or columns, "--candidate-column"))
-
-
-def references_of_rows(
-    options: MetaOptions, table: WholeTable, columns: Sequence[str] = REFERENCE_COLUMNS
-) -> list[list[str]]:
-    """Return the references of each row, one or more."""
-    wanted = options.reference_column or (columns,)
-    lists = [table.lists(table.find(names, "--reference-column")) for names in wanted]
-    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
+    return table.texts(table.find(options.named("candidate") or columns, "--columns candidate=NAME"))
 
 
 def systems_of_table(
@@ -77,7 +69,7 @@ class _Rows:
     @classmethod
     def read(cls, table: WholeTable, options: MetaOptions) -> "_Rows":
         segment = _segment_column(table, options)
-        human_column = table.find(options.human_column or HUMAN_COLUMNS, "--human-column")
+        human_column = table.find(options.named("human") or HUMAN_COLUMNS, "--columns human=NAME")
         human = table.numbers(human_column)
         scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
         language_pairs, segments = _language_pairs(table, options), None if segment is None else table.keys(segment)
@@ -93,9 +85,9 @@ class _Rows:
         if options.metrics and segment is None:
             raise InputError(
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
-                "score. Name the column with --segment-column."
+                "score. Name the column with --columns id=NAME."
             )
-        system = table.find(options.system_column or SYSTEM_COLUMNS, "--system-column")
+        system = table.find(options.named("system") or SYSTEM_COLUMNS, "--columns system=NAME")
         return cls(
             language_pairs,
             [""] * len(table) if table.is_blank(system) else table.keys(system),
@@ -104,7 +96,7 @@ class _Rows:
             human,
             scores,
             texts_of_rows(options, table) if options.metrics else None,
-            references_of_rows(options, table) if options.metrics else [],
+            references_of_table(table, options.named) if options.metrics else [],
             dropped,
         )
 
@@ -117,25 +109,27 @@ class _Rows:
 
 def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
     """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
-    if options.segment_column or {*SEGMENT_COLUMNS} & {*table.names}:
-        return table.find(options.segment_column or SEGMENT_COLUMNS, "--segment-column")
+    named = options.named("id")
+    if named or {*SEGMENT_COLUMNS} & {*table.names}:
+        return table.find(named or SEGMENT_COLUMNS, "--columns id=NAME")
     ids = (name for name in ID_COLUMNS if name in table.names)
     return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
 
 
 def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
-    column, named = options.language_pair_column, options.language_pair or ()
+    column, named = options.named("lang_pair"), options.language_pair or ()
     if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
         return [*named] * len(table)
     advice = "" if column else ", or name the one language pair with --language-pair"
-    return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--language-pair-column", advice))
+    return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--columns lang_pair=NAME", advice))
 
 
 def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
     has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
-    if not options.document_column and not has_any:
+    named = options.named("document")
+    if not named and not has_any:
         return None
-    return table.keys(table.find(options.document_column or DOCUMENT_COLUMNS, "--document-column"))
+    return table.keys(table.find(named or DOCUMENT_COLUMNS, "--columns document=NAME"))
 
 
 def _language_pair(

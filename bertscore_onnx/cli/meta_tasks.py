@@ -12,8 +12,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import references_of_rows, systems_of_table, texts_of_rows
+from bertscore_onnx.cli.meta_table import systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
@@ -26,10 +27,10 @@ from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metrics import (
     BERTSCORE,
-    SACREBLEU,
     MetricScores,
     References,
     preceding_sentences,
+    sacrebleu_metric,
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
@@ -40,20 +41,11 @@ from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
 
 def _print(options: MetaOptions, result: Any) -> None:
-    is_json = options.result_format == "json"
-    print(result.to_json() if is_json else result.table(options.result_format), flush=True)
+    is_json = options.output_format == "json"
+    print(result.to_json() if is_json else result.table(options.output_format), flush=True)
 
 
 # How metrics are computed from texts.
-
-
-def _corpus_metrics(options: MetaOptions) -> dict[str, Mapping[str, Any]]:
-    """Return the metrics of sacreBLEU with the arguments of its classes."""
-    arguments: Mapping[str, Mapping[str, Any]] = {
-        "bleu": {"smooth_method": options.bleu_smooth},
-        "chrf": {"word_order": options.chrf_word_order},
-    }
-    return {metric: arguments.get(metric, {}) for metric in options.metrics if metric in SACREBLEU}
 
 
 class _Texts(NamedTuple):
@@ -71,7 +63,7 @@ class _Texts(NamedTuple):
         if not self.documents:
             raise InputError(
                 "The sentences before a segment are those of its document, and there are no documents. Name their "
-                "column with --document-column, or give --context-sentences 0."
+                "column with --columns document=NAME, or give --context-sentences 0."
             )
         of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*self.references, strict=True))
         return preceding_sentences(of_segments, self.documents, number)
@@ -137,7 +129,7 @@ def read_systems(
     if options.output is not None:  # before the costly scores
         for judged in language_pairs:
             check_names(judged.language_pair, judged.systems, judged.metrics)
-    corpus_metrics = {name: each for name, each in _corpus_metrics(options).items() if name not in unscored}
+    corpus_metrics = {name: each for name, each in options.corpus_metrics.items() if name not in unscored}
     if not (corpus_metrics or options.scorers):
         return language_pairs
     with_texts = [judged for judged in language_pairs if judged.candidates is not None]
@@ -147,7 +139,7 @@ def read_systems(
 
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
-    of_tables = [name for name in options.given if name in ("score", "input_format") or name.endswith("_column")]
+    of_tables = [name for name in options.given if name in ("score", "input_format", "columns")]
     check_effects(*((option_name(name), True, "on a folder") for name in of_tables))
     eval_set = EvalSet(options.source)
     chosen = options.language_pair or [
@@ -308,11 +300,12 @@ def run_darr(options: MetaOptions) -> None:
 
 def run_hybrid(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements over hybrid systems, and select among them."""
-    corpus_metrics = _corpus_metrics(options)
+    for name, settings in options.corpus_metrics.items():
+        sacrebleu_metric(name, settings)  # which raises errors before the costly scores
     num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
-        read_systems(options, unscored=corpus_metrics, several_judgements=True),
-        corpus_metrics=corpus_metrics,
+        read_systems(options, unscored=options.corpus_metrics, several_judgements=True),
+        corpus_metrics=options.corpus_metrics,
         num_hybrids=num_hybrids,
         num_candidates=options.num_candidates or min(NUM_CANDIDATES, num_hybrids),
         num_trials=options.num_trials or NUM_TRIALS,
@@ -336,7 +329,7 @@ CANDIDATE_COLUMNS, REFERENCE_COLUMNS = (
 def run_auc(options: MetaOptions) -> None:
     """Print how well metrics separate paraphrases from other pairs of texts."""
     table = read_table(options.source, options.input_format)
-    labels = _labels(table, table.find(options.label_column or LABEL_COLUMNS, "--label-column"))
+    labels = _labels(table, table.find(options.named("label") or LABEL_COLUMNS, "--columns label=NAME"))
     _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
 
 
@@ -360,8 +353,8 @@ def _scores_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Floats
     if not options.metrics:
         return given
     candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
-    references = references_of_rows(options, table, REFERENCE_COLUMNS)
-    [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], _corpus_metrics(options))
+    references = references_of_table(table, options.named, REFERENCE_COLUMNS)
+    [computed] = _scores_of_texts(options, [_Texts([candidates], [references])], options.corpus_metrics)
     return given | {name: np.asarray(scores.negated.segment)[0] for name, scores in computed.items()}
 
 
@@ -374,13 +367,13 @@ def run_phenomena(options: MetaOptions) -> None:
         raise typer.BadParameter("name a model, or a metric such as bleu.", param_hint="--model, --metric")
     table = read_table(options.source, options.input_format)
     categories = table.keys(table.find("category", ""))
-    references = references_of_rows(options, table)
+    references = references_of_table(table, options.named)
     good, bad = (table.lists(table.find(name, ""), may_be_empty=True) for name in ("good", "bad"))
     [(name, settings)] = options.scorers.items() or [(BERTSCORE, None)]
     with nullcontext() if settings is None else BERTScorer(**settings) as scorer:
         result = evaluate_challenge_set(
             [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
-            metrics=({} if settings is None else {BERTSCORE: {}}) | _corpus_metrics(options),
+            metrics={**({} if settings is None else {BERTSCORE: {}}), **options.corpus_metrics},
             scorer=scorer,
             min_examples=options.min_examples or MIN_EXAMPLES,
             verbose=_verbose(options),
@@ -396,14 +389,9 @@ _OF_SYSTEMS = frozenset(
         "reference",
         "metric_scores",
         "score",
-        "language_pair_column",
-        "system_column",
-        "segment_column",
-        "document_column",
-        "human_column",
         "missing",
-        "candidate_column",
         "context_sentences",
+        *(f"columns {role}" for role in ("candidate", "id", "document", "system", "lang_pair", "human")),
     }
 )
 
@@ -411,7 +399,7 @@ TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (run_correlation, _OF_SYSTEMS | {"output", "test"}),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
-    "auc": (run_auc, frozenset({"score", "label_column", "candidate_column"})),
+    "auc": (run_auc, frozenset({"score", "columns candidate", "columns label"})),
     "phenomena": (run_phenomena, frozenset({"min_examples"})),
 }
 """The function of each task, and the options that it reads beside those common to all tasks."""

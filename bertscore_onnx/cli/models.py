@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,9 +24,10 @@ def models(
         ),
     ] = "",
     here: Annotated[bool, typer.Option("--here", help="List only installed bundles, with their paths.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON array, with families, tested differences and paths.")
-    ] = False,
+    output_format: Annotated[
+        Literal["text", "json"],
+        typer.Option("--format", help="Print text, or a JSON array with families, tested differences and paths."),
+    ] = "text",
 ) -> None:
     """List the known models and the installed bundles.
 
@@ -44,7 +45,7 @@ def models(
     """
     stored = [(folder, manifest) for folder, manifest in _stored() if pattern.lower() in manifest.model_id.lower()]
     if here:
-        _list_bundles(stored, as_json=as_json)
+        _list_bundles(stored, as_json=output_format == "json")
         return
     known = _known_models(stored)
     chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
@@ -56,7 +57,7 @@ def models(
             f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
             "`bertscore-onnx models` lists all."
         )
-    if as_json:
+    if output_format == "json":
         print_json(chosen)
     else:
         print_table([_HEADER, *map(_row, chosen)], width=terminal_width())

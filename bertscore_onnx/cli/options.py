@@ -1,7 +1,7 @@
 """The options that commands share, each declared once; the checks of their values; and the options that are gone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ import typer
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
+from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
 
 if TYPE_CHECKING:
@@ -158,55 +158,15 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 # How tables are read: the same options wherever a command reads one.
 
 
-CandidateColumn = Annotated[
-    str | None,
-    typer.Option("--candidate-column", metavar="NAME", help="Column of the candidates.  [default: candidate]"),
-]
-ReferenceColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--reference-column",
-        metavar="NAME",
-        help="Column of the references; JSON lines and Parquet may hold lists.  [default: reference or references]",
-    ),
-]
-ReferenceColumns = Annotated[
+Metrics = Annotated[
     list[str] | None,
     typer.Option(
-        "--reference-column",
+        "--metric",
         metavar="NAME...",
-        help="One or more columns of references; JSON lines and Parquet may hold lists.  "
-        "[default: reference or references]",
+        help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
+        "bleu,tokenize=zh or chrf,word_order=2 (chrF++).  [default: bertscore, if there is a model]",
     ),
 ]
-ContextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--context-column",
-        metavar="NAME",
-        help="Column of the contexts; JSON lines and Parquet may hold lists of sentences.  [default: context]",
-    ),
-]
-ScoreNames = Annotated[
-    str,
-    typer.Option(
-        "--score-names",
-        metavar="P,R,F",
-        help="Names of the columns of the scores; with a fourth, a column of whether a text was truncated.",
-    ),
-]
-
-DEFAULT_SCORE_NAMES = ",".join(SCORE_NAMES)
-
-
-def names_of(score_names: str) -> tuple[str, ...]:
-    """Return the names of `--score-names`; raise typer.BadParameter unless they name columns."""
-    try:
-        return check_score_names([name.strip() for name in score_names.split(",")])
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--score-names") from error
-
-
 Matchings = Annotated[
     list[str] | None,
     typer.Option(
@@ -242,6 +202,13 @@ TableFormat = Annotated[
 ]
 NoQuotes = Annotated[
     bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
+]
+
+
+TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
+TextJsonOrTsv = Annotated[
+    Literal["text", "json", "tsv"],
+    typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
 ]
 
 
@@ -290,6 +257,26 @@ REPLACED: Mapping[str, str] = {
     "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
     "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
     "--center": f"--matching center={{0}}{_JOINED}",
+    "--json": "--format json",
+    "--tsv": "--format tsv",
+    "--latex": "--format latex",
+    "--bleu-tokenize": "--metric bleu,tokenize={0}",
+    "--bleu-smooth": "--metric bleu,smooth_method={0}",
+    "--chrf-word-order": "--metric chrf,word_order={0}",
+    "--output-format": "--format {0}",
+    "--candidate-column": "--columns candidate={0}",
+    "--reference-column": "--columns reference={1}",
+    "--context-column": "--columns context={0}",
+    "--id-column": "--columns id={0}",
+    "--segment-column": "--columns id={0}",
+    "--document-column": "--columns document={0}",
+    "--system-column": "--columns system={0}",
+    "--language-pair-column": "--columns lang_pair={0}",
+    "--human-column": "--columns human={0}",
+    "--label-column": "--columns label={0}",
+    "--reference-format": "--input-format FORMAT {0}, the second for the references",
+    "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
+    **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
     "--perm-both": "--resamples {0}",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""

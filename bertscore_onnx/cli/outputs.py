@@ -9,24 +9,11 @@ from io import FileIO
 from pathlib import Path
 from typing import cast
 
-import typer
-
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 
 _log = logging.getLogger(__name__)
-
-
-def chosen_format(**options: bool) -> str | None:
-    """Return the one format that is requested, such as "json" for as_json=True; None if none is."""
-    requested = [name.removeprefix("as_") for name, is_requested in options.items() if is_requested]
-    if len(requested) > 1:
-        raise typer.BadParameter(
-            "only one format can be printed; leave out the others.",
-            param_hint=", ".join(f"--{name}" for name in requested),
-        )
-    return requested[0] if requested else None
 
 
 def check_destination(file: str | None, inputs: Iterable[str | None], option: str = "--output") -> None:

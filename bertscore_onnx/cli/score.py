@@ -12,20 +12,14 @@ import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
-    DEFAULT_SCORE_NAMES,
-    CandidateColumn,
-    ContextColumn,
     DialectOptions,
-    FilesFormat,
-    ReferenceColumns,
-    ScoreNames,
     check_contexts,
     check_effects,
     matching_of,
-    names_of,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
@@ -43,6 +37,18 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 8.0
 """The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
+
+_ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
+
+_FORMATS: tuple[InputFormat, ...] = get_args(InputFormat)
+
+
+def _input_format(name: str) -> InputFormat:
+    for known in _FORMATS:
+        if name == known:
+            return known
+    raise typer.BadParameter(f"{name!r} is not one of {', '.join(_FORMATS)}.", param_hint="--input-format")
+
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -81,14 +87,14 @@ def score(
             "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
         ),
     ] = None,
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumns = None,
-    context_column: ContextColumn = None,
-    input_format: FilesFormat = None,
-    reference_format: Annotated[
-        InputFormat | None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
+    input_format: Annotated[
+        list[str] | None,
         typer.Option(
-            "--reference-format", help="Format of the files of references, if it differs from --input-format."
+            "--input-format",
+            metavar="FORMAT...",
+            help="text, tsv, csv, jsonl or parquet: format of all files; with a second one, that of the references.  "
+            "[default: by file name, such as .tsv.gz; else text]",
         ),
     ] = None,
     dialect: DialectOptions,
@@ -112,13 +118,11 @@ def score(
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
-            "--output-format",
+            "--format",
             help="Format of the rows; json also has the means, and without -s or -o only these.  "
             "[default: by the name of --output; else tsv]",
         ),
     ] = None,
-    score_names: ScoreNames = DEFAULT_SCORE_NAMES,
-    as_json: Annotated[bool, typer.Option("--json", help="Short for --output-format json.")] = False,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -141,7 +145,7 @@ def score(
         # Score a CSV, and keep its columns beside the scores
         bertscore-onnx score --lang en -c pairs.csv -o scored.csv
         # Name its columns of references; the best one counts for each pair
-        bertscore-onnx score -m BUNDLE -c pairs.csv --reference-column first second
+        bertscore-onnx score -m BUNDLE -c pairs.csv --columns reference=ref1+ref2
         # Rescale, so that unrelated sentences score about 0
         bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
         # Score code with F3, as CodeBERTScore does
@@ -153,27 +157,23 @@ def score(
         # Print the scores of each pair in a pipe
         bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
-    if as_json and output_format not in (None, "json"):
-        raise typer.BadParameter("it means --output-format json; leave out one of them.", param_hint="--json")
     check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
     if context is None:
         check_contexts(settings, "add --context FILE")
+    names = columns_of(columns, *_ROLES)
     result = choose_output(
         seg_level=seg_level,
         file=output,
-        output_format="json" if as_json else output_format,
-        names=names_of(score_names),
+        output_format=output_format,
+        names=names.scores,
         all_layers=settings["all_layers"],
     )
     inputs = choose_inputs(
         cand,
         ref or (),
-        candidate_name=candidate_column,
-        reference_names=reference_column or (),
-        input_format=input_format,
-        reference_format=reference_format,
+        columns=names,
+        input_formats=[*map(_input_format, input_format or ())],
         contexts=[name for name in (context, ref_context) if name is not None],
-        context_name=context_column,
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
     )
@@ -182,7 +182,7 @@ def score(
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
-        columns = _columns_of(kept, result.format) if needs_columns else ()
+        of_json = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
@@ -191,7 +191,7 @@ def score(
                 pairs,
                 result,
                 kept,
-                columns,
+                of_json,
                 has_contexts=context is not None,
                 lang=settings["lang"],
                 verbose=verbose,
@@ -260,12 +260,12 @@ def choose_output(
     has_pairs = seg_level or file is not None or output_format not in (None, "json")
     file = None if file == "-" else file
     if output_format == "parquet" and file is None:
-        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--output-format")
+        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:
         raise typer.BadParameter(
             "pairs have the scores of one layer; leave out --all-layers, print only the means of each layer, or use "
             "BERTScorer.stream in Python.",
-            param_hint="--seg-level, --output, --output-format",
+            param_hint="--seg-level, --output, --format",
         )
     output_format = output_format or ("tsv" if has_pairs else None)
     return Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
@@ -280,7 +280,7 @@ def _format_of(file: str) -> OutputFormat:
         if suffix == f".{name}":
             return name
     raise typer.BadParameter(
-        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --output-format.",
+        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --format.",
         param_hint="--output",
     )
 

@@ -1,7 +1,8 @@
 """`bertscore-onnx serve`: scores over HTTP."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import number_of, settings_of
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.server.limits import Limits
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
-_DEFAULTS = Limits()
+_DEFAULTS: Mapping[str, int | float] = asdict(Limits())
 
 
 class _LogFormat(StrEnum):
@@ -71,36 +73,15 @@ def serve(
             help="One batch per CPU thread, or all threads on one batch, which is faster for few requests.",
         ),
     ] = "throughput",
-    max_requests: Annotated[
-        int, typer.Option("--max-requests", metavar="N", min=1, help="Maximum number of requests in progress.")
-    ] = (_DEFAULTS.max_requests),
-    max_queue: Annotated[
-        int,
+    limits: Annotated[
+        list[str] | None,
         typer.Option(
-            "--max-queue", metavar="N", min=1, help="Maximum number of chunks of requests that wait for a model."
+            "--limits",
+            metavar="NAME=N...",
+            help="Limits of the server, of which docs/server.md says more; times are in seconds.  "
+            f"[default: {' '.join(f'{name}={limit:.0f}' for name, limit in _DEFAULTS.items())}]",
         ),
-    ] = (_DEFAULTS.max_queue),
-    max_batch_tokens: Annotated[
-        int, typer.Option("--max-batch-tokens", metavar="N", min=1, help="Maximum number of tokens scored together.")
-    ] = (_DEFAULTS.max_batch_tokens),
-    max_pairs: Annotated[
-        int, typer.Option("--max-pairs", metavar="N", min=1, help="Maximum number of pairs in a body.")
-    ] = _DEFAULTS.max_pairs,
-    max_body: Annotated[
-        int, typer.Option("--max-body", metavar="BYTES", min=1, help="Maximum size of a body, or of a streamed line.")
-    ] = (_DEFAULTS.max_body),
-    max_bytes: Annotated[
-        int, typer.Option("--max-bytes", metavar="BYTES", min=1, help="Maximum size of all bodies in progress.")
-    ] = (_DEFAULTS.max_bytes),
-    read_timeout: Annotated[
-        float, typer.Option("--read-timeout", metavar="SECONDS", help="Time limit for receiving a body.")
-    ] = (_DEFAULTS.read_timeout),
-    deadline: Annotated[
-        float, typer.Option("--deadline", metavar="SECONDS", help="Time limit for scoring, waiting included.")
-    ] = (_DEFAULTS.deadline),
-    drain: Annotated[
-        float, typer.Option("--drain", metavar="SECONDS", help="Time limit for requests in progress at SIGTERM.")
-    ] = (_DEFAULTS.drain),
+    ] = None,
     log_format: Annotated[
         _LogFormat, typer.Option("--log-format", help="Format of log lines, on standard error.")
     ] = _LogFormat.TEXT,
@@ -128,24 +109,20 @@ def serve(
         from bertscore_onnx.server.run import end_at_signals, run
     configure_logging(log_format.value)
     end_at_signals()
-    limits = Limits(
-        max_requests=max_requests,
-        max_queue=max_queue,
-        max_batch_tokens=max_batch_tokens,
-        max_pairs=max_pairs,
-        max_body=max_body,
-        max_bytes=max_bytes,
-        read_timeout=read_timeout,
-        deadline=deadline,
-        drain=drain,
-    )
+    checked = _limits(limits or ())
     keys = None if api_key_file is None else ApiKeys.read(api_key_file)
 
     settings["optimize_for"] = optimize_for
     tables = _idf_tables(idf or [], settings["long_text"], settings["max_length"])
-    with Models.load(model, tables, limits, settings) as models:
-        app = create_app(models, limits, keys=keys, any_host=keys is not None or not _is_loopback(host))
-        run(app, models, limits, host=host, port=port)
+    with Models.load(model, tables, checked, settings) as models:
+        app = create_app(models, checked, keys=keys, any_host=keys is not None or not _is_loopback(host))
+        run(app, models, checked, host=host, port=port)
+
+
+def _limits(specs: Sequence[str]) -> Limits:
+    """Return the limits with those that are given."""
+    given = settings_of(specs, _DEFAULTS, "--limits")
+    return Limits(**{name: number_of(name, value, type(_DEFAULTS[name]), "--limits") for name, value in given.items()})  # type: ignore[arg-type]
 
 
 def _is_loopback(host: str) -> bool:

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import CandidateColumn, ReferenceColumns, check_contexts, check_effects, matching_of
+from bertscore_onnx.cli.options import (
+    check_contexts,
+    check_effects,
+    matching_of,
+)
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
 from bertscore_onnx.errors import InputError
 
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenMatches
     from bertscore_onnx.tables.columns import TextsOfRow
 
+
+_ROLES = ("candidate", "reference", "id")
 
 DEFAULT_WIDTH = 80
 """Width of a line without a terminal."""
@@ -54,8 +61,7 @@ def show(
         int | None,
         typer.Option("--worst", min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F."),
     ] = None,
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumns = None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -99,8 +105,7 @@ def show(
         ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
         ("--worst", line is not None and worst is not None, "with --line; leave out one"),
         ("--output", output is not None and (worst or 1) > 1, "with several pairs; use --line, or --worst 1"),
-        ("--candidate-column", candidate_column is not None and not of_files, "without --line or --worst"),
-        ("--reference-column", bool(reference_column) and not of_files, "without --line or --worst"),
+        ("--columns", bool(columns) and not of_files, "without --line or --worst"),
     )
     if kind in (".svg", ".png"):
         from bertscore_onnx.similarity.drawing import check_matplotlib
@@ -108,7 +113,7 @@ def show(
         check_matplotlib()
     inputs: list[InputFile] = []
     if of_files:
-        inputs = choose_inputs(cand, ref or (), candidate_name=candidate_column, reference_names=reference_column or ())
+        inputs = choose_inputs(cand, ref or (), columns=columns_of(columns, *_ROLES))
     check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
         settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")

@@ -15,6 +15,7 @@ from typing import TextIO
 
 from typer.core import TyperCommand
 
+from bertscore_onnx.cli.specs import ROLES
 from bertscore_onnx.errors import one_line
 
 
@@ -78,6 +79,9 @@ def with_option_names(message: str, command: TyperCommand) -> str:
         for pattern, replacement in (*_FORMS, *([_ANYWHERE] if "_" in parameter.name else [])):
             named = pattern.format(name=parameter.name, option=option)
             message = re.sub(named, replacement.format(option=option), message)
+    if any("--columns" in parameter.opts for parameter in command.params):
+        for role in ROLES:
+            message = message.replace(f"`{role}`", f"`--columns {role}=NAME`")
     return message
 
 

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import (
-    CandidateColumn,
     Matchings,
     NoQuotes,
-    ReferenceColumn,
     TableFormat,
+    TextJsonOrTsv,
     check_contexts,
     complete_model,
 )
-from bertscore_onnx.cli.outputs import chosen_format
 from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table
 from bertscore_onnx.tables.sources import Dialect
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
 
+_ROLES = ("candidate", "reference", "human", "lang_pair", "id")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _CURVE = 40
 """Width of the curve's axis."""
@@ -60,31 +61,11 @@ def tune_layers(
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
         ),
     ] = None,
-    human_column: Annotated[
-        str | None,
-        typer.Option(
-            "--human-column",
-            metavar="NAME",
-            help="Column of the judgements; higher is better.  [default: human or human_score]",
-        ),
-    ] = None,
-    candidate_column: CandidateColumn = None,
-    reference_column: ReferenceColumn = None,
-    language_pair_column: Annotated[
-        str | None,
-        typer.Option(
-            "--language-pair-column",
-            metavar="NAME",
-            help="Column of the language pairs.  [default: lang_pair; without it, all rows are one]",
-        ),
-    ] = None,
-    segment_column: Annotated[
-        str | None,
-        typer.Option(
-            "--segment-column",
-            metavar="NAME",
-            help="Column of the documents or segments, whose rows are drawn together.  "
-            "[default: document, segment or segment_id; without one, rows with the same reference]",
+    columns: Annotated[
+        list[str] | None,
+        columns_option(
+            *_ROLES,
+            id="id (document, segment or segment_id, whose rows are drawn together; else those of one reference)",
         ),
     ] = None,
     input_format: TableFormat = None,
@@ -101,8 +82,7 @@ def tune_layers(
         ),
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    as_tsv: Annotated[bool, typer.Option("--tsv", help="Print a table of tab-separated values.")] = False,
+    output_format: TextJsonOrTsv = "text",
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -122,7 +102,7 @@ def tune_layers(
         # Choose a language pair
         bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
     """
-    output_format = chosen_format(as_json=as_json, as_tsv=as_tsv)
+    named = columns_of(columns, *_ROLES)
     settings["model_type"] = model_type
     first, *others = _scorers(matching or ["bertscore"], settings)
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
@@ -131,12 +111,12 @@ def tune_layers(
     from bertscore_onnx.tables.whole_table import read_table
 
     table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
-    human = table.numbers(table.find(human_column or ("human", "human_score"), "--human-column"))
-    candidates = table.texts(table.find(candidate_column or "candidate", "--candidate-column"))
-    references = table.lists(table.find(reference_column or ("reference", "references"), "--reference-column"))
+    human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
+    candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
+    references = references_of_table(table, named)
     pairs = ["all"] * len(table)
-    if language_pair_column or "lang_pair" in table.names or language_pair:
-        pairs = table.keys(table.find(language_pair_column or "lang_pair", "--language-pair-column"))
+    if named("lang_pair") or "lang_pair" in table.names or language_pair:
+        pairs = table.keys(table.find(named("lang_pair") or "lang_pair", "--columns lang_pair=NAME"))
     chosen = _chosen_pairs(language_pair, pairs) if language_pair else pairs_into_one_language(pairs)
     left_out = [name for name in dict.fromkeys(pairs) if name not in chosen]
     if left_out and not language_pair and not quiet:
@@ -145,8 +125,8 @@ def tune_layers(
         )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
     found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
-    unit_column = segment_column or next(found, None)
-    units = table.keys(table.find(unit_column, "--segment-column")) if unit_column else None
+    unit_column = named("id") or next(found, None)
+    units = table.keys(table.find(unit_column, "--columns id=NAME")) if unit_column else None
     with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,

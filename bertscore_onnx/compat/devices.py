@@ -18,7 +18,7 @@ def _metal() -> str:
         choose_providers("coreml")
     except DeviceError:
         warnings.warn(
-            'device "mps" is not here: the installed ONNX Runtime does not offer CoreML. The CPU scores instead.',
+            'device "mps" is not available: the installed ONNX Runtime has no CoreML. The CPU scores instead.',
             RuntimeWarning,
             stacklevel=4,
         )

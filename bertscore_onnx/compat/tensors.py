@@ -144,7 +144,7 @@ class TensorArray(np.ndarray[Any, np.dtype[Any]]):
     def var(  # type: ignore[override]
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int = 1, **options: Any
     ) -> Any:
-        """Return the variance of all elements, or along a dimension; the divisor is n less the correction."""
+        """Return the variance of all elements, or along a dimension; the divisor is n minus the correction."""
         ddof = correction if unbiased else 0
         return super().var(**{"axis": dim, "keepdims": keepdim, "ddof": ddof, **options})
 

@@ -70,8 +70,8 @@ class ScoreBatch:
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
                 takes them.
-            names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
-                whether a text of the row was truncated.
+            names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
+                with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of

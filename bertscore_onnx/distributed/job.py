@@ -33,6 +33,7 @@ from bertscore_onnx.distributed.manifest import (
 )
 from bertscore_onnx.distributed.parts import (
     PART_ROWS,
+    TRUNCATED,
     Advance,
     Engine,
     Part,
@@ -72,6 +73,9 @@ class JobResult:
     rows: int
     failures: int
     """The number of rows without scores."""
+
+    truncated: int
+    """The number of rows with a text that was truncated."""
 
     parts: int
     parts_before: int
@@ -121,8 +125,8 @@ def score_files(
             `references`.
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
-        names: the names of the columns of precision, recall and F1; with a fourth name, there is also a column of
-            whether a text of the row was truncated.
+        names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
+            with a truncated text.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
@@ -299,13 +303,13 @@ class _Job:
         return ScoreBatch(
             self._bundle,
             context=settings.context,
-            names=settings.names or SCORE_NAMES,
+            names=(*(settings.names or SCORE_NAMES), TRUNCATED)[:4],
             errors=settings.errors,
             **scorer_settings,
         )
 
     def _inspect(self, names: Sequence[str]) -> list[InputTable]:
-        added = self._score_batch.columns.names
+        added = [name for name in self._score_batch.columns.names if name != TRUNCATED]
         tables = []
         with progress_bar(len(names), shown=self._verbose, stage="reading inputs", unit="files") as advance:
             for table in in_threads(lambda name: inspect_table(name, self._settings, added), names):
@@ -387,9 +391,10 @@ def _completed(manifest: Manifest, parts: Sequence[PartRecord]) -> Manifest:
     return msgspec.structs.replace(
         manifest,
         failures=failures,
+        truncated=sum(part.truncated for part in parts if part.truncated is not UNSET),
         mean=dict(zip(SCORE_NAMES, means, strict=True)) if means else None,
         complete=True,
-        parts=tuple(msgspec.structs.replace(part, sums=UNSET) for part in parts),
+        parts=tuple(msgspec.structs.replace(part, truncated=UNSET, sums=UNSET) for part in parts),
     )
 
 
@@ -400,6 +405,7 @@ def _result(manifest: Manifest, folder: Path, parts_before: int) -> JobResult:
         signature=manifest.signature or "",
         rows=manifest.rows,
         failures=manifest.failures or 0,
+        truncated=manifest.truncated or 0,
         parts=len(manifest.parts),
         parts_before=parts_before,
         precision=mean.get("precision"),

@@ -46,6 +46,9 @@ class PartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str | None = None
     """The digest of the file; None until it is complete."""
 
+    truncated: int | UnsetType = UNSET
+    """The number of rows with a text that was truncated; not in the manifest for each part."""
+
     sums: tuple[float, float, float] | UnsetType = UNSET
     """The sums of precision, recall and F1 over the rows that have scores; not in the manifest."""
 
@@ -66,6 +69,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     settings: Settings
     rows: int
     failures: int | None = None
+    truncated: int | None = None
+    """The number of rows with a text that was truncated; None until it is complete."""
+
     mean: dict[str, float] | None = None
     """The means of precision, recall and F1 over the rows that have scores."""
 
@@ -215,7 +221,7 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
 
 
 def _check_files(folder: Path, own: Set[str]) -> None:
-    """Raise InputError if something in the place of a job's file is none: reading a pipe would never end."""
+    """Raise InputError if something in the place of a job's file is not a file: reading a pipe would never end."""
     with os.scandir(folder) as entries:
         for entry in entries:
             is_own = entry.name in (MANIFEST, DOCUMENT_COUNTS) or entry.name in own

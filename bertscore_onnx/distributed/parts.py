@@ -30,7 +30,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, InputError
 from bertscore_onnx.files import read_regular, replace_whole, sync_folder
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
-from bertscore_onnx.tables.columns import RowReader, Rows, read_references
+from bertscore_onnx.tables.columns import SCORE_NAMES, RowReader, Rows, read_references
 
 if TYPE_CHECKING:
     import pyarrow
@@ -262,6 +262,10 @@ _MAX_FOOTER = 1 << 26
 _MAX_SCORES = 1 << 32
 
 
+TRUNCATED = "bertscore_onnx.truncated"
+"""The name of the column of whether a text was truncated where it is only counted, and not written."""
+
+
 class _Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seal: str
     job: str
@@ -271,6 +275,9 @@ class _Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: int
     rows: int
     failures: int
+    truncated: int
+    """The number of rows with a text that was truncated."""
+
     sums: tuple[float, float, float]
     """The sums of precision, recall and F1 over the rows that have scores."""
 
@@ -288,7 +295,7 @@ class PartWriter:
         self._waiting: list[pyarrow.RecordBatch] = []
         self._waiting_bytes = 0
         self._num_rows = 0
-        self._num_failures = 0
+        self._num_failures = self._num_truncated = 0
         self._sums: list[list[float]] = [[], [], []]
         self._saved = _saved_scores(folder, part, job)
         self._scores: list[pyarrow.RecordBatch] = []
@@ -311,6 +318,8 @@ class PartWriter:
     def add(self, scored: "pyarrow.RecordBatch") -> PartRecord | None:
         """Add rows with their scores; return the part once it is complete."""
         self._count(scored)
+        if TRUNCATED in scored.schema.names:
+            scored = scored.select([name for name in scored.schema.names if name != TRUNCATED])
         self._waiting.append(scored)
         self._waiting_bytes += scored.nbytes
         try:
@@ -349,6 +358,7 @@ class PartWriter:
         for sums, column in zip(self._sums, scored.columns[number:], strict=False):
             sums.append(fsum(column.drop_null().to_pylist()))
         self._num_failures += scored.column(number).null_count
+        self._num_truncated += scored.column(number + len(SCORE_NAMES)).true_count
         self._scores.append(scored.select(range(number, scored.num_columns)))
 
     def _write_row_group(self) -> None:
@@ -367,7 +377,8 @@ class PartWriter:
         if self._waiting:
             self._write_row_group()
         precision, recall, f1 = map(fsum, self._sums)
-        summary = _Summary(_NO_SEAL, *_identity(self._part, self._job), self._num_failures, (precision, recall, f1))
+        counts = self._num_failures, self._num_truncated
+        summary = _Summary(_NO_SEAL, *_identity(self._part, self._job), *counts, (precision, recall, f1))
         self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(summary).decode()})
         self._writer.close()
         digest = _seal(self._temporary)
@@ -454,7 +465,7 @@ def _identity(part: Part, job: str) -> tuple[str, str, int, int]:
 
 
 def _record(part: Part, summary: _Summary, digest: str) -> PartRecord:
-    return PartRecord(part.file, summary.rows, summary.failures, digest, summary.sums)
+    return PartRecord(part.file, summary.rows, summary.failures, digest, summary.truncated, summary.sums)
 
 
 def _seal(path: Path) -> str:

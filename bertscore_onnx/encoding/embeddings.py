@@ -51,11 +51,11 @@ def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDAr
 # Texts that are longer than the model's maximum are cut into overlapping windows, as long as the model allows, of which
 # every token is kept once. Windows overlap by a quarter at least. A token's vector comes unchanged from the window in
 # which it is farthest from both ends, so that it has at least an eighth of a window of context on either side, except
-# at the ends of the text. The special tokens in front are those of the first window, the ones behind those of the
-# last. `docs/long_texts.md` has the reasons and the costs.
+# at the ends of the text. The leading special tokens come from the first window, the trailing ones from the last.
+# `docs/long_texts.md` gives the reasons and the costs.
 
 OVERLAP = 0.25
-"""The least share of its text that a window has in common with the next; `docs/long_texts.md` compares others."""
+"""The least overlap of neighbouring windows, as a share of a window's text; `docs/long_texts.md` compares others."""
 
 
 class Windows:

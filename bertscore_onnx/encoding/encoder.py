@@ -109,7 +109,7 @@ class Buckets:
     """The most texts of a run."""
 
     spare: int = 0
-    """Texts of padding that each run of several has in any case."""
+    """The least number of padding texts in a run of several texts."""
 
     @classmethod
     def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
@@ -127,14 +127,14 @@ class Buckets:
         return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
 
     def num_rows(self, width: int, number: int) -> int:
-        """Return how many texts, padding included, a run of this width has in which `number` texts wait."""
+        """Return the number of texts, padding included, in a run of this width if `number` texts are waiting."""
         most = max(1, min(self.max_tokens // width, self.max_items or self.max_tokens))
         full = 1 << (most.bit_length() - 1)
         few = max(1, full // 4)
         return few if number <= self.capacity(few) else full
 
     def capacity(self, num_rows: int) -> int:
-        """Return how many real texts fit into a run of so many."""
+        """Return how many real texts fit into a run of this many texts."""
         return max(1, num_rows - self.spare)
 
     def shapes(self) -> list[tuple[int, int]]:
@@ -331,7 +331,7 @@ class _Waiting(Generic[T]):
 
 
 class LayerReduction(Protocol):
-    """Makes one vector of a token's vectors in all layers."""
+    """Combines a token's vectors of all layers into one."""
 
     def size_of(self, hidden_size: int) -> int:
         """Return the size of that vector."""
@@ -349,7 +349,7 @@ class Encoder:
     def __init__(
         self, bundle: Bundle, *, reduction: LayerReduction | None = None, **options: Unpack[SessionOptions]
     ) -> None:
-        """Load the model; of a bundle of all layers, a reduction makes one."""
+        """Load the model; a reduction combines the layers of a bundle of all layers into one."""
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(

@@ -232,7 +232,7 @@ class OnnxSession:
             if self._opened is not None:
                 return provider
             if provider is not providers[-1]:
-                _log.warning("%s cannot be used, going on without it: %s", provider.name, failure)
+                _log.warning("%s cannot be used, continuing without it: %s", provider.name, failure)
         raise self._unusable(providers[-1], failure)
 
     def _open(self, provider: Provider) -> tuple[Any, str]:
@@ -346,7 +346,7 @@ def cudnn_error() -> str:
 
 @cache
 def _warn_of_cudnn(command: str) -> None:
-    """Warn once: ONNX Runtime treats cuDNN as optional, and says nothing where it is missing."""
+    """Warn once: ONNX Runtime treats cuDNN as optional, and does not report that it is missing."""
     if error := cudnn_error():
         warnings.warn(
             f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with {command}.",

@@ -139,7 +139,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
     folder, code = Path(path), language.lower()
     manifest = read_manifest(folder)
     if "|matching:" in baseline.signature:
-        raise InputError(f"The baselines of bundles are those of the default matching, unlike this one. {_INSTEAD}")
+        raise InputError(f"The baselines of bundles are for the default matching, unlike this one. {_INSTEAD}")
     if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
         raise InputError(
             f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the bundle {folder} has "

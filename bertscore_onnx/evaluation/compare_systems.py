@@ -77,8 +77,8 @@ def compare(
     those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
-    segments are taken in the natural order of the ids. Everything else is joined by position, and goes beside ids only
-    if these are in order.
+    segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
+    are in order.
 
     Args:
         systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column

@@ -45,7 +45,7 @@ class Example:
     """The system that differs from the baseline."""
 
     delta: float
-    """The segment's score of the system less the baseline's."""
+    """The system's score of the segment minus the baseline's."""
 
     matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
@@ -112,7 +112,7 @@ class Comparison(Result):
 
     @property
     def units(self) -> tuple[int, str]:
-        """How many of what the tests draw: segments or documents."""
+        """The number of units that the tests draw: segments or documents."""
         return (self.num_documents, "document") if self.num_documents else (self.num_segments, "segment")
 
     @property

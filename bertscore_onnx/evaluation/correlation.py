@@ -298,7 +298,7 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
-    p is the chance that a system is ahead of another by as much if the two were the same (`superiority`).
+    p is the probability of such a lead of one system over another if the two were equal (`superiority`).
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.

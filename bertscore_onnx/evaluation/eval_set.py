@@ -126,7 +126,7 @@ class EvalSet:
         return [name for name in there if name.rpartition("-")[2] == reference]
 
     def _files(self, folder: str, prefix: str, suffix: str) -> list[str]:
-        """Return what stands between prefix and suffix in the names of a folder's files."""
+        """Return the part between prefix and suffix of the names of a folder's files."""
         try:
             names = sorted(file.name for file in (self.folder / folder).iterdir())
         except (FileNotFoundError, NotADirectoryError):
@@ -267,8 +267,8 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair.
 
-    Its systems are all that annotators judged or that have outputs, less the references in use. Another reference, a
-    human translation, counts as a system.
+    Its systems are all with judgements or outputs, except the references in use. Another reference, a human
+    translation, counts as a system.
 
     Args:
         eval_set: the folder.

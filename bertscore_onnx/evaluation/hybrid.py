@@ -194,7 +194,7 @@ class HybridDifference:
     """The difference between two metrics' correlations over hybrid systems."""
 
     delta: float
-    """Pearson's r of the better less that of the worse."""
+    """Pearson's r of the better minus that of the worse."""
     p: float | None
     """Two-sided, of exchanging their scores in whole segments (documents, if known); None without a value."""
     p_holm: float | None
@@ -553,7 +553,7 @@ def _pool_errors(r: float, num_hybrids: int, num_candidates: int) -> Mapping[str
 
 
 def _wider(measure: Measure, ends: Floats, of_pool: float, bounds: tuple[float, float]) -> Measure:
-    """Add the errors by segments, the ends less the value, and of the pool to that of the draws; all independent."""
+    """Add the errors by segments, the ends minus the value, and of the pool to that of the draws; all independent."""
     value, low, high = (float(one or 0.0) for one in (measure.value, measure.low, measure.high))
     below = np.hypot(np.hypot(value - low, of_pool), max(0.0, -ends[0]))
     above = np.hypot(np.hypot(high - value, of_pool), max(0.0, ends[1]))

@@ -80,8 +80,8 @@ class LayerCorrelation:
     """None where the scores are constant in a language pair, and so have no correlation."""
 
     low: float | None
-    """The lower end of the 95 % interval by bootstrap, whose percentiles lie further out, as Student's t, the fewer
-    units there are; None where no resample has a value."""
+    """The lower end of the 95 % interval by bootstrap, widened for few units as Student's t is; None where no resample
+    has a value."""
 
     high: float | None
     """The upper end."""
@@ -140,11 +140,11 @@ class LayerTuning(Result):
     """The layer with the highest correlation of F; the first of equals."""
 
     best_pearson: float
-    """Its correlation, less the optimism if that was requested."""
+    """Its correlation, minus the optimism if that was requested."""
 
     optimism: float | None
     """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
-    best layer's correlation in the resample less its correlation in all rows. None without resamples."""
+    best layer's correlation in the resample minus its correlation in all rows. None without resamples."""
 
     export_command: str
     """The command that exports the model at that layer."""
@@ -224,7 +224,7 @@ def tune_layers(
             with the same references together.
         others: further scorers of the same model, such as those of other matchings, whose layers are candidates too:
             the best one, and the tests, are over all. They are taken one after the other.
-        subtract_optimism: whether `best_pearson` is less the optimism.
+        subtract_optimism: whether the optimism is subtracted from `best_pearson`.
         num_resamples: how many times units are drawn.
         seed: of these draws.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.

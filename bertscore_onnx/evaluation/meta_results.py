@@ -105,13 +105,13 @@ class MetricAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two metrics' correlations with human scores at one level, the first less the second."""
+    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
 
     delta: float
-    """Pearson's r of the first less that of the second."""
+    """Pearson's r of the first minus that of the second."""
     p: float
-    """Two-sided, of exchanging whole segments, documents or systems: never 0. With the test perm-both one-sided, that
-    the first is better by as much if the two were alike."""
+    """Two-sided, by exchanging whole segments, documents or systems; never 0. With the test perm-both, one-sided: the
+    probability of such a lead of the first if the two were equal."""
     p_reverse: float | None = None
     """With perm-both, the same for the second."""
     williams: Williams | None = None

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ LOWER_IS_BETTER = {"ter"}
 
 SENTENCE_OPTIONS: Mapping[str, Mapping[str, Any]] = {"bleu": {"effective_order": True}}
 """Further options for single segments, as in sacreBLEU's `compat.py:sentence_bleu`."""
+
+MAX_OPTION = 100
+"""The largest number that an option of sacreBLEU may have, far above all that make sense: it takes time and memory."""
 
 TIE_TOLERANCE = 1e-6
 """Of BERTScore: in single precision the same pair in another batch may differ by less."""
@@ -90,7 +93,7 @@ def score_systems(
         references: the references of each output, by system and segment; `[references] * len(candidates)` for those
             that systems share.
         scorer: for `bertscore`, whose F counts: a scorer of one layer.
-        contexts: for `bertscore`: for each segment what stands before its texts, such as `preceding_sentences`.
+        contexts: for `bertscore`: the context of each segment, such as `preceding_sentences`.
         verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
 
     Returns:
@@ -247,9 +250,9 @@ def corpus_metric(
         raise InputError(f"There is no metric {name!r} here. Choose one of {', '.join(SACREBLEU)}.")
     _check_texts(candidates, references)
     lists = [[one] if isinstance(one, str) else one for one in references]
-    metric = _sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
+    metric = sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
     statistics = np.array([metric._extract_corpus_statistics(texts, None) for texts in candidates], dtype=np.float64)
-    sentence_metric = _sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
+    sentence_metric = sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
     sentence_metric.num_refs = metric.num_refs  # which it has no references to count
     of_segment = _score_of_sums(sentence_metric)
     corpus = SummedStatistics(statistics, _score_of_sums(metric), lower_is_better=name in LOWER_IS_BETTER)
@@ -263,13 +266,15 @@ def corpus_metric(
     )
 
 
-def _sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
-    """Return the metric of sacreBLEU with these options."""
+def sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
+    """Return the metric of sacreBLEU with these options; raise InputError unless it takes them."""
     with needs_extra("evaluation", "Scoring with BLEU, chrF or TER"):
         from sacrebleu import metrics
         from sacrebleu.metrics.bleu import BLEU
+    kind = getattr(metrics, SACREBLEU[name])
+    _check_options(kind, options)
     try:
-        metric: Metric = getattr(metrics, SACREBLEU[name])(**options)
+        metric: Metric = kind(**options)
     except (TypeError, KeyError, AssertionError) as error:
         tokenizers = f" Its tokenizers are {', '.join(BLEU.TOKENIZERS)}." if "tokenize" in options else ""
         raise InputError(
@@ -282,6 +287,27 @@ def _sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
             "choose other options."
         ) from error
     return metric
+
+
+def _check_options(kind: type["Metric"], options: Mapping[str, Any]) -> None:
+    """Raise InputError for an option that the class does not have, or a value of another type or size."""
+    known = {name: hint for name, hint in get_type_hints(kind.__init__).items() if name != "return"}
+    for name, value in options.items():
+        if name not in known:
+            choice = ", ".join(name for name in known if name != "references")
+            raise InputError(
+                f"sacreBLEU does not take the option {name!r} for {kind.__name__}. Its options are {choice}."
+            )
+        types = {*get_args(known[name]), known[name]}
+        if types & {int, float}:
+            is_in_range = type(value) in types | {int} and 0 <= value <= MAX_OPTION
+            expected = f"a {'' if float in types else 'whole '}number from 0 to {MAX_OPTION}"
+        elif types & {bool, str}:
+            is_in_range, expected = type(value) in types, "true or false" if bool in types else "a name"
+        else:
+            continue
+        if not (is_in_range or (value is None and type(None) in types)):
+            raise InputError(f"{name} of {kind.__name__} is {value!r}; expected {expected}.")
 
 
 def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:

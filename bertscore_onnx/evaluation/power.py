@@ -26,7 +26,7 @@ MAX_UNITS = 1 << 53
 
 
 def student_quantile(p: float, num_units: int) -> float:
-    """Return the quantile of Student's t with as many degrees of freedom as units, less one.
+    """Return the quantile of Student's t with as many degrees of freedom as units, minus one.
 
     D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959: within 0.3 %
     from 6 units on. scipy's `stdtrit` is exact, and takes as long to import as half a comparison of given scores.

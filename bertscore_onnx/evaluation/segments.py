@@ -14,21 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, Column
 from bertscore_onnx.tables.whole_table import WholeTable
 
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
 
-NO_IDS = "none"
-"""In place of the name of a column of ids: join by position."""
-
-ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
-"""The names of a column of ids; the first one that a table has counts."""
-
 CANDIDATE, REFERENCE, DOCUMENT = (
-    Column(("candidate",), "--candidate-column"),
-    Column(("reference", "references"), "--reference-column", may_hold_lists=True),
+    Column(("candidate",), "--columns candidate=NAME"),
+    Column(("reference", "references"), "--columns reference=NAME", may_hold_lists=True),
     Column(("document", "document_id", "doc", "doc_id"), ""),
 )
 
@@ -101,7 +95,7 @@ def is_frame(value: object) -> bool:
 
 
 def table_of(value: Any, title: str) -> WholeTable:
-    """Return a table, or the rows of a data frame, which messages call by the title."""
+    """Return a table, or the rows of a data frame; `title` is its name in messages."""
     return value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
 
 
@@ -115,7 +109,7 @@ def ids_of(table: WholeTable, id_column: str | None = None) -> tuple[str | None,
     if id_column == NO_IDS:
         return None, None
     known = (name for name in ID_COLUMNS if name in table.names)
-    name = next(known, None) if id_column is None else table.find(id_column, "--id-column")
+    name = next(known, None) if id_column is None else table.find(id_column, "--columns id=NAME")
     return name, None if name is None else table.keys(name)
 
 
@@ -287,7 +281,7 @@ class _Cells:
         self._table = table
         if id_column == NO_IDS:
             raise InputError(f"{table.title} has a row for each system and segment, so its segments need ids.")
-        self._id_column = table.find(id_column or ID_COLUMNS, "--id-column")
+        self._id_column = table.find(id_column or ID_COLUMNS, "--columns id=NAME")
         self._segments, self._systems = table.keys(self._id_column), table.keys("system")
 
     def by_metric(
@@ -377,7 +371,7 @@ class JoinedSegments:
 def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") -> JoinedSegments:
     """Join the rows of inputs by their ids, or by position if none has ids.
 
-    Inputs without ids go beside others only if the rows of these are in the order of their ids; if some of these are
+    Inputs without ids are joined with others only if the rows of these are in the order of their ids; if some are
     missing, ids have to be the numbers of lines, from 0 or 1.
 
     Args:

@@ -87,7 +87,7 @@ class SegmentMeans:
         return means
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the second system's mean less the first's, after they swapped the segments that are not kept.
+        """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
 
         Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
 
@@ -310,13 +310,13 @@ def confidence_interval(resampled: NDArray[np.float64]) -> tuple[NDArray[np.floa
 
 
 SEED = 12345
-"""The seed where none is given, as in sacreBLEU."""
+"""The default seed, as in sacreBLEU."""
 
 NUM_RESAMPLES = 1000
-"""The bootstrap resamples where no number is given, as in sacreBLEU."""
+"""The default number of bootstrap resamples, as in sacreBLEU."""
 
 NUM_SWAPS = 10_000
-"""The trials of approximate randomization where no number is given, as in sacreBLEU."""
+"""The default number of trials of approximate randomization, as in sacreBLEU."""
 
 BLOCK_CELLS = 1 << 20
 """Draws in memory at a time: 8 MB of indices."""
@@ -361,11 +361,11 @@ class PairedTestResult:
     """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
 
     delta: NDArray[np.float64]
-    """The other system's score less the baseline's, (pairs,)."""
+    """The other system's score minus the baseline's, (pairs,)."""
 
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, which lie further
-    out, as Student's t, the fewer units there are; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, widened for few
+    units as Student's t is; (pairs, 2)."""
 
     error: NDArray[np.float64]
     """The standard error of the difference: √(n / (n - 1)) times the standard deviation of those, (pairs,)."""
@@ -399,7 +399,7 @@ class PairedTestResult:
 
 
 MAX_EXACT = 13
-"""Up to so many units in which two systems differ, all 2^n ways to swap them are tried, and none is drawn."""
+"""If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none is drawn."""
 
 
 def paired_permutation(

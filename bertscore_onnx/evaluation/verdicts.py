@@ -45,7 +45,7 @@ class SystemResult:
     """Half the width of the 95 % interval about that mean."""
 
     delta: float | None = None
-    """The score less the baseline's; None for the baseline itself, likewise what follows."""
+    """The score minus the baseline's; None for the baseline itself, as are the next fields."""
 
     delta_low: float | None = None
     """The low end of the 95 % interval of the difference."""
@@ -69,10 +69,10 @@ class SystemResult:
     """Segments on which neither is."""
 
     detectable: float | None = None
-    """The smallest difference from the baseline that so many segments show with a power of 80 %."""
+    """The smallest difference from the baseline that this many segments show with a power of 80 %."""
 
     needed: int | None = None
-    """The number of segments, or of documents, that show the difference seen with a power of 80 %."""
+    """The number of segments, or of documents, that would show the observed difference with a power of 80 %."""
 
     not_worse: bool | None = None
     """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 %; None without a margin."""
@@ -199,7 +199,7 @@ class Verdict(NamedTuple):
 
     name: Outcome
     sentence: str
-    """Follows the system's name, and holds the baseline's."""
+    """The sentence after the system's name; it contains the baseline's name."""
     segments: str
     """On how many segments the system is better."""
 
@@ -309,8 +309,8 @@ def power(metric: MetricResult, num_units: int, unit: str) -> str:
     unclear = [one for one in tested if one.needed is not None and one.needed > num_units]
     if unclear:
         closest = min(unclear, key=lambda one: one.needed or 0)
-        of_whom = "that" if len(tested) == 1 else f"that of {closest.name}"
-        sentence += f"; {of_whom} seen here takes some {count(closest.needed)}"
+        which = "the observed" if len(tested) == 1 else f"{closest.name}'s"
+        sentence += f"; detecting {which} difference would take about {plural(closest.needed or 0, unit)}"
     found = [f"{sentence}."]
     for one in worst.power:
         size, times, needed = score(one.difference, metric), round(100 * one.power), plural(one.needed or 0, unit)

@@ -26,7 +26,7 @@ def greedy_match(
 
     Args:
         candidate: unit token embeddings, special tokens included, (cand_tokens, hidden), at least one.
-        candidate_shares: what each token weighs of its side, w / Σ w, (cand_tokens,); all 0 where nothing weighs.
+        candidate_shares: normalised token weights, w / Σ w, (cand_tokens,); all 0 if all weights are 0.
         reference, reference_shares: likewise, with ref_tokens.
 
     Returns:

@@ -68,7 +68,7 @@ def match_pairs(
         candidates, references, weights, matching
     )
     batches = list(plan_batches(pairs.widths, BATCH_TOKENS))
-    if len(batches) == 1:  # not worth the way to another thread
+    if len(batches) == 1:  # not worth a thread switch
         pairs.match(batches[0])
     else:
         deque(threads.map(pairs.match, batches), maxlen=0)
@@ -85,7 +85,7 @@ def match_pairs(
 def finite_scores(
     precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], matching: Matching
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return P, R and F as `with_f_measure` does, for transport the one score thrice.
+    """Return P, R and F as `with_f_measure` does; for transport all three are the one score.
 
     A vector that is not finite makes them NaN, which is an error.
     """
@@ -104,7 +104,7 @@ def _weigh(
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
     """Return the weight of each token of texts one after the other, and whether it makes its text non-empty, (tokens,).
 
-    Further the length of each text, and where it begins, (texts,).
+    Also return the length of each text, and where it begins, (texts,).
     """
     lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (texts,)
     begins = np.cumsum(lengths) - lengths

@@ -118,7 +118,7 @@ def _token_mask(
 
 
 _BEFORE_WORDS = ("", "a ", "(", '"', "_")
-"""What may stand before a word, of which vocabularies may make other tokens then."""
+"""Text before a word, after which vocabularies may split the word differently."""
 
 
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
@@ -148,7 +148,7 @@ class TokensToMatch(TokenEmbeddings):
 
 
 TextsOfPairs = tuple[TokensToMatch, NDArray[np.int64]]
-"""The candidates, or the references, of some pairs: a table, and which of its texts each one is, (pairs,)."""
+"""The candidates, or the references, of some pairs: a table, and the index of each in the table, (pairs,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +201,7 @@ class EncodedTexts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenMatching:
-    """A matching for one bundle: what it does to encoded texts before these are matched."""
+    """A matching applied to one bundle: it prepares encoded texts to be matched."""
 
     matching: Matching
 
@@ -211,13 +211,13 @@ class TokenMatching:
     """The special tokens in front of every text, and behind it."""
 
     separator: str
-    """What stands between a context and its text."""
+    """The string between a context and its text."""
 
     center: NDArray[np.float32] | None = None
     """The mean token vector to subtract, (layers, 1, hidden)."""
 
     def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokensToMatch:
-        """Return the tokens to match of texts, given how many tokens of a context each has, (texts,)."""
+        """Return the tokens of texts to match, given the number of context tokens of each text, (texts,)."""
         if self.center is not None:
             table = replace(table, vectors=_unit(table.vectors - self.center))
         has_contexts = num_context.any()
@@ -261,7 +261,7 @@ def _kept(
     weightless: NDArray[np.bool_],
     is_excluded: NDArray[np.bool_],
 ) -> TokensToMatch:
-    """Return some of the tokens, (tokens,); the first one of a text of which none is left, without weight."""
+    """Keep some of the tokens, (tokens,); of a text without any, keep the first one, without weight."""
     lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
     first = begins[lengths == 0]
     is_kept[first], weightless[first] = True, True
@@ -283,7 +283,7 @@ def _kept(
 def sum_of_words(
     table: TokenEmbeddings, texts: NDArray[np.int64], special_ids: Sequence[int]
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the sum of the vectors of all tokens of texts but special ones, (layers, hidden), and their number."""
+    """Return the sum of the vectors of all tokens except special ones, (layers, hidden), and their number."""
     ids, _ = table.flat_ids(texts)
     rows = joined_ranges(table.starts[texts], table.lengths[texts])[~np.isin(ids, special_ids)]
     return table.vectors[:, rows].sum(axis=1, dtype=np.float64), len(rows)

@@ -31,7 +31,7 @@ def optimal_match(
 
     Args:
         candidate: unit token embeddings, (cand_tokens, hidden), at least one.
-        candidate_weights: what each token weighs, 0 or more and not all 0, (cand_tokens,).
+        candidate_weights: token weights, 0 or more and not all 0, (cand_tokens,).
         reference, reference_weights: likewise, with ref_tokens.
         matching: the method, and the settings of transport.
 
@@ -48,7 +48,7 @@ def optimal_match(
     if matching.ngram > 1:
         left, shares[0] = _ngrams(left, shares[0], matching.ngram)
         right, shares[1] = _ngrams(right, shares[1], matching.ngram)
-    left, right = _unit(left), _unit(right)  # at 1 ± 1e-7, vectors would be √(2e-7) from themselves
+    left, right = _unit(left), _unit(right)  # with norms of 1 ± 1e-7, vectors would be √(2e-7) from themselves
     rows, columns = (np.flatnonzero(of_side) for of_side in shares)
     cost = _costs(left[rows] @ right[columns].T, matching.cost)
     distance = _earth_movers_distance(shares[0][rows], shares[1][columns], cost)
@@ -57,7 +57,7 @@ def optimal_match(
 
 
 def bounded_length(matching: Matching, max_length: int | None, of_model: int | None, long_text: str) -> int | None:
-    """Return the most tokens of a text, given the chosen and the model's maximum; None for the latter.
+    """Return the most tokens of a text, given the chosen and the model's maximum; None for the model's.
 
     Raises an InputError if a matching of all tokens at once would take too long.
     """
@@ -97,7 +97,7 @@ def _assign(
 def _ngrams(
     vectors: NDArray[np.float64], weights: NDArray[np.float64], number: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a vector and a weight for each few tokens in a row: the weighted sum, and the sum of the weights.
+    """Return the vector and the weight of each n-gram of tokens: the weighted sum, and the sum of the weights.
 
     A text of fewer tokens is one n-gram. Source: emnlp19-moverscore, `moverscore.py:load_ngram`.
     """
@@ -160,6 +160,6 @@ def _linear_sum_assignment() -> Any:
 
 def _missing(package: str, error: ModuleNotFoundError) -> MissingExtraError:
     return MissingExtraError(
-        f"{package} is not installed, which this matching needs. Install it with {install_command('transport')}.",
+        f"This matching needs {package}, which is not installed. Install it with {install_command('transport')}.",
         name=error.name or package,
     )

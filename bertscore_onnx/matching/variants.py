@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
-from typing import Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 from urllib.parse import quote, unquote
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputError, InputTypeError, no_attribute
 
 Method = Literal["greedy", "assignment", "transport"]
 Excluded = Literal["special", "punctuation", "ascii-punctuation", "code-punctuation", "subwords"]
@@ -24,7 +24,7 @@ Pool = Literal["mean", "p-means"]
 Cost = Literal["cosine", "euclidean", "squared"]
 
 SEPARATOR_FIELD = "{sep}"
-"""What stands for the model's own separator token in `Matching.separator`."""
+"""The placeholder of the model's own separator token in `Matching.separator`."""
 
 MAX_BETA = 1000
 MAX_NGRAM = 4
@@ -37,7 +37,7 @@ class Matching:
     Two values are equal if they match alike. `str()` returns the spec that a signature prints, and `parse` reads it.
 
     Raises:
-        InputError: a field is out of its range, or does not go with another one.
+        InputError: a field is out of its range, or conflicts with another one.
         InputTypeError: a field is of another type.
     """
 
@@ -55,11 +55,11 @@ class Matching:
     """Words that are not matched either, in lower case, upper case, or with a capital."""
 
     context: ContextRole = "excluded"
-    """The part of a context: "excluded" from matching, or "weightless": tokens of the text may match its tokens, which
+    """The role of a context: "excluded" from matching, or "weightless": tokens of the text may match its tokens, which
     have no weight of their own."""
 
     separator: str = " "
-    """What stands between a context and its text, and between the sentences of a context; `{sep}` is the model's own
+    """The string between a context and its text, and between the sentences of a context; `{sep}` is the model's own
     separator token."""
 
     beta: float = 1.0
@@ -89,7 +89,7 @@ class Matching:
     """Whether the special tokens around a text weigh 1 without idf, as in MoverScore, and not 0."""
 
     def __post_init__(self) -> None:
-        """Check the fields; lists become tuples, and what only orders or repeats is dropped."""
+        """Check the fields; lists become tuples, sorted and without duplicates where neither matters."""
         choices: dict[str, Any] = {"method": Method, "context": ContextRole, "pool": Pool, "cost": Cost}
         for name, choice in choices.items():
             _check_choice(name, getattr(self, name), choice)
@@ -121,7 +121,7 @@ class Matching:
         if self.method != "transport" and (self.cost, self.inverse, self.ngram) != ("cosine", False, 1):
             raise InputError('cost, inverse and ngram belong to transport; give method="transport" too.')
         if self.pool != "mean" and not self.layers:
-            raise InputError("pool belongs to layers, which it makes one of; give layers too.")
+            raise InputError("pool combines layers; give layers too.")
 
     @classmethod
     def parse(cls, spec: str, read_lines: Callable[[str], Sequence[str]] | None = None) -> "Matching":
@@ -129,8 +129,8 @@ class Matching:
 
         A spec begins with a preset, with a method, or with neither; commas separate it from its fields, `name=value`.
         `+` joins several values, `8..12` is a range of layers, a field that is True needs no value, and the separator
-        is percent-encoded, as in a URL. What `str()` returns can be parsed, unless it has words or sentences of its
-        own, whose digests it names.
+        is percent-encoded, as in a URL. `parse` reads what `str()` returns, except for words and sentences, which
+        `str()` shows as digests.
 
         Args:
             spec: the matching, as a signature prints it.
@@ -138,7 +138,7 @@ class Matching:
                 it no spec may name a file.
 
         Raises:
-            InputError: the spec has no such form, or a value is out of its range.
+            InputError: the spec is malformed, or a value is out of its range.
         """
         if spec.endswith("+context"):
             raise InputError(
@@ -159,6 +159,12 @@ class Matching:
     def named(cls, *_preset: object, **_changes: object) -> NoReturn:
         """Raise an AttributeError: call `parse` instead."""
         raise AttributeError('Matching.named is now Matching.parse: Matching.parse("code-bert-score,beta=3").')
+
+    if not TYPE_CHECKING:  # to type checkers every name would be a member
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name what replaces a former attribute."""
+            raise no_attribute(self, name, {"preset": "`str(matching)`, which begins with it"})
 
     @property
     def is_default(self) -> bool:
@@ -231,8 +237,8 @@ def _field(item: str) -> tuple[str, str]:
         return "method", name
     if name not in (known if equals else _FLAGS):
         raise InputError(
-            f"{item!r} is no preset ({', '.join(PRESETS)}), which stands in front, no method "
-            f"({', '.join(get_args(Method))}), and no FIELD=VALUE, with + between several values. The fields are "
+            f"{item!r} is not a preset ({', '.join(PRESETS)}; these come first), a method "
+            f"({', '.join(get_args(Method))}) or FIELD=VALUE, with + between several values. The fields are "
             f"{', '.join(known)}."
         )
     return name, text if equals else "true"
@@ -296,7 +302,7 @@ PRESETS: Mapping[str, Matching] = {
 
 
 def checked_matching(matching: object) -> Matching:
-    """Return a matching, given itself or a spec."""
+    """Return a matching, given as one or as a spec."""
     if isinstance(matching, str):
         return Matching.parse(matching)
     if not isinstance(matching, Matching):

@@ -221,7 +221,7 @@ def choose_rescaling(
 
 
 MIN_RANDOM_PAIRS = 100
-"""Fewer pairs do not show what only one in a hundred of them exceeds."""
+"""Fewer pairs cannot show a score that only one in a hundred of them exceeds."""
 
 
 def random_pairs_f1(

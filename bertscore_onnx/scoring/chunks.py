@@ -1,4 +1,4 @@
-"""Chunks of pairs, whose distinct texts are encoded together; and what there is to warn of in their texts."""
+"""Chunks of pairs, whose distinct texts are encoded together; and the warnings about their texts."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,13 +15,13 @@ from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenised import TokenisedText
 
 CHUNK_CANDIDATES = 1024
-"""The most candidates of a chunk, for small models and for texts that occur again and again. Sorted among this many,
-3,004 pairs of sentences needed 1.2 % of padding on a CPU; among 512 it was 2.1 %, among 2,048 0.8 %."""
+"""The most candidates of a chunk, for small models and for texts that repeat. Sorted in chunks of this size, 3,004
+pairs of sentences needed 1.2 % of padding on a CPU; in chunks of 512 it was 2.1 %, of 2,048 0.8 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStats:
-    """Counts of texts to warn of, over a whole call so that there is one warning of each kind; they add up with `+`."""
+    """Counts of texts to warn of, added up with `+` over a whole call, so that there is one warning of each kind."""
 
     empty: int = 0
     """Pairs with an empty side."""
@@ -65,12 +65,12 @@ class TextStats:
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (
-                f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. What is beyond "
-                'does not count; with long_text="window" it does, unless tokens are matched optimally.'
+                f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. The rest does "
+                'not count; with long_text="window" it does, unless tokens are matched optimally.'
             )
 
     def warn(self, max_length: int, stacklevel: int) -> None:
-        """Warn of each count that is not 0; a stacklevel of 1 names the line of the caller, 2 that of its caller."""
+        """Warn of each count that is not 0; a stacklevel of 1 names the caller's line, 2 the line of its caller."""
         for message in self.messages(max_length):
             warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
@@ -91,7 +91,7 @@ class Chunk:
     def __init__(self, tokenise: Tokenise, *pairs: Pairs) -> None:
         """Start with these pairs."""
         self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row to encode, (tokens,): a row for all texts of equal ids that are truncated, or are not."""
+        """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0
@@ -107,7 +107,7 @@ class Chunk:
             self.add(some)
 
     def add(self, pairs: Pairs) -> None:
-        """Add pairs, whose texts are tokenised unless they were; a side is encoded before in all pairs, or in none."""
+        """Add pairs; tokenise their texts, unless that was done. A side was encoded before in all pairs or in none."""
         texts = pairs.texts
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
         if pairs.tokenised is None:
@@ -164,7 +164,7 @@ def gather(
     """
     chunk, scale = Chunk(tokenise), 1
     try:
-        # split before their number of tokens is known, which is hardly more than that of characters
+        # the number of tokens is not known yet, but is hardly larger than the number of characters
         for pairs in chain.from_iterable(pairs.split(min(max_tokens, max_tokens_now())) for pairs in slices):
             chunk.add(pairs)
             if (
@@ -183,7 +183,7 @@ def gather(
 
 
 def _join_pairs(several: Sequence[Pairs]) -> Pairs:
-    """Return pairs that follow each other as one; the references of a candidate that was split are together again."""
+    """Join consecutive pairs; the references of a candidate that was split are together again."""
     if len(several) == 1:
         return several[0]
     counts = np.concatenate([pairs.references.counts for pairs in several])
@@ -196,7 +196,7 @@ def _join_pairs(several: Sequence[Pairs]) -> Pairs:
 
 
 def _joined(sides: Sequence[Side], counts: NDArray[np.int64], kept: list[int] | None = None) -> Side:
-    """Return the texts of all sides, or those that are kept, in items of so many."""
+    """Return the texts of all sides, or those that are kept, with their number in each item."""
     chosen = slice(None) if kept is None else kept
     encoded = [side for side in sides if isinstance(side, EncodedTexts)]
     if encoded:

@@ -41,7 +41,7 @@ def golden_difference(pipeline: Pipeline) -> float:
     """
     manifest = pipeline.manifest
     if not manifest.golden:
-        raise GoldenScoreError("The bundle has no golden scores to be verified by. Export the model again.")
+        raise GoldenScoreError("The bundle has no golden scores to verify it by. Export the model again.")
     pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
     computed = _raw_scores(pipeline, pairs, uniform(manifest))
     expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)

@@ -28,7 +28,7 @@ PAIRS_AT_ONCE = 64
 """The candidates of a slice: pairs that are read, and handed on, together."""
 
 MAX_CHARACTERS = 16_000_000
-"""About the most characters of a slice, or of a chunk: far more than any has whose texts fit into a model."""
+"""About the most characters of a slice, or of a chunk: far more than texts that fit into a model have."""
 
 Pair = tuple[Text, Reference]
 """A candidate, and its reference or references."""
@@ -139,12 +139,12 @@ def collect_pairs(
     contexts: Iterable[Context] | None = None,
     ref_contexts: Iterable[Context] | None = None,
 ) -> Pairs:
-    """Check candidates and references, encoded or not, pair them, and put them into their contexts, if there are any.
+    """Check candidates and references, encoded or not; pair them, and put them into their contexts, if any.
 
     Raises:
         InputTypeError: something is not a text, or a single text or path is given instead of many texts.
-        InputError: the numbers differ, a candidate has no reference, an encoded item of candidates is a list, or there
-            are contexts of the references alone, or of texts that were encoded before.
+        InputError: the numbers differ; a candidate has no reference; an encoded item of candidates is a list; or
+            contexts are given for the references alone, or for texts that were encoded before.
     """
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
@@ -177,7 +177,7 @@ def _in_contexts(side: Side, contexts: Sequence[Context], name: str) -> Texts:
 
 
 def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
-    """List contexts; raise an InputError unless there is one for each of so many candidates."""
+    """List contexts; raise an InputError unless there is one for each of this many candidates."""
     listed = list(check_many(contexts, name))
     if len(listed) != number:
         raise InputError(f"There are {len(listed)} {name} for {number} candidates; expected one for each.")
@@ -200,7 +200,7 @@ def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
 
 
 def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
-    """Check that `texts` is an ordered iterable of texts, and list them; messages call it by the name."""
+    """Check that `texts` is an ordered iterable of texts, and list them; `name` is its name in messages."""
     return [check_text(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
 
 
@@ -210,7 +210,7 @@ def check_text(text: object, name: str) -> Text:
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
-    """Check items of one text or several; messages call them by the name."""
+    """Check items of one text or several; `name` is their name in messages."""
     return items if isinstance(items, EncodedTexts) else _texts_of(list(_check_items(items, name)))
 
 
@@ -277,7 +277,7 @@ def _check_pair(pair: Any, name: str) -> tuple[Text, list[Text]]:
     if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
         more = ""
         if isinstance(pair, tuple | list) and len(pair) in (3, 4):
-            more = " A context belongs into its text: TextInContext(text, context)."
+            more = " A context belongs to its text: TextInContext(text, context)."
         raise InputTypeError(f"{name} is {describe(pair)}; expected a candidate and its reference or references.{more}")
     return check_text(pair[0], f"{name}[0]"), _check_item(pair[1], f"{name}[1]")
 

@@ -1,4 +1,4 @@
-"""The stages of scoring in their order: tokenise, encode, match, reduce; chunk by chunk, so that memory stays bounded.
+"""The stages of scoring in order: tokenise, encode, match, reduce; chunk by chunk, so that memory stays bounded.
 
 While one chunk is encoded, the one after it is read and tokenised and the one before it is matched; with one CPU thread
 one stage runs at a time.
@@ -68,9 +68,9 @@ class Pipeline(Closeable):
     ) -> None:
         """Load the tokenizer and the model of a bundle.
 
-        Of the settings those count that concern long texts, the device and its threads. With `by_pairs` the bundle's
-        scoring graph scores, which encodes a text once for each of its pairs and returns no vectors; texts in windows,
-        and texts that were encoded before, are matched as usual, for which the model is loaded when it is needed.
+        Only the settings for long texts, the matching, the device and its threads are used. With `by_pairs` the
+        bundle's scoring graph scores; it encodes a text once for each of its pairs and returns no vectors. Texts in
+        windows, and texts that were encoded before, are matched as usual, with the model, which is loaded when needed.
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
@@ -119,7 +119,7 @@ class Pipeline(Closeable):
         if isinstance(matching.center, tuple):
             mean = self.mean_vector([singles(matching.center)])
             if mean is None:
-                raise InputError("The texts to centre vectors by have no token. Give at least one with a word.")
+                raise InputError("The sentences to centre vectors by have no token. Give at least one with a word.")
             self.matching = replace(self.matching, center=mean)
 
     @property
@@ -146,8 +146,8 @@ class Pipeline(Closeable):
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
-        `center` is the mean vector of the call's references, if the matching asks for it. With `max_seconds`, chunks
-        are made so small that each takes about this long at most, by the speed of those before.
+        `center` is the mean vector of the call's references, if the matching needs it. With `max_seconds`, chunks are
+        small enough to take about this long at most, at the speed of the previous ones.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
         max_tokens = sys.maxsize if max_seconds is None else FIRST_TOKENS
@@ -247,7 +247,7 @@ class Pipeline(Closeable):
         whole, total, number = replace(self.matching, mask=None, center=None), np.zeros(()), 0
         for some in slices:
             if not isinstance(some, Texts):
-                raise InputError("The mean vector comes from texts, and these were encoded before. Give strings.")
+                raise InputError("The mean vector needs texts, and these were encoded before. Give strings.")
             texts = singles(some.texts)
             for few in Pairs(texts, texts).slices():
                 for pairs in few.split(2 * self._chunk_tokens):  # both sides are the same
@@ -297,7 +297,7 @@ class Pipeline(Closeable):
         advance: Callable[[float], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode whole texts, those longer than the maximum in windows; truncated texts never are."""
+        """Encode whole texts; those longer than the maximum in windows, which truncated texts never are."""
         encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
         if self._is_whole(sequences):
             return encode(sequences, advance=advance)

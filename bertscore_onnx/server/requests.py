@@ -39,8 +39,8 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: Annotated[
         str | list[str] | None,
         Meta(
-            description="What stands before the texts and is not matched, or matched without weight: a text, or a list "
-            "of sentences."
+            description="The context of both texts, encoded but not matched, or matched without weight: a text, or "
+            "a list of sentences."
         ),
     ] = None
     reference_context: Annotated[

@@ -176,8 +176,8 @@ class _Server(uvicorn.Server):
 # answers 503 instead of closing idle connections, and begins to time one after its first answer; hypercorn accepts more
 # connections than the system allows, and gives half-closed clients no answer; granian keeps requests of clients that
 # have gone. A client could otherwise keep a connection for ever by an incomplete request head, by not receiving a
-# finished answer, or by sending on after a refusal; open more connections than the system allows; or block the event
-# loop with a body in chunks of one byte or a head of thousands of lines.
+# finished answer, or by continuing to send after a refusal; open more connections than the system allows; or block the
+# event loop with a body in chunks of one byte or a head of thousands of lines.
 
 READ_BYTES = 16_384
 """Bytes that are read from a connection in one turn of the event loop."""

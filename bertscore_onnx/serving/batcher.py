@@ -24,7 +24,7 @@ BATCH_SHARE = 1 / 120
 class MicroBatcher(Closeable):
     """Scores the texts of many threads or tasks together, in batches, on one worker thread.
 
-    What one call submits is a request: it is admitted and answered as a whole, by its deadline at the latest. Its
+    Each call submits one request, which is admitted and answered as a whole, by its deadline at the latest. Its
     texts are tokenised before it is admitted, so that its cost is known; a large request is scored in several
     sub-batches, between which smaller ones get their turn. Its scores are those it would get alone, within 1e-5, except
     with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of futures run on the

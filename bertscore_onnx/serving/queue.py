@@ -123,8 +123,8 @@ class Request:
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request whose deadline has passed."""
         return DeadlineError(
-            f"There was no score within {self.seconds:g} s. Allow more time, or submit less at once: the request has "
-            f"{len(self._counts)} candidates."
+            f"There was no score within {self.seconds:g} s. Allow more time, or submit fewer texts at once: the "
+            f"request has {len(self._counts)} candidates."
         )
 
 

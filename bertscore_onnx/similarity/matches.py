@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Protocol
+from typing import TYPE_CHECKING, Never, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.errors import InputError, UnknownLayerError
+from bertscore_onnx.errors import InputError, UnknownLayerError, no_attribute
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
@@ -34,7 +34,7 @@ class TokenMatch:
     """Its weight in the mean of the similarities: its idf, or else 1, and 0 for special tokens."""
 
     is_special: bool
-    """Whether it is not of the text, but one that the model needs around it."""
+    """Whether it is a special token around the text, not part of it."""
 
     position: int
     """The position of the most similar token in the other text."""
@@ -75,7 +75,7 @@ class TokenSimilarity:
     """The weight of each token in the recall, (ref_tokens,)."""
 
     candidate_is_special: NDArray[np.bool_]
-    """Which tokens are not of the text, but those that the model needs around it, (cand_tokens,)."""
+    """Which tokens are special tokens around the text, not part of it, (cand_tokens,)."""
 
     reference_is_special: NDArray[np.bool_]
     """Likewise, (ref_tokens,)."""
@@ -87,10 +87,16 @@ class TokenSimilarity:
     """The baseline of F that the score was rescaled with; None if scores are raw."""
 
     is_excluded: tuple[bool, bool] = (False, False)
-    """Whether the matching excludes all tokens of the candidate, and of the reference, of which one is left here."""
+    """Whether the matching excludes all tokens of the candidate, and of the reference; one of them is kept here."""
 
     is_truncated: tuple[bool, bool] = (False, False)
     """Whether the candidate, and the reference, is longer than the model's maximum, so that its end is missing."""
+
+    if not TYPE_CHECKING:  # to type checkers every name would be a member
+
+        def __getattr__(self, name: str) -> Never:
+            """Name what replaces a former attribute."""
+            raise no_attribute(self, name, {"num_truncated": "`sum(is_truncated)`"})
 
     @property
     def candidate_matches(self) -> list[TokenMatch]:
@@ -147,7 +153,7 @@ class TokenSimilarity:
         return shades
 
     def without_special_tokens(self) -> "TokenSimilarity":
-        """Return the same without special tokens; a token that matched one of these has another match then."""
+        """Return the same without special tokens; a token that matched one of these gets another match."""
         rows, columns = np.flatnonzero(~self.candidate_is_special), np.flatnonzero(~self.reference_is_special)
         return replace(
             self,
@@ -301,8 +307,8 @@ def pair_similarities(
     position = _position(scorer, layer)
     if scorer.matching.method != "greedy":
         raise InputError(
-            f"Matches are shown of greedy matching, and this scorer's is {scorer.matching}. Show them with another "
-            "scorer; its `score` gives the scores of this one."
+            f"Only greedy matches can be shown, and this scorer's matching is {scorer.matching}. Show them with "
+            "another scorer; `score` gives the scores of this one."
         )
     encoded, _ = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
@@ -344,7 +350,7 @@ def _position(scorer: PairScorer, layer: int | None) -> int:
     if layer is None:
         if len(layers) > 1:
             raise InputError(
-                f"Matches are those of one layer, and this scorer has the layers {layers[0]} to {layers[-1]}. Name "
+                f"Matches are shown for one layer, and this scorer has the layers {layers[0]} to {layers[-1]}. Name "
                 "one, or make a scorer of one layer with `num_layers`."
             )
         return 0

@@ -19,7 +19,13 @@ BEST = "best_reference"
 REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
 
-RENAME_SCORES = "choose names for the scores with --score-names"
+ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
+"""The names of a column of ids; the first one that a table has counts."""
+
+NO_IDS = "none"
+"""In place of the name of a column of ids: rows belong together by position."""
+
+RENAME_SCORES = "give the scores other names, such as --columns f1=NAME"
 
 
 def check_free(names: Iterable[str], added: Collection[str], place: str, remedy: str = RENAME_SCORES) -> None:
@@ -64,6 +70,10 @@ class Column:
     may_be_empty: bool = False
     """Whether a value may have no text: an empty list, or null."""
 
+    is_id: bool = False
+    """Whether its values are ids: texts or whole numbers. A row may have none, also without the column if no option
+    names it."""
+
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
         for name in self.names:
@@ -71,6 +81,8 @@ class Column:
                 raise InputError(f"{place}: there are {available.count(name)} columns {name!r}; expected one.")
             if name in available:
                 return name
+        if self.is_id and not self.option:
+            return self.names[0]
         wanted = " or ".join(map(repr, self.names))
         others = available if len(available) > 1 else ()  # a single column is named already
         near = next(filter(None, (meant(name, others) for name in self.names)), "")
@@ -84,6 +96,8 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
+        if self.is_id:
+            return [_id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
@@ -93,6 +107,13 @@ class Column:
         expected = "a text, a list of texts, or null" if self.may_be_empty else expected
         hint = "" if self.may_be_empty else _hint(value)
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
+
+
+def _id_of(value: object) -> str:
+    """Return an id as a text, as TSV and CSV have it; empty for null."""
+    if _is_null(value):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _listed(names: Sequence[str]) -> str:

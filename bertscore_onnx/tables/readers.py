@@ -125,7 +125,7 @@ class DelimitedReader(TableReader):
         self._title = source.title
         self._num_lines = self._num_characters = self._row_start = 0
         self._parts: list[str] | None = []
-        """The lines of the present row, if rows are kept as they stand."""
+        """The lines of the current row, if rows are kept as they stand."""
         expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
         lines = read_lines(source, expected, keep_ends=True, keep_mark=True)
         marked = next(lines)
@@ -184,7 +184,7 @@ class DelimitedReader(TableReader):
 
     @property
     def _row(self) -> str:
-        """The present row as the file has it, without its line end."""
+        """The current row as the file has it, without its line end."""
         *parts, last = self._parts or [""]
         return "".join(parts) + last.rstrip("\r\n")
 
@@ -289,7 +289,7 @@ class JsonLinesReader(TableReader):
             texts = [
                 text
                 for column, name in zip(columns, names, strict=True)
-                for text in column.texts_of(values[name], name, place)
+                for text in column.texts_of(values.get(name), name, place)
             ]
             yield texts, line
 
@@ -535,7 +535,7 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type
-    if column.may_be_empty and types.is_null(item):
+    if column.is_id or (column.may_be_empty and types.is_null(item)):
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"

@@ -37,8 +37,8 @@ class RowsToWrite:
     """The table of the rows; None for rows of text files, each a candidate with its references."""
 
     added: Sequence[str]
-    """The columns of precision, recall and F1; of whether a text was truncated, if it is wanted; and of the best
-    reference, if there are several."""
+    """The columns of precision, recall and F1; a column that marks truncated texts, if requested; and the column of the
+    best reference, if there are several."""
 
     columns: "Sequence[str] | pyarrow.Schema" = ()
     """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""

@@ -15,7 +15,7 @@ Context = str | Sequence[str] | None
 class TextInContext:
     """A text and the sentences before it, which are encoded with it and, by default, not matched.
 
-    It may be scored wherever a string may; `Matching.context` decides what its context counts for.
+    Scorers accept it in place of a string; `Matching.context` sets the role of its context.
 
     Raises:
         InputTypeError: the text is not a string, or the context is neither a string nor a list of strings.
@@ -25,7 +25,7 @@ class TextInContext:
     """The text to score."""
 
     context: Sequence[str]
-    """A string, or several; stored as a tuple without blank ones. With none left, the text is scored without context,
+    """A string, or several; stored as a tuple without blank ones. If none is left, the text is scored without context,
     and a warning says so."""
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ def are_in_context(texts: Iterable[Text]) -> bool:
 
 
 def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]:
-    """Put texts into a context, unless that is None; messages call it by the name."""
+    """Put texts into a context, unless it is None; `name` is the name of the context in messages."""
     if context is None:
         return [*texts]
     sentences = [context] if isinstance(context, str) else collect_strings(context, name)
@@ -64,19 +64,19 @@ def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]
 
 
 def collect_strings(texts: Iterable[str], name: str) -> list[str]:
-    """Check that `texts` is an ordered iterable of strings, and list them; messages call it by the name."""
+    """Check that `texts` is an ordered iterable of strings, and list them; `name` is its name in messages."""
     return [check_string(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
 
 
 def check_string(text: object, name: str) -> str:
-    """Return a string, of this very class; raise an InputTypeError if it is something else."""
+    """Return a text as a plain `str`; raise an InputTypeError if it is not a string."""
     if not isinstance(text, str):
         raise InputTypeError(f"{name} is {describe(text)}; expected a string.{_hint(text)}")
     return str(text)
 
 
 def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
-    """Return an iterable in an order; raise an InputTypeError if it is something else, or a single text."""
+    """Return an ordered iterable; raise an InputTypeError for anything else, including a single text."""
     if isinstance(values, str | bytes | os.PathLike | Mapping | Set) or not isinstance(values, Iterable):
         raise InputTypeError(f"{name} is {describe(values)}; expected a list of strings.{_hint(values)}")
     return values

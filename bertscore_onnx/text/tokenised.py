@@ -1,4 +1,4 @@
-"""The token ids of texts, in their contexts or without."""
+"""The token ids of texts, with or without a context."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,17 +14,17 @@ class TokenisedText(NamedTuple):
     """The token ids of a text."""
 
     ids: NDArray[np.int64]
-    """With the special tokens, (tokens,)."""
+    """Special tokens included, (tokens,)."""
 
     num_context: int = 0
-    """How many of them, after the special tokens in front, are of its context."""
+    """The number of context tokens, which follow the special tokens in front."""
 
     is_truncated: bool = False
     """Whether the end of the text is missing, since it is longer than the model's maximum."""
 
 
 def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
-    """Tokenise texts; the separator stands after each sentence of a context."""
+    """Tokenise texts; the separator follows each sentence of a context."""
     with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
     bare = [text if isinstance(text, str) else text.text for text in texts if isinstance(text, str) or not text.context]
     tokenised = (TokenisedText(ids, 0, is_cut) for ids, is_cut in zip(*tokenizer(bare), strict=True))
@@ -37,12 +37,12 @@ def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) ->
 def _tokenise_in_context(
     tokenizer: TextTokenizer, texts: Sequence[TextInContext], separator: str
 ) -> Iterator[TokenisedText]:
-    """Tokenise texts with their contexts; of one that is too long, the context is cut at its far end."""
+    """Tokenise texts with their contexts; if both are too long, the beginning of the context is cut off."""
     before = ["".join(sentence + separator for sentence in item.context) for item in texts]
     stripped = [item.text.strip() for item in texts]
     joined = [context + text if text else "" for context, text in zip(before, stripped, strict=True)]
     contexts = list(dict.fromkeys(before))
-    # What a text has in common with two texts that begin differently after the same context is that context.
+    # The ids of the context are those shared with two texts that begin differently after the same context.
     sequences = tokenizer.whole([*joined, *(context + word for context in contexts for word in ("a", "b"))])
     rest = iter(sequences[len(joined) :])
     probes = {context: (next(rest), next(rest)) for context in contexts}

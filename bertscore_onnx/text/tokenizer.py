@@ -210,7 +210,7 @@ class SlowTokenizer:
 
 
 def _joined(parts: Sequence[str | int], encoded: Iterator[list[int]]) -> list[int]:
-    """Return the ids of a text: special tokens, and what the segments between them were encoded to."""
+    """Return the ids of a text: special tokens, and the ids of the segments between them."""
     if len(parts) == 1 and isinstance(parts[0], str):  # as nearly every text
         return next(encoded)
     return [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]

@@ -59,7 +59,7 @@ def _resolve(target: Path) -> Path:
     """Return the folder that `target` links to, since a rename would replace the link."""
     folder = Path(os.path.realpath(target))
     if target.is_symlink() and not folder.exists():
-        raise ExportError(f"{target} is a link to {folder}, where nothing is. Remove the link, or name another folder.")
+        raise ExportError(f"{target} links to {folder}, which does not exist. Remove the link, or name another folder.")
     if os.path.ismount(folder):
         raise ExportError(f"{target} is a mount point, which cannot be replaced by a bundle. Name a folder inside it.")
     return folder
@@ -70,9 +70,9 @@ def _check_free(folder: Path, *, force: bool) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / MANIFEST).is_file():
-        raise ExportError(f"{folder} is there already and is no bundle. Name a folder that is new or empty.")
+        raise ExportError(f"{folder} already exists and is not a bundle. Name a folder that is new or empty.")
     if not force:
-        raise ExportError(f"{folder} is there already. Pass --force to replace it.")
+        raise ExportError(f"{folder} already exists. Pass --force to replace it.")
 
 
 def _recover(folder: Path) -> None:

@@ -38,7 +38,7 @@ SPARE = 100_000_000
 
 
 _INLINE_BYTES = 1024
-"""Smaller tensors stay in the graph, also if its weights are in a file of their own."""
+"""Smaller tensors stay in the graph, even if its weights are in a file of their own."""
 
 _ALIGNMENT = 4096
 """External data starts at multiples of this, as the ONNX specification recommends, so that it can be mapped."""

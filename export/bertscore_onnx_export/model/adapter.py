@@ -48,7 +48,7 @@ def merge_adapter(model: PreTrainedModel, source: Source, num_layers: int) -> No
 
 
 def _load(source: Source) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the settings and the tensors of an adapter; raise an ExportError if it is none, or of another kind."""
+    """Return the settings and the tensors of an adapter; raise an ExportError if there is none, or another kind."""
     with loading("adapter", source):
         settings = json.loads(_file(source, _CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(_file(source, _WEIGHTS))

@@ -19,7 +19,7 @@ _PACKAGES = ("torch", "transformers")
 
 
 def load_model(source: Source, num_layers: int) -> Any:
-    """Load the PyTorch model up to a layer; raise an ExportError with the reason if it cannot be compared with."""
+    """Load the PyTorch model up to a layer; raise an ExportError with the reason if no comparison is possible."""
     folder = Path(source.name_or_path)
     if not any((folder / f"{name}{suffix}").is_file() for name in _WEIGHTS for suffix in ("", ".index.json")):
         raise ExportError(f"{folder} has no {' or '.join(_WEIGHTS)}")

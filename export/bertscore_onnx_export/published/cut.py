@@ -27,11 +27,11 @@ _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
 """The place of a layer in the name of a node, or in the scopes that PyTorch's newer exporter writes beside it."""
 
 _VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")
-"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. Beside the first, the
-second is of the decoder."""
+"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. In a graph with both,
+the second belongs to the decoder."""
 
 _DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
-"""The part of a name of a node or a weight that is of a decoder."""
+"""The part of a name that marks the nodes and weights of a decoder."""
 
 _MOST_NODES = 50_000
 """Several times as many as the deepest known model has; ONNX Runtime takes minutes for 200,000."""
@@ -245,7 +245,7 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
 
 
 def _candidates(graph: Any, num_layers: int) -> Iterator[set[str]]:
-    """Yield, for each layer and the end, the values that may be what enters it: of what precedes, used there."""
+    """Yield, for each layer and the end, the values that may be its input: computed before it, and used in it."""
     layer_of = {output: _layer(node) for node in graph.node for output in node.output}
     used: dict[int | None, set[str]] = defaultdict(set)
     for node in graph.node:
@@ -271,7 +271,7 @@ def _names(node: NodeProto) -> list[str]:
 
 
 def _inputs(node: NodeProto) -> set[str]:
-    """Return what a node reads, also in its branches."""
+    """Return the values that a node reads, also in its branches."""
     inner = (each for graph in _graphs(node) for each in graph.node)
     return {*node.input} | {name for each in inner for name in _inputs(each)}
 
@@ -289,7 +289,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _session(model: ModelProto, outputs: list[str]) -> Any:
-    """Return a session without optimisation, which could fuse what is asked for away."""
+    """Return a session without optimisation, since a fusion could remove the requested values."""
     asked = ModelProto()
     asked.CopyFrom(model)
     known = {value.name for value in asked.graph.output}
@@ -374,7 +374,7 @@ def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> st
 
 
 def _prune(graph: Any) -> None:
-    """Leave out all that the output does not depend on."""
+    """Remove everything that the output does not depend on."""
     needed, nodes = {value.name for value in graph.output}, []
     for node in reversed(graph.node):
         if needed & {*node.output}:

@@ -1,4 +1,4 @@
-"""Runs a module in a process of its own with limits of CPU time and memory: anybody can have written what it reads.
+"""Runs a module in a process of its own with limits of CPU time and memory, since its input may come from anybody.
 
 A graph may contain an endless loop, and a tokenizer may lengthen a text without end, in native code that Python cannot
 interrupt.

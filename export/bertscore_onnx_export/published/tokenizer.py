@@ -82,7 +82,7 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
         tokenizer.enable_truncation(max_length)
     read = PublishedTokenizer(tokenizer, content, max_length, pad, zero, empty)
     _check_ids(read, config.vocab_size, folder)
-    for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS):  # what goes on without end is ended here
+    for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS):  # an endless loop ends here
         read.ids(text)
     return read
 

@@ -46,10 +46,10 @@ def stdin_is_a_pipe(monkeypatch):
 
 @pytest.fixture
 def run_json(run):
-    """Run a command that succeeds with `--json`; return the value that it prints."""
+    """Run a command that succeeds with `--format json`; return the value that it prints."""
 
     def run_json(*arguments, stdin=None):
-        result = run(*arguments, "--json", stdin=stdin)
+        result = run(*arguments, "--format", "json", stdin=stdin)
         assert result.exit_code == 0, result.stderr
         return json.loads(result.stdout)
 

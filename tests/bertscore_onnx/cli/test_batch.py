@@ -35,7 +35,7 @@ def test_started_again_it_reports_what_was_complete(batch):
 
 
 def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
-    summary = json.loads(batch("--json").stdout)
+    summary = json.loads(batch("--format", "json").stdout)
     assert (summary["signature"], summary["output"]) == (scorer.hash, str(tmp_path / "scores"))
     assert (summary["rows"], summary["failures"], summary["parts"], summary["parts_before"]) == (3, 0, 1, 0)
     assert set(summary) > {"precision", "recall", "f1"}
@@ -43,7 +43,7 @@ def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
 
 def test_several_inputs_and_columns_follow_one_option(batch, write, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
-    batch("--columns", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
+    batch("--keep", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
     parts = sorted((tmp_path / "scores").glob("part-*"))
     assert [pq.read_schema(part).names[:3] for part in parts] == [["id", "reference", "precision"]] * 2
 
@@ -54,23 +54,25 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     long = "the cat sat on the mat " * 20
     rows = [("the cat", "a cat", False), (long, "a cat", True), ("a", long, True), ("", "the dog", False)] * 3
     table = "candidate,reference\n" + "".join(f"{candidate},{reference}\n" for candidate, reference, _ in rows)
-    options = ("--part-rows", 5, "--score-names", "p,r,f,cut")
+    options = ("--part-rows", 5, "--columns", "precision=p", "recall=r", "f1=f", "truncated=cut")
     result = batch(*options, inputs=[write("in.csv", table)])
     assert result.exit_code == 0, result.stderr
     scored = pq.read_table(tmp_path / "scores").to_pydict()
     assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
     assert scored["cut"] == [expected for *_, expected in rows]
     assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
-    assert "in 3 parts (3 complete before)" in batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts; 0 without scores, 6 with a truncated text" in result.stdout
+    again = batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts (3 complete before); 0 without scores, 6 with a truncated text" in again
     assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
 
 
 def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
     count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
-    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--json").stdout)
+    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--format", "json").stdout)
     for part in (tmp_path / "scores").iterdir():
         part.unlink()
-    counted = json.loads(batch("--idf", "--json").stdout)
+    counted = json.loads(batch("--idf", "--format", "json").stdout)
     assert counted == by_file
 
 
@@ -104,15 +106,20 @@ def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):
 
 
 def test_an_error_is_one_line_in_the_words_of_the_command(batch):
-    result = batch("--candidate-column", "mt")
+    result = batch("--columns", "candidate=mt")
     assert result.exit_code == 1
     assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
-    assert "Name one with `--candidate-column`" in result.stderr
+    assert "Name one with `--columns candidate=NAME`" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [(["--errors", "skip"], "'skip'"), (["--part-rows", "0"], "--part-rows")]
+    ("options", "message"),
+    [
+        (["--errors", "skip"], "'skip'"),
+        (["--part-rows", "0"], "--part-rows"),
+        (["--columns", "id"], "--keep names the columns"),
+    ],
 )
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
     result = batch(*options)
@@ -121,12 +128,12 @@ def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
 
 def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
     path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
-    options = ["--candidate-column", "mt", "--reference-column", "gold", "other"]
+    options = ["--columns", "candidate=mt", "reference=gold+other"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "scores", *options).exit_code == 0
     [row] = read_parts()
     assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
     path = write("other.csv", "mt|gold\nthe cat|a cat\n")
-    options = ["--candidate-column", "mt", "--reference-column", "gold"]
+    options = ["--columns", "candidate=mt", "reference=gold"]
     assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
     options += ["--delimiter", "|"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0

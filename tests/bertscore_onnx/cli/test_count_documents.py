@@ -55,7 +55,7 @@ def test_counts_of_several_files_of_any_format_add_up(count, write, tiny_bundle)
 
 def test_columns_are_chosen_as_for_score(count, write, tiny_bundle):
     table = write("refs.txt", "1,the cat sat,a dog ran\n2,the red house,it is\n")
-    options = ["--input-format", "csv", "--no-header", "--reference-column", "2", "3"]
+    options = ["--input-format", "csv", "--no-header", "--columns", "reference=2+3"]
     counts, _ = count("-r", table, *options)
     assert counts == count_documents(["the cat sat", "a dog ran", "the red house", "it is"], tiny_bundle)
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(refused, files, write, ti
     [
         (["-r", "none.txt"], 1, "Cannot read 'none.txt'"),
         (["-r", "-", "-"], 2, "can be only one of the files"),
-        (["-r", "a.txt", "--reference-column", "ref"], 2, "--reference-column: it has no effect"),
+        (["-r", "a.txt", "--columns", "reference=ref"], 2, "--columns reference: it has no effect"),
         (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
         (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
     ],
@@ -96,16 +96,6 @@ def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle
     arguments[4] = "-"
     piped = run(*arguments, "--idf-counts", counts_file, stdin=files[1].read_text())
     assert piped.stdout == by_counts.stdout
-
-
-def test_systems_are_compared_by_counts(run, files, tiny_bundle, counts_file):
-    arguments = ["-m", tiny_bundle, *files[:2], files[3], *files[2:], "--tsv"]
-    by_idf, by_counts, uniform = (
-        run("compare", *arguments, *idf).stdout.splitlines()[1].split("\t")[1:4]
-        for idf in (["--idf"], ["--idf-counts", counts_file], [])
-    )
-    assert by_counts == by_idf
-    assert by_counts != uniform
 
 
 def test_a_match_is_shown_by_counts_or_sentences(run, refused, tiny_bundle, counts_file, files):

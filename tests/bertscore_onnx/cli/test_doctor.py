@@ -132,7 +132,7 @@ def fail():
 )
 def test_what_fails_on_this_machine_exits_1_after_the_report(run, installed_bundle, monkeypatch, name, stand_in, found):
     monkeypatch.setattr(f"bertscore_onnx.{name}", stand_in)
-    result = run("doctor", "--json")
+    result = run("doctor", "--format", "json")
     report = json.loads(result.stdout)
     assert (result.exit_code, bool(report["providers"])) == (1, found[0] is None)
     assert (report["onnxruntime_error"], report["trial"] and report["trial"]["error"]) == found

@@ -86,12 +86,12 @@ def test_options_that_do_not_fit_are_wrong_usage(refused, options, message):
 
 def test_force_replaces_a_bundle_and_nothing_else(run, refused, tiny_model, installed_bundle, write, tmp_path):
     stderr = refused("export", "--model", tiny_model, "-l", 2)
-    assert stderr.endswith(f"Error: {installed_bundle} is there already. Pass --force to replace it.")
+    assert stderr.endswith(f"Error: {installed_bundle} already exists. Pass --force to replace it.")
     arguments = ["export", "--model", tiny_model, "-l", 1, "--force", "--output"]
     assert run(*arguments, installed_bundle).exit_code == 0
     assert open_bundle(installed_bundle).manifest.num_layers == 1
     keepsake = write("keepsake.txt", "mine")
-    assert f"Error: {tmp_path} is there already and is no bundle." in refused(*arguments, tmp_path)
+    assert f"Error: {tmp_path} already exists and is not a bundle." in refused(*arguments, tmp_path)
     assert keepsake.read_text() == "mine"
 
 

@@ -3,10 +3,12 @@
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.specs import columns_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
 from tests.bertscore_onnx.cli.conftest import Pipe
@@ -45,6 +47,63 @@ def test_a_file_may_be_candidates_and_references(write):
     path = write("texts", "a\nb\n")
     with open_pairs(texts(path, path, path)) as pairs:
         assert list(pairs) == [("a", ["a", "a"]), ("b", ["b", "b"])]
+
+
+IDS = {
+    "csv": "id,reference\n1,c\n2,d\n",
+    "tsv": "reference\tsegment\nc\t1\nd\t2\n",
+    "jsonl": '{"id": 1, "reference": "c"}\n{"id": 2.0, "reference": "d"}\n',
+    "none.jsonl": '{"reference": "c", "id": null}\n{"reference": "d"}\n',
+    "twice.csv": "id,reference,id\n5,c,6\n7,d,8\n",
+    "other.csv": "name,reference\n9,c\n8,d\n",
+}
+"""Tables of references that belong to candidates with the ids 1 and 2."""
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_tables_whose_ids_agree_or_that_have_none_are_paired(write, name):
+    files = choose_inputs([str(write("c.csv", "id,candidate\n1,a\n2,b\n"))], [str(write(f"r.{name}", IDS[name]))])
+    with open_pairs(files) as pairs:
+        assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"reference": ["c", "d"], "id": [1, 2]}), tmp_path / "r.parquet")
+    for ids, fits in (("12", True), ("13", False)):
+        table = write("c.csv", f"id,candidate\n{ids[0]},a\n{ids[1]},b\n")
+        files = choose_inputs([str(table)], [str(tmp_path / "r.parquet")])
+        with nullcontext() if fits else pytest.raises(InputError, match="Row 2 is '3'"), open_pairs(files) as pairs:
+            assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_the_first_row_whose_ids_differ_is_named_before_any_is_used(write):
+    first, second = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"), write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n")
+    with (
+        pytest.raises(InputError, match=r"^Row 2 is '2' in .*c.csv and '3' in .*r.tsv; .* add --columns id=none"),
+        open_pairs(choose_inputs([str(first)], [str(second)])),
+    ):
+        pass
+    with open_pairs(choose_inputs([str(first)], [str(second)], columns=columns_of(["id=none"], "id"))) as pairs:
+        assert [references for _, references in pairs] == [["a"], ["c"], ["b"]]
+
+
+def test_ids_are_those_of_the_column_that_is_named_also_in_a_pipe(write, pipe):
+    first = write("c.csv", "id,name,candidate\n1,x,a\n2,y,b\n")
+    pipe(b'{"name": "x", "reference": "a"}\n{"name": "z", "reference": "b"}\n')
+    named = columns_of(["id=name"], "id")
+    with open_pairs(choose_inputs([str(first)], ["-"], columns=named, input_formats=["csv", "jsonl"])) as pairs:
+        read = iter(pairs)
+        assert next(read) == ("a", ["a"])
+        with pytest.raises(InputError, match="Row 2 is 'y'"):
+            next(read)
+    other = write("r.csv", "id,reference\n1,a\n2,b\n")
+    with (
+        pytest.raises(InputError, match=r"no column 'name', .* Name one with --columns id=NAME"),
+        open_pairs(choose_inputs([str(first)], [str(other)], columns=named)),
+    ):
+        pass
 
 
 def test_pairs_of_a_pipe_are_read_once_and_again_on_request(write, pipe):

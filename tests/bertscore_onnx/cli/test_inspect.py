@@ -84,8 +84,8 @@ def test_a_changed_file_exits_1(refused, installed_bundle):
     ("is_golden", "options", "message"),
     [
         (True, [], "differ by 2.5e-01 on CPUExecutionProvider; at most 1e-05 is expected"),
-        (True, ["--json"], "differ by 2.5e-01 on CPUExecutionProvider"),
-        (False, [], "The bundle has no golden scores to be verified by"),
+        (True, ["--format", "json"], "differ by 2.5e-01 on CPUExecutionProvider"),
+        (False, [], "The bundle has no golden scores"),
     ],
 )
 def test_other_golden_scores_or_none_exit_1_after_the_report(run, installed_bundle, is_golden, options, message):
@@ -174,7 +174,7 @@ class TestInAProcessOfItsOwn:
         return with_graph(start, node("Loop", ["times", "", "start"], ["number"], body=body), initializers=[times])
 
     def test_a_loop_without_end_is_ended(self, inspect, endless):
-        status, stdout, stderr = inspect(endless, "--json", seconds=2)
+        status, stdout, stderr = inspect(endless, "--format", "json", seconds=2)
         assert (status, stdout) == (1, "")
         assert "was killed by SIGXCPU: it used more than 2 s of CPU time. Do not use this bundle." in stderr
 
@@ -197,7 +197,7 @@ class TestInAProcessOfItsOwn:
         shape = onnx.numpy_helper.from_array(np.array([500_000_000]), "shape")
         large = node("ConstantOfShape", ["shape"], ["large"])
         bundle = with_graph(large, node("ReduceMax", ["large"], ["number"], keepdims=0), initializers=[shape])
-        status, stdout, stderr = inspect(bundle, "--json", memory=500_000_000)
+        status, stdout, stderr = inspect(bundle, "--format", "json", memory=500_000_000)
         assert (status, stdout) == (1, "")
         # another thread may report its batch after that
         assert "\nError: CPUExecutionProvider has too little memory" in "\n" + stderr

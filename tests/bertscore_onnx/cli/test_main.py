@@ -89,7 +89,7 @@ def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, argum
     assert stderr == b""
 
 
-@pytest.mark.parametrize("options", [["-s"], ["-s", "--json"]])
+@pytest.mark.parametrize("options", [["-s"], ["-s", "--format", "json"]])
 def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle, write, options):
     texts = write("texts.txt", "the cat\n" * 10_000)
     first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options)

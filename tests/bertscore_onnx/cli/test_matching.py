@@ -48,23 +48,6 @@ def test_a_spec_names_the_matching(scored, files, monkeypatch, tiny_bundle, spec
     assert "|matching:" in signature
 
 
-@pytest.mark.parametrize(
-    ("typed", "spelling"),
-    [
-        (["--preset", "code-bert-score", "-s"], "--preset is now --matching code-bert-score."),
-        (["--preset=moverscore-2"], "--preset is now --matching moverscore-2."),
-        (["--exclude", "special", "punctuation"], "--matching exclude=special+punctuation, with words=FILE"),
-        (["--beta", "3"], "--matching beta=3; commas join it with other settings"),
-        (["--layers", "8-12"], "--matching layers=8..12"),
-        (["--pool", "p-means"], "--matching layers=8..12,pool=p-means"),
-        (["--center", "c.txt"], "--matching center=c.txt"),
-        (["--perm-both", "20"], "--perm-both is now --resamples 20."),
-    ],
-)
-def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
-    assert spelling in refused("score", "-m", "x", *typed, "-c", "c.txt", status=2)
-
-
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("ref_contexts", [None, ["a tree", "it is", "blue"]])
 def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts):
@@ -80,7 +63,7 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts
     (files / "y.txt").write_text("".join(f"{context}\n" for context in ref_contexts or ()))
     more = ["--matching", "doc-bert-score", *(["--ref-context", files / "y.txt"] if ref_contexts else [])]
     assert signature.count("|matching:doc-bert-score+context|") == 1
-    for options in (["x.txt"], ["x.jsonl", "--context-column", "before"]):
+    for options in (["x.txt"], ["x.jsonl", "--columns", "context=before"]):
         found = scored("--context", files / options[0], *options[1:], *more)
         assert found == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
 
@@ -103,12 +86,12 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--matching", "moverscore"], 2, "'moverscore' is no preset"),
+        (["--matching", "moverscore"], 2, "'moverscore' is not a preset"),
         (["--matching", "words=nowhere.txt"], 2, "nowhere.txt"),
-        (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], 1, "those of code-bert-score."),
+        (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], 1, "for code-bert-score."),
         (["--context", "words.txt"], 1, "c.txt has 3 lines and words.txt has 4 lines; expected"),
         (["--ref-context", "x.txt"], 2, "has no effect"),
-        (["--context", "x.txt", "--context-column", "a"], 2, "has no effect"),
+        (["--context", "x.txt", "--columns", "context=a"], 2, "has no effect"),
     ],
 )
 def test_what_does_not_fit_is_refused(refused, files, monkeypatch, tiny_bundle, options, status, message):
@@ -143,7 +126,7 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
     ("command", "remedy"),
     [
         (["score", "-c", "c.txt", "-r", "r.txt"], "add --context FILE"),
-        (["batch", "-i", "t.jsonl", "-o", "out"], "add --context-column NAME"),
+        (["batch", "-i", "t.jsonl", "-o", "out"], "add --columns context=NAME"),
         (["show", "-c", "a cat", "-r", "a dog"], "`show` takes no contexts"),
         (["baseline", "--corpus", "c.txt"], "random pairs have none"),
         (["tune-layers", "--judgements", "t.jsonl"], "`tune-layers` reads no contexts"),

@@ -110,7 +110,7 @@ def test_documents_of_a_set_or_a_column_are_the_units(judged, eval_set, table):
     assert (of_set["units"], of_set["notes"][-1][:15]) == ("documents", "3 documents are")
     rows = [("a-b", s, str(g), f"d{g // 2}", str(g % 3), str(g)) for s in "AB" for g in range(8)]
     path = table(rows, header="lang_pair system segment topic human BLEU")
-    of_column = judged(path, "--document-column", "topic", "--score", "BLEU")["a-b"]
+    of_column = judged(path, "--columns", "document=topic", "--score", "BLEU")["a-b"]
     assert (of_column["units"], of_column["notes"][-1][:15]) == ("documents", "4 documents are")
     assert judged(path, "--score", "BLEU")["a-b"]["units"] == "segments"
 
@@ -141,8 +141,8 @@ def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, 
 def test_columns_may_have_other_names(judged, table):
     header = "LP name item judged BLEU"
     path = table([("a-b", s, g, h, "1" + h) for s in "AB" for g, h in (("1", "5"), ("2", "3"))], header=header)
-    columns = ("--language-pair-column", "LP", "--system-column", "name", "--segment-column", "item")
-    found = judged(path, *columns, "--human-column", "judged", "--score", "BLEU")
+    columns = ("--columns", "lang_pair=LP", "system=name", "id=item", "human=judged")
+    found = judged(path, *columns, "--score", "BLEU")
     assert found["a-b"]["metrics"]["BLEU"]["segment"]["n"] == 4
 
 
@@ -215,7 +215,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
     table = run("meta", eval_set, *FEW).stdout
     assert table.startswith("he-en, gold mqm, reference refB: 5 systems, 4 segments\n")
     assert max(map(len, table.splitlines())) <= 80
-    assert run("meta", eval_set, "--tsv", *FEW).stdout.startswith("lang_pair\tmetric\trank\tsystem_n\t")
+    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\trank\tsystem_n\t")
 
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
@@ -249,7 +249,7 @@ def test_an_option_of_the_library_is_named_as_one_of_the_command(refused, eval_s
         (("--gold", "da"), 1, "has no gold of he-en called 'da'; it has mqm."),
         (("--reference", "refA"), 1, "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
         (("--score", "BLEU"), 2, "it has no effect on a folder"),
-        (("--human-column", "human"), 2, "it has no effect on a folder"),
+        (("--columns", "human=human"), 2, "it has no effect on a folder"),
         (("--output", "out"), 2, "there is nothing to write"),
     ],
 )
@@ -265,7 +265,6 @@ def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options
         (("--score", "BLEU", "--reference", "refB"), 2, "it has no effect on a table"),
         (("--metric", "bertscore"), 2, "bertscore needs a model"),
         (("--metric", "blue"), 2, "'blue' is none of bertscore, bleu, chrf, ter"),
-        (("--score", "BLEU", "--json", "--tsv"), 2, "--json, --tsv"),
         (("--score", "BLEU", "--language-pair", "en-de"), 1, "no rows of the language pair 'en-de'; it has he-en"),
     ],
 )
@@ -281,10 +280,6 @@ OF_SEGMENTS, OF_SYSTEMS = "lang_pair system segment human BLEU", "lang_pair syst
     ("header", "rows", "message"),
     [
         ("lang_pair system segment humans BLEU", [ROW], "no column 'human' or 'human_score', .* Did you mean 'humans'"),
-        ("lang_pair sistem segment human BLEU", [ROW], "Did you mean 'sistem'"),
-        ("langpair system segment human BLEU", [ROW], "Did you mean 'langpair'"),
-        ("lang_pair system segment human BLUE", [ROW], "Did you mean 'BLUE'"),
-        (OF_SEGMENTS, [ROW, ("a", "A", "2", "good", "1")], "line 3: the column 'human' holds 'good'"),
         (OF_SEGMENTS, [("a", "A", "1", "1", "")], "line 2: the column 'BLEU' holds no score, but 'human' a judgement"),
         (OF_SEGMENTS, [ROW, ("a", "B", *ROW[2:]), ROW], "line 4: the system 'A' occurs a second time for segment '1'"),
         (

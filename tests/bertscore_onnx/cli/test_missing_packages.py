@@ -51,8 +51,8 @@ def filled(write, tiny_bundle, tmp_path):
             for package in ("sacrebleu", "tabulate", "jinja2")
         ),
         ("tabulate", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m"]),
-        ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--json"]),
-        ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--json"]),
+        ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--format", "json"]),
+        ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
         *((name, "export,cpu", ["export", "--model", "x"]) for name in ("torch", "transformers", "onnx")),
@@ -73,7 +73,10 @@ def test_a_missing_package_is_named_with_what_to_install(
     ("packages", "arguments"),
     [
         *(
-            (("tabulate", "sacrebleu", "scipy"), ["meta", "{table}", "--task", task, "--score", "m", "--json"])
+            (
+                ("tabulate", "sacrebleu", "scipy"),
+                ["meta", "{table}", "--task", task, "--score", "m", "--format", "json"],
+            )
             for task in ("darr", "auc", "hybrid")
         ),
         (("matplotlib", "torch"), ["show", "-m", "{bundle}", *PAIR, "-o", "{out}.html"]),

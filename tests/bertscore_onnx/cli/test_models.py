@@ -80,7 +80,7 @@ def test_json_has_the_same_facts(run_json, installed_bundle):
 
 def test_a_broken_bundle_is_warned_of(run, installed_bundle):
     (installed_bundle / "bertscore.json").write_text("{}")
-    result = run("models", "roberta-base", "--json")
+    result = run("models", "roberta-base", "--format", "json")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"Warning: {installed_bundle / 'bertscore.json'} is not a manifest")
     assert result.stderr.count("\n") == 1

@@ -59,12 +59,6 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
     }
 
 
-def test_several_reference_files_score_by_the_best(run_json, arguments, write):
-    others = write("others.txt", "the cat was on a mat\na red house\n")
-    segment = run_json(*arguments, "-r", others, "-s")["segments"][1]
-    assert (segment["best_reference"], segment["f1"]) == (1, pytest.approx(1, abs=1e-6))
-
-
 @pytest.mark.parametrize("order", [("-c", "-", "-r"), ("-r", "-", "-c")])
 def test_a_hyphen_reads_standard_input(run, write, tiny_bundle, order):
     path = write("same.txt", CANDIDATES)
@@ -170,24 +164,24 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "a", "-r", "b", "--nthreads", "0"], "Invalid value for '--nthreads'"),
         (["-c", "a", "-r", "b", "--no-such"], "No such option: --no-such"),
         (["-c", "a", "-r", "b", "--long-text", "skip"], "'truncate'"),
-        (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --output-format: pairs have the scores"),
+        (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --format: pairs have the scores"),
         (["-c", "a", "-r", "b", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),
-        (["-c", "a", "-r", "b", "--output-format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
-        (["-c", "a.txt", "-r", "b.txt", "--candidate-column", "x"], "--candidate-column: it has no effect"),
-        (["-c", "a.tsv", "-r", "b.txt", "--reference-column", "x"], "--reference-column: it has no effect"),
+        (["-c", "a", "-r", "b", "--format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
+        (["-c", "a.txt", "-r", "b.txt", "--columns", "candidate=x"], "--columns candidate: it has no effect"),
+        (["-c", "a.tsv", "-r", "b.txt", "--columns", "reference=x"], "--columns reference: it has no effect"),
         (["-c", "a.jsonl", "--no-header"], "--no-header: it has no effect"),
         (["-c", "a.jsonl", "--no-quotes"], "--no-quotes: it has no effect"),
-        (["-c", "a.jsonl", "--reference-format", "text"], "--reference-format: it has no effect without -r"),
-        (["-c", "a.jsonl", "--input-format", "xlsx"], "'--input-format'"),
+        (["-c", "a.jsonl", "--columns", "id=name"], "--columns id: it has no effect: ids are compared between tables"),
+        (["-c", "a.jsonl", "--input-format", "jsonl", "text"], "--input-format: there are 2 formats, jsonl, text"),
+        (["-c", "a.jsonl", "--input-format", "xlsx"], "--input-format: 'xlsx' is not one of text, tsv"),
         (["-c", "a.jsonl", "--delimiter", ";"], "--delimiter: it has no effect"),
         (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': The delimiter is ';;'; expected one character"),
         (
-            ["-c", "a.csv", "--score-names", "p,r"],
-            "--score-names: The columns of scores are called ['p', 'r']; expected three",
+            ["-c", "a.csv", "--columns", "precision=p", "recall=p"],
+            "--columns: The columns of scores are called ('p', 'p', 'f1'); expected three",
         ),
-        (["-c", "a.jsonl", "--json", "--output-format", "tsv"], "--json: it means --output-format json"),
         (["-c", "a.jsonl", "-o", "b.xlsx"], "--output: Cannot write .xlsx."),
-        (["-c", "a.jsonl", "--output-format", "parquet"], "--output-format: Parquet needs a file"),
+        (["-c", "a.jsonl", "--format", "parquet"], "--format: Parquet needs a file"),
         (["-c", "a.jsonl", "-o", "b.tsv.gz"], "--output: Cannot write .gz."),
     ],
 )

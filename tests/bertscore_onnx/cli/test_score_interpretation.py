@@ -92,7 +92,14 @@ def test_rescaled_scores_get_nothing(scorer_with):
 
 
 @pytest.mark.parametrize(
-    ("options", "times"), [((), 1), (("-s",), 1), (("-q",), 0), (("--json",), 0), (("--output-format", "jsonl"), 0)]
+    ("options", "times"),
+    [
+        ((), 1),
+        (("-s",), 1),
+        (("-q",), 0),
+        (("--format", "json"), 0),
+        (("--format", "jsonl"), 0),
+    ],
 )
 def test_it_is_printed_once_on_a_terminal_and_not_with_options_for_programs(
     run, score_on, scorer_with, write, options, times

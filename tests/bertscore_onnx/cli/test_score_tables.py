@@ -35,7 +35,7 @@ CELLS = {
 }
 """A table of 40 columns."""
 
-COLUMNS = ["--candidate-column", "prediction", "--reference-column", "gold"]
+COLUMNS = ["--columns", "candidate=prediction", "reference=gold"]
 
 
 @pytest.fixture
@@ -139,15 +139,6 @@ def test_parquet_comes_back_with_its_values_types_and_metadata(write_table, scor
     assert b"tiny-bert" in after.schema.metadata[b"bertscore_onnx.signature"]
 
 
-def test_polars_reads_the_same_table(write_table, scored):
-    polars = pytest.importorskip("polars")
-    frame = polars.read_csv(scored(write_table("in.csv"), "out.csv"), infer_schema=False)
-    assert frame.drop(SCORES).equals(polars.read_csv(write_table("in.csv"), infer_schema=False))
-    path = write_table("in.parquet")
-    frame = polars.read_parquet(scored(path, "out.parquet"))
-    assert frame.drop(SCORES).equals(polars.read_parquet(path))
-
-
 @pytest.mark.parametrize("source", ["in.csv", "in.tsv", "in.jsonl", "in.parquet"])
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.json"])
 def test_any_table_may_be_written_in_any_format(write_table, scored, f1, source, target):
@@ -199,7 +190,7 @@ def test_the_byte_order_mark_of_a_spreadsheet_stays(run, write, tiny_bundle, tmp
 
 def test_a_table_without_a_header_stays_one(run, write, tiny_bundle, tmp_path):
     path = write("in.csv", "1,a cat,the cat\n")
-    options = ["--no-header", "--candidate-column", 2, "--reference-column", 3]
+    options = ["--no-header", "--columns", "candidate=2", "reference=3"]
     run("score", "-m", tiny_bundle, "-c", path, *options, "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("1,a cat,the cat,0.")
 
@@ -209,21 +200,21 @@ def test_a_column_with_the_name_of_a_score_is_an_error_unless_scores_have_other_
     refused, run, write_table, tiny_bundle, tmp_path, name
 ):
     path = write_table(name)
-    options = ["-c", path, "--candidate-column", "prediction", "--reference-column", "gold", "-o", tmp_path / "out.csv"]
-    message = refused("score", "-m", "no-such-model", *options, "--score-names", "p,day,f")
+    options = ["-c", path, "--columns", "candidate=prediction", "reference=gold", "-o", tmp_path / "out.csv"]
+    message = refused("score", "-m", "no-such-model", *options, "--columns", "recall=day")
     assert "there is a column 'day' already" in message
-    assert "--score-names" in message
-    assert run("score", "-m", tiny_bundle, *options, "--score-names", "p,r,f").exit_code == 0
+    assert "--columns f1=NAME" in message
+    assert run("score", "-m", tiny_bundle, *options, "--columns", "precision=p", "recall=r", "f1=f").exit_code == 0
     assert read_cells(tmp_path / "out.csv", ",")[0][-3:] == ["p", "r", "f"]
-    assert "--score-names" in refused("score", "-m", "x", *options, "--score-names", "p,p,f", status=2)
+    assert "--columns" in refused("score", "-m", "x", *options, "--columns", "recall=f1", status=2)
 
 
 def test_a_table_that_was_scored_may_be_read_again(run, refused, write, tiny_bundle, tmp_path):
     path = write("in.csv", "candidate,reference,f1,best_reference\na cat,the cat,0.5,0\n")
-    options = ["score", "-m", tiny_bundle, "-c", path, "--reference-column", "reference"]
+    options = ["score", "-m", tiny_bundle, "-c", path, "--columns", "reference=reference"]
     assert run(*options).exit_code == run(*options, "-s").exit_code == 0
-    assert run(*options, "-o", tmp_path / "out.csv", "--score-names", "p,r,f").exit_code == 0
-    message = refused(*options, "candidate", "-o", tmp_path / "out.csv", "--score-names", "p,r,f")
+    assert run(*options, "-o", tmp_path / "out.csv", "--columns", "f1=f").exit_code == 0
+    message = refused(*options, "reference=candidate", "f1=f", "-o", tmp_path / "out.csv")
     assert "there is a column 'best_reference' already" in message
 
 
@@ -233,14 +224,6 @@ def test_json_lines_get_no_second_column_of_the_best_reference(refused, write, t
     path = write("in.jsonl", f'{{"candidate": "a cat", "references": ["a", "the cat"], "{name}": 7}}\n')
     message = refused("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / f"out.{suffix}")
     assert "there is a column 'best_reference' already" in message
-
-
-def test_the_best_reference_is_a_column_if_there_are_several(run, write_table, tiny_bundle, tmp_path):
-    options = ["--candidate-column", "prediction", "--reference-column", "id", "gold", "-o", tmp_path / "out.csv"]
-    run("score", "-m", tiny_bundle, "-c", write_table("in.csv"), *options)
-    head, *rows = read_cells(tmp_path / "out.csv", ",")
-    assert head[-4:] == [*SCORES, "best_reference"]
-    assert {row[-1] for row in rows} <= {"0", "1"}
 
 
 def test_seg_level_writes_scores_alone(run, scored, write_table, tiny_bundle):

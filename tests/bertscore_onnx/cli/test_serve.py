@@ -33,11 +33,24 @@ def test_this_machine_is_let_in_without_keys(refused, tmp_path, host):
         (["--idf", "zoo="], "--idf 'zoo=' is not in the form NAME=FILE"),
         (["--idf", "zoo=/does/not/exist"], "Cannot read '/does/not/exist'"),
         (["--api-key-file", "/does/not/exist"], "Cannot read the keys in /does/not/exist"),
-        (["--drain", "0"], "drain is 0.0 seconds; expected more than 0"),
+        (["--limits", "max_queue=8,drain=0"], "drain is 0.0 seconds; expected more than 0"),
     ],
 )
 def test_wrong_settings_are_refused_before_a_model_is_loaded(refused, arguments, message):
     assert message in refused("serve", "--model", "nothing", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("max_tokens=8", "'max_tokens=8' is not of the form NAME=VALUE with one of the names max_requests, max_queue"),
+        ("drain", "'drain' is not of the form NAME=VALUE"),
+        ("max_queue=1.5", "max_queue is '1.5'; expected a whole number"),
+        ("drain=1,drain=2", "drain is given 2 times; expected once"),
+    ],
+)
+def test_a_wrong_limit_is_refused(refused, limit, message):
+    assert message in refused("serve", "--model", "nothing", "--limits", limit, status=2)
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,14 @@ class TestAPairOfFiles:
 
     def test_it_is_found_in_a_table(self, run, tiny_bundle, write):
         table = write("pairs.csv", "mt,gold\nthe dog,a dog sat\nit,cold\n")
-        columns = ("--candidate-column", "mt", "--reference-column", "gold")
+        columns = ("--columns", "candidate=mt", "reference=gold")
         assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith("Row 2 of ")
 
     @pytest.mark.parametrize(
         "options", [("--line", 1, "--worst", 1), ("--worst", 2, "-o", "a.html"), ("--line", 0), ()]
     )
     def test_options_that_exclude_each_other_are_refused(self, refused, files, options):
-        wrong = options or ("--candidate-column", "mt")
+        wrong = options or ("--columns", "candidate=mt")
         assert wrong[-2 if options else 0] in refused("show", "-m", "x", *files, *wrong, status=2)
 
 

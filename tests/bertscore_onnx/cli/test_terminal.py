@@ -113,9 +113,7 @@ def test_what_the_encoding_lacks_is_escaped_in_messages(run_in_shell):
 
 
 @posix
-@pytest.mark.parametrize(
-    "options", [pytest.param(["--output-format", "jsonl"], marks=pytest.mark.full), ["--output-format", "tsv"]]
-)
+@pytest.mark.parametrize("options", [pytest.param(["--format", "jsonl"], marks=pytest.mark.full), ["--format", "tsv"]])
 def test_texts_are_written_in_utf_8_whatever_the_encoding(run_in_shell, tiny_bundle, write, options):
     texts = write("texts.txt", "中文 café\n")
     arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options]

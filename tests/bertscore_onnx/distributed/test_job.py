@@ -203,6 +203,15 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
 
 
+@pytest.mark.filterwarnings("ignore:1 text is longer")
+def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs, tmp_path):
+    path = write_pairs("pairs.parquet", 3, candidate=["it", "the cat " * 50, "a"])
+    results = score(path), score(path)
+    assert [(result.truncated, result.parts_before) for result in results] == [(1, 0), (1, 1)]
+    assert read_manifest(tmp_path)["truncated"] == 1
+    assert pq.read_table(tmp_path / "scores").column_names[-4:] == ["precision", "recall", "f1", "best_reference"]
+
+
 @pytest.mark.slow
 def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
     large = "the cat " * 1_249_000

@@ -236,7 +236,15 @@ def test_bad_options_are_refused_before_any_text_is_read(options, message):
     [
         (["bertscore"], "bertscore needs a scorer"),
         ({"bertscore": {"word_order": 2}}, "has no options"),
-        ({"bleu": {"smoth": 1}}, "sacreBLEU does not take these options"),
+        (
+            {"bleu": {"smoth": 1}},
+            "does not take the option 'smoth' for BLEU. Its options are lowercase, force, tokenize",
+        ),
+        ({"chrf": {"word_order": -1}}, "word_order of CHRF is -1; expected a whole number from 0 to 100"),
+        ({"chrf": {"beta": 0.5}}, "beta of CHRF is 0.5; expected a whole number"),
+        ({"bleu": {"smooth_value": "x"}}, "smooth_value of BLEU is 'x'; expected a number from 0 to 100"),
+        ({"ter": {"normalized": "yes"}}, "normalized of TER is 'yes'; expected true or false"),
+        ({"bleu": {"tokenize": 13}}, "tokenize of BLEU is 13; expected a name"),
     ],
 )
 def test_options_that_a_metric_does_not_take_are_refused(metrics, message):

@@ -122,7 +122,7 @@ def test_the_number_of_references_may_vary():
         ("bleu", [["a", None]], ["a", "b"], {}, "System 0 has None for segment 1"),
         ("bleu", [["a", "b"]], ["a", []], {}, "Segment 1"),
         ("bleu", [["a", "b"]], ["a", [None]], {}, "Segment 1"),
-        ("bleu", [["a"]], ["a"], {"words": 2}, "does not take these options for BLEU"),
+        ("bleu", [["a"]], ["a"], {"words": 2}, "does not take the option 'words'"),
         ("bleu", [["a"]], ["a"], {"tokenize": "morse"}, "does not take these options for BLEU"),
     ],
 )

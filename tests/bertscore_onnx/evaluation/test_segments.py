@@ -163,6 +163,19 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
     assert found.to_dict()["dropped"] == list(found.dropped)
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"segment": [1], "base": [2.0]}, "has 1 columns of numbers"),
+        ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 2: the system 'a' has a second row"),
+        ({"system": ["a"], "score": [1.0]}, "no column 'segment'"),
+    ],
+)
+def test_a_table_of_another_form_is_refused(columns, message):
+    with pytest.raises(InputError, match=message):
+        compare(scores=pandas.DataFrame(columns))
+
+
 def test_lists_stand_beside_ids_in_order_only(table):
     documents = table["document"].tolist()
     assert compared(table, documents=documents) == compared(table, documents=table)

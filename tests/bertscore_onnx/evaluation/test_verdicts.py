@@ -107,7 +107,8 @@ def test_power_is_said_of_the_system_that_needs_most():
     found = metric(0.01, 0.4)
     new = replace(found.systems[1], detectable=0.05, needed=2500)
     assert power(replace(found, systems=(found.systems[0], new)), 100, "segment") == (
-        "With 100 segments a difference of 0.0500 is found 80 times in 100; that seen here takes some 2,500."
+        "With 100 segments a difference of 0.0500 is found 80 times in 100; detecting the observed difference would "
+        "take about 2,500 segments."
     )
     assert power(found, 100, "segment") == ""
     planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))

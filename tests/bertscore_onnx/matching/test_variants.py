@@ -285,10 +285,10 @@ def test_lists_are_digests_that_only_files_replace():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("moverscore", "'moverscore' is no preset"),
-        ("", "'' is no preset"),
-        ("exclude=special,punctuation", "no FIELD=VALUE, with . between several values"),
-        ("beta=3,code-bert-score", "which stands in front"),
+        ("moverscore", "'moverscore' is not a preset"),
+        ("", "'' is not a preset"),
+        ("exclude=special,punctuation", "FIELD=VALUE, with . between several values"),
+        ("beta=3,code-bert-score", "these come first"),
         ("alpha=3", "The fields are method, exclude"),
         ("beta=2,beta=3", "beta twice"),
         ("beta=x", "beta is 'x'"),
@@ -322,7 +322,7 @@ def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(center="references")) as scorer:
         with pytest.raises(InputError, match="can be read only once"):
             scorer.stream(iter([("a cat", "the cat")]))
-        with pytest.raises(InputError, match="cannot be encoded before"):
+        with pytest.raises(InputError, match="cannot be encoded in advance"):
             scorer.encode(["a cat"])
         with pytest.raises(InputError, match="centres vectors by the references of each call"):
             MicroBatcher(scorer)

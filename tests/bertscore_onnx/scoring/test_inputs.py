@@ -78,7 +78,7 @@ def test_pairs_are_read_some_at_a_time(monkeypatch):
 
 
 TRUNCATED = (
-    "longer than 512 tokens and truncated, as bert-score does silently. What is beyond does not count; with "
+    "longer than 512 tokens and truncated, as bert-score does silently. The rest does not count; with "
     'long_text="window" it does, unless tokens are matched optimally.'
 )
 

@@ -39,7 +39,7 @@ def test_sigterm_finishes_the_requests_in_progress_and_refuses_others(minilm_bun
 
 
 def test_requests_beyond_the_drain_time_are_answered_503(minilm_bundle):
-    with server_process("--model", str(minilm_bundle), "--drain", "0.05") as (process, client, lines):
+    with server_process("--model", str(minilm_bundle), "--limits", "drain=0.05") as (process, client, lines):
         with posted(client, {"pairs": LONG * 20}) as answers:
             wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
             process.send_signal(signal.SIGTERM)

@@ -16,8 +16,8 @@ def read_rows():
     def read(path, candidate="candidate", *references, **dialect):
         alternatives = [(name,) for name in references] or [("reference", "references")]
         columns = [
-            Column((candidate,), "--candidate-column"),
-            *(Column(names, "--reference-column", may_hold_lists=True) for names in alternatives),
+            Column((candidate,), "--columns candidate=NAME"),
+            *(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives),
         ]
         with open_source(str(path)) as source:
             return list(open_table(source, format_of(str(path)), Dialect(**dialect)).texts(columns))

@@ -83,7 +83,7 @@ def test_empty_lines_of_one_column_are_empty_texts():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("mt,ref\na,b\n", "line 1: there is no column 'candidate', only 'mt', 'ref'. .* --candidate-column, or"),
+        ("mt,ref\na,b\n", "line 1: there is no column 'candidate', only 'mt', 'ref'. .* --columns candidate=NAME, or"),
         ("candidate\na\n", "line 1: there is no column 'reference' or 'references', only 'candidate'."),
         ("candidate,candidate,reference\na,b,c\n", "line 1: there are 2 columns 'candidate'; expected one."),
         ("candidate,reference\na,b\nc\n", "line 3: there is 1 field; expected 2, as in the first line."),
@@ -146,9 +146,12 @@ def test_fields_may_have_other_names(write, read_rows):
         ("{", r"expected a JSON object \(.*truncated.*\). Write one object per line"),
         ('{"candidate": ' + "[" * 100_000, r"expected a JSON object \(.*recursion.*\)"),
         (r'{"candidate": "\ud800 and more"}', r"expected a JSON object \(.*surrogate.*\)"),
-        ('{"mt": "a"}', "there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
+        ('{"mt": "a"}', "there is no column 'candidate', only 'mt'. Name one with --columns candidate=NAME."),
         ("{}", "there is no column 'candidate', nor any other."),
-        ('{"candidate": "a"}', "there is no column 'reference' or 'references', only 'candidate'. Name one with --ref"),
+        (
+            '{"candidate": "a"}',
+            "there is no column 'reference' or 'references', only 'candidate'. .* --columns ref",
+        ),
         ('{"candidate": null, "reference": "b"}', "'candidate' holds null; expected a text. Leave the row out"),
         ('{"candidate": 3, "reference": "b"}', "'candidate' holds a number; expected a text."),
         ('{"candidate": ["a"], "reference": "b"}', "'candidate' holds a list; expected a text. .* a row for each"),

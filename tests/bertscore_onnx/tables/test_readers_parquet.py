@@ -44,7 +44,7 @@ def test_lists_are_several_references(write_table, read_rows, as_type):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"mt": ["a"]}, ": there is no column 'candidate', only 'mt'. Name one with --candidate-column."),
+        ({"mt": ["a"]}, ": there is no column 'candidate', only 'mt'. Name one with --columns candidate=NAME."),
         ({"candidate": [1], "reference": ["b"]}, ": the column 'candidate' is of type int64; expected string."),
         ({"candidate": ["a"], "reference": [[1]]}, ": the column 'reference' is of type list<.*int64>; expected "),
         ({"candidate": [["a"]], "reference": ["b"]}, ": the column 'candidate' is of type list<.*>; expected string."),

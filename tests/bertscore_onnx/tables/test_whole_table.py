@@ -80,9 +80,11 @@ def test_a_name_is_a_text_or_a_whole_number(write, value):
 
 def test_a_column_that_is_missing_is_named_with_the_nearest(write):
     read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
-    with pytest.raises(InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--human-column"):
-        read.find("human_scores", "--human-column")
-    assert read.find(("human", "human_score"), "--human-column") == "human_score"
+    with pytest.raises(
+        InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--columns human=NAME"
+    ):
+        read.find("human_scores", "--columns human=NAME")
+    assert read.find(("human", "human_score"), "--columns human=NAME") == "human_score"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_two_models_of_one_name_do_not_meet_in_the_store_unless_it_is_given(tiny
     digest = open_bundle(bundle).manifest.digest
     with pytest.raises(ExportError, match=r"holds another model that is called 'news'.*--name"):
         export_model(str(other), num_layers=1, force=True)
-    with pytest.raises(ExportError, match="is there already"):
+    with pytest.raises(ExportError, match="already exists"):
         export_model(str(other), num_layers=1)
     assert open_bundle(bundle, verify=True).manifest.digest == digest
     assert export_model(str(other), num_layers=1, name="news", force=True) == bundle

@@ -1,0 +1,164 @@
+"""Values of options that are written NAME=VALUE, such as `--columns candidate=mt reference=first+second`."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
+
+_BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
+
+
+def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice: str = "") -> dict[str, list[str]]:
+    """Return the values of each name, in their order, of one option's specs; errors end with the advice.
+
+    A comma separates two of them only if `NAME=` follows it, and the first = separates the name from its value, so
+    that values may contain both. typer.BadParameter is raised for anything else, and for an unknown name.
+    """
+    fields: dict[str, list[str]] = {}
+    for item in (item for spec in specs for item in _BETWEEN.split(spec)):
+        name, _, value = item.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in known or not value:
+            raise typer.BadParameter(
+                f"{item!r} is not of the form NAME=VALUE with one of the names {', '.join(known)}.{advice}",
+                param_hint=option,
+            )
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+def settings_of(specs: Iterable[str], known: Collection[str], option: str) -> dict[str, str]:
+    """Return the value of each name, as `fields_of` does, where each is given at most once."""
+    return {name: _only(name, values, option) for name, values in fields_of(specs, known, option).items()}
+
+
+def _only(name: str, values: Sequence[str], option: str) -> str:
+    if len(values) > 1:
+        raise typer.BadParameter(f"{name} is given {len(values)} times; expected once.", param_hint=option)
+    return values[0]
+
+
+def number_of(name: str, value: str, kind: type[int] | type[float], option: str) -> int | float:
+    """Return a number; raise typer.BadParameter if the value is none of this kind."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        expected = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint=option) from error
+
+
+# Columns of tables, by the role that they have.
+
+
+ROLES = {
+    "candidate": "candidate",
+    "reference": "reference (or references; several are reference=first+second)",
+    "context": "context",
+    "id": "id (segment, segment_id, seg_id, id or line; id=none pairs rows by position)",
+    "document": "document (or document_id)",
+    "system": "system",
+    "lang_pair": "lang_pair",
+    "human": "human (or human_score)",
+    "label": "label",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "truncated": "truncated (written only if it is named)",
+}
+"""The roles of columns as the help describes them, with the names that columns have unless others are given."""
+
+TEXT_ROLES, SCORE_ROLES = ("candidate", "reference", "context"), ("precision", "recall", "f1", "truncated")
+
+
+def columns_option(*roles: str, **own: str) -> Any:
+    """Return the option `--columns` for these roles, some with a description of their own; `columns_of` reads it."""
+    described = ", ".join((ROLES | own)[role] for role in roles)
+    return typer.Option(
+        "--columns",
+        metavar="ROLE=NAME...",
+        help=f"Columns of a table by their roles, such as {roles[0]}=NAME. The roles are {described}.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """The columns that the options name, by role."""
+
+    names: Mapping[str, tuple[str, ...]]
+
+    def __call__(self, role: str) -> str | None:
+        """Return the column of a role; None if the options do not name it."""
+        return next(iter(self.names.get(role, ())), None)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The columns of references; none if the options do not name them."""
+        return self.names.get("reference", ())
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The names of the columns of the scores, and of a fourth, truncated, if it is named."""
+        names = [self(role) or role for role in SCORE_NAMES]
+        return (*names, *self.names.get("truncated", ()))
+
+
+NO_COLUMNS = ColumnNames({})
+
+
+def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
+    """Return the columns that the values of `--columns` name; the advice is what else its user may have meant.
+
+    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name.
+    """
+    fields = fields_of(specs or (), roles, "--columns", advice)
+    several = fields.pop("reference", [])
+    several = several[0].split("+") if len(several) == 1 else several
+    if not all(several):
+        raise typer.BadParameter(
+            f"reference={'+'.join(several)} has an empty name. To name columns with a + in their names, give "
+            "reference=NAME for each, and a single one twice.",
+            param_hint="--columns",
+        )
+    names = {role: (_only(role, values, "--columns"),) for role, values in fields.items()}
+    columns = ColumnNames(names | ({"reference": tuple(dict.fromkeys(several))} if several else {}))
+    try:
+        check_score_names(columns.scores)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--columns") from error
+    return columns
+
+
+# Metrics, with the settings of sacreBLEU.
+
+
+def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for spec in specs:
+        name, *items = spec.split(",")
+        name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
+        if name in metrics or len(settings) < len(items) or not all(settings.values()):
+            raise typer.BadParameter(
+                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
+                param_hint="--metric",
+            )
+        if settings and name == "bertscore":
+            raise typer.BadParameter(
+                f"{spec!r}: bertscore has no fields, but options, such as --idf.", param_hint="--metric"
+            )
+        metrics[name] = {field: _literal(value) for field, value in settings.items()}
+    return metrics
+
+
+def _literal(text: str) -> bool | int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(text, text)
