@@ -20,7 +20,7 @@ def test_the_architecture_names_paths_that_are_there():
     assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
 
-def test_the_support_matrix_is_that_of_the_catalogue_and_of_the_parity_tests():
+def test_the_support_matrix_is_that_of_the_catalogue():
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 

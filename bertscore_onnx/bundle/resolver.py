@@ -212,5 +212,5 @@ def _raise_unknown(name: str) -> NoReturn:
     raise UnknownModelError(
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
         f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
-        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`."
+        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`. A bundle on the Hub is hf://ORG/REPO."
     )

@@ -130,8 +130,9 @@ class MetaOptions:
         list[str] | None,
         columns_option(
             *_ROLES,
-            id="id (segment, segment_id or seg_id; id or line if systems share it; else rows are whole systems)",
-            document="document (or document_id, which tests exchange and intervals draw as a whole)",
+            id="id (by default called segment, segment_id or seg_id; id or line if systems share it; else rows are "
+            "whole systems)",
+            document="document (which tests exchange, and intervals draw, as a whole)",
         ),
     ] = None
     input_format: TableFormat = None

@@ -69,7 +69,13 @@ _MATCHING_HELP = (
 )
 
 _SETTINGS = (
-    _option("model_type", str | None, "A model's name, or the path of a bundle.", short="-m", **_MODEL),
+    _option(
+        "model_type",
+        str | None,
+        "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.",
+        short="-m",
+        **_MODEL,
+    ),
     _option("lang", str | None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
     _option("num_layers", int | None, "Score at this layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
     _option("all_layers", bool, "Print the means of every layer; needs a bundle of all layers."),
@@ -277,6 +283,6 @@ REPLACED: Mapping[str, str] = {
     "--reference-format": "--input-format FORMAT {0}, the second for the references",
     "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
     **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
-    "--perm-both": "--resamples {0}",
+    "--perm-both": "--resamples {0}; --test perm-both names the test",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""

@@ -144,8 +144,9 @@ def score(
         bertscore-onnx score --lang en -c cand.txt -r ref.txt
         # Score a CSV, and keep its columns beside the scores
         bertscore-onnx score --lang en -c pairs.csv -o scored.csv
-        # Name its columns of references; the best one counts for each pair
-        bertscore-onnx score -m BUNDLE -c pairs.csv --columns reference=ref1+ref2
+        # Name its columns; of several references, the best one counts
+        bertscore-onnx score -m BUNDLE -c a.csv --columns candidate=mt reference=ref
+        bertscore-onnx score -m BUNDLE -c a.csv --columns reference=ref1+ref2
         # Rescale, so that unrelated sentences score about 0
         bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
         # Score code with F3, as CodeBERTScore does

@@ -44,7 +44,7 @@ def serve(
             "-m",
             "--model",
             metavar="[NAME=]MODEL",
-            help="A model's name, or the path of a bundle; repeatable. Requests select it by NAME.",
+            help="A model's name, the path of a bundle, or hf://ORG/REPO; repeatable. Requests select it by NAME.",
         ),
     ],
     *,
@@ -53,7 +53,11 @@ def serve(
     port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
     api_key_file: Annotated[
         Path | None,
-        typer.Option("--api-key-file", metavar="FILE", help="API keys, one per line; requests need one of them."),
+        typer.Option(
+            "--api-key-file",
+            metavar="FILE",
+            help="API keys of 16 characters or more, one per line; requests need one of them.",
+        ),
     ] = None,
     allow_anonymous: Annotated[
         bool, typer.Option("--allow-anonymous", help="Accept requests from other machines without a key.")
@@ -88,7 +92,11 @@ def serve(
 ) -> None:
     """Serve scores over HTTP.
 
-    Listens only on this machine, unless --host gives another address. After SIGTERM, requests in progress finish.
+    Listens only on this machine, unless --host gives another address. SIGTERM and Ctrl-C stop the server, after the
+    requests in progress.
+
+    POST /v1/score takes JSON such as {"pairs": [{"candidate": "A cat.", "reference": "A dog."}]}, and a key in the
+    header Authorization: Bearer KEY. The page /docs describes all requests.
 
     Examples:
         # Serve a model on this machine

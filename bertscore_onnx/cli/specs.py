@@ -19,13 +19,14 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice:
     A comma separates two of them only if `NAME=` follows it, and the first = separates the name from its value, so
     that values may contain both. typer.BadParameter is raised for anything else, and for an unknown name.
     """
+    form = "ROLE=NAME with one of the roles" if option == "--columns" else "NAME=VALUE with one of the names"
     fields: dict[str, list[str]] = {}
     for item in (item for spec in specs for item in _BETWEEN.split(spec)):
         name, _, value = item.partition("=")
         name = name.strip().replace("-", "_")
         if name not in known or not value:
             raise typer.BadParameter(
-                f"{item!r} is not of the form NAME=VALUE with one of the names {', '.join(known)}.{advice}",
+                f"{item!r} is not of the form {form} {', '.join(known)}.{advice}",
                 param_hint=option,
             )
         fields.setdefault(name, []).append(value)
@@ -57,13 +58,13 @@ def number_of(name: str, value: str, kind: type[int] | type[float], option: str)
 
 ROLES = {
     "candidate": "candidate",
-    "reference": "reference (or references; several are reference=first+second)",
+    "reference": "reference (several: reference=first+second)",
     "context": "context",
-    "id": "id (segment, segment_id, seg_id, id or line; id=none pairs rows by position)",
-    "document": "document (or document_id)",
+    "id": "id (by default called segment, segment_id, seg_id, id or line; id=none pairs rows by position)",
+    "document": "document",
     "system": "system",
     "lang_pair": "lang_pair",
-    "human": "human (or human_score)",
+    "human": "human",
     "label": "label",
     "precision": "precision",
     "recall": "recall",

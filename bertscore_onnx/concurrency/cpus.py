@@ -51,7 +51,7 @@ def cpu_bound() -> CpuBound:
 def permitted_cpus() -> CpuBound:
     """Return how many CPUs the system lets this process keep busy: its affinity, and its quota, rounded up."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_quota()
+    quota = cgroup_quota()
     return CpuBound(cpus, "affinity") if quota is None or quota >= cpus else CpuBound(max(1, quota), "quota")
 
 
@@ -64,7 +64,7 @@ def _openmp_threads(value: str) -> int | None:
     return int(number[1]) if number else None
 
 
-def _cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
+def cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
     """Return the CPU quota of this process's Linux control group in CPUs rounded up, or None.
 
     The quotas of the groups above it apply too, so the smallest one up to the root counts.

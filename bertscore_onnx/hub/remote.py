@@ -316,7 +316,7 @@ def load_client() -> Any:
 def check_online() -> None:
     """Raise a HubUnreachableError if `HF_HUB_OFFLINE` forbids downloads."""
     if load_client().constants.HF_HUB_OFFLINE:
-        raise HubUnreachableError("HF_HUB_OFFLINE=1 forbids the network. Unset it to pull or push.")
+        raise HubUnreachableError("HF_HUB_OFFLINE=1 forbids the network. Unset it, or name a bundle on this machine.")
 
 
 def _headers(token: str | Literal[False] | None) -> dict[str, str]:

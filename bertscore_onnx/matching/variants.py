@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 from urllib.parse import quote, unquote
 
-from bertscore_onnx.errors import InputError, InputTypeError, no_attribute
+from bertscore_onnx.errors import InputError, InputTypeError, meant, no_attribute
 
 Method = Literal["greedy", "assignment", "transport"]
 Excluded = Literal["special", "punctuation", "ascii-punctuation", "code-punctuation", "subwords"]
@@ -239,7 +239,7 @@ def _field(item: str) -> tuple[str, str]:
         raise InputError(
             f"{item!r} is not a preset ({', '.join(PRESETS)}; these come first), a method "
             f"({', '.join(get_args(Method))}) or FIELD=VALUE, with + between several values. The fields are "
-            f"{', '.join(known)}."
+            f"{', '.join(known)}.{meant(name, [*PRESETS, *get_args(Method), *known])}"
         )
     return name, text if equals else "true"
 

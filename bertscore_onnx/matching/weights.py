@@ -199,16 +199,17 @@ def choose_rescaling(
         return Rescaling(None, baselines)
     known = ", ".join(sorted(manifest.baselines))
     if lang is None:
+        available = f"baselines for: {known}" if known else "no baselines; `bertscore-onnx baseline` measures one"
         raise BaselineError(
             f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
-            f"{manifest.num_layers} has {f'baselines for: {known}' if known else 'no baselines'}."
+            f"{manifest.num_layers} has {available}."
         )
     language = lang.lower()
     if language not in manifest.baselines:
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
             f"{f'only for: {known}' if known else 'nor for any other language'}. Give a file of your own with "
-            "`baseline_path`, or leave rescaling off."
+            "`baseline_path`, which `bertscore-onnx baseline` makes, or leave rescaling off."
         )
     computed = manifest.baseline_precision(language)
     if precision != computed and not allow_fp32_baseline:

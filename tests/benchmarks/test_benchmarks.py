@@ -97,7 +97,7 @@ def test_the_clocks_see_every_stage_and_threads_share_moments(tiny_bundle):
     )
 
 
-def test_on_a_gpu_every_moment_in_which_the_model_runs_counts_once(tiny_bundle):
+def test_on_a_gpu_every_moment_of_the_model_counts_once(tiny_bundle):
     assert busy_seconds([(5, 6), (0, 2), (1, 3), (1.5, 2)]) == 4
     assert busy_seconds([]) == 0
     with BERTScorer(tiny_bundle) as scorer:
@@ -123,7 +123,7 @@ def test_operations_are_counted_as_by_hand():
     assert encode_flops([10, 2], layers=3, hidden=2, intermediate=3) == 3 * (560 + 800 + 112 + 32)
 
 
-def test_figures_are_medians_of_ratios_within_rounds_and_percentiles_are_values():
+def test_figures_are_medians_of_ratios_within_rounds():
     faster = ratio("faster", [1.0, 2.0, 4.0], [2.0, 6.0, 20.0], Goal(3.0))
     assert (faster.median, faster.low, faster.high, faster.met) == (3.0, 2.0, 5.0, True)
     goals = (Goal(3.1), Goal(3, at_most=True), Goal(2.9, at_most=True), None)

@@ -37,7 +37,7 @@ def test_nothing_but_a_regular_file_is_opened(tmp_path, monkeypatch, kind):
     assert refused.value.strerror
 
 
-def test_a_file_or_the_file_of_a_link_is_written_and_nothing_else_is_left(tmp_path):
+def test_a_file_is_written_also_through_a_link(tmp_path):
     file, link = tmp_path / "a.html", tmp_path / "link"
     link.symlink_to(file)
     for name, content in ((link, b"new"), (file, b"newer"), (link, b"newest")):
@@ -66,7 +66,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
 @pytest.mark.parametrize("name", ["missing/a", "file/a", f"{'n' * 300}"])
 def test_a_file_that_cannot_be_written_is_named(tmp_path, name):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match=rf"Cannot write '.*{name}' \(.+\)\. Check the name"):
+    with pytest.raises(InputError, match=f"Cannot write .*{name}"):
         write_whole(tmp_path / name, b"a")
     assert {entry.name for entry in tmp_path.iterdir()} == {"file"}
 

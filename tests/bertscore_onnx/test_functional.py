@@ -26,7 +26,7 @@ def _without_models():
     score.clear()
 
 
-def test_calls_with_the_same_settings_load_the_model_once_until_it_is_cleared(loaded, tiny_bundle):
+def test_calls_with_the_same_settings_load_the_model_once(loaded, tiny_bundle):
     for candidate, reference in zip(CANDIDATES, REFERENCES, strict=True):
         score([candidate], [reference], tiny_bundle)
     assert len(loaded) == 1
@@ -48,7 +48,7 @@ def test_calls_with_the_same_settings_load_the_model_once_until_it_is_cleared(lo
         {"rescale_with_baseline": True},
     ],
 )
-def test_the_scores_are_those_of_a_new_scorer_whatever_was_scored_before(loaded, tiny_bundle, baseline_path, options):
+def test_scores_are_those_of_a_new_scorer_after_other_calls(loaded, tiny_bundle, baseline_path, options):
     if "rescale_with_baseline" in options:
         options = {**options, "baseline_path": baseline_path}
     score(CANDIDATES, REFERENCES, tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path)
@@ -150,7 +150,7 @@ def test_a_forked_child_scores_too(tiny_bundle):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-def test_what_cannot_be_loaded_is_refused_each_time_and_takes_no_models_place(loaded, tiny_bundle, home):
+def test_a_missing_model_is_refused_and_displaces_no_other(loaded, tiny_bundle, home):
     for name in ("nothing", "of", "these", "these"):
         score(["a cat"], ["the cat"], tiny_bundle)
         with pytest.raises(UnknownModelError):

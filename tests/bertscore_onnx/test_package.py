@@ -45,7 +45,7 @@ def test_an_unknown_member_is_refused():
         bertscore_onnx.nothing  # noqa: B018
 
 
-def test_all_members_are_there_and_are_listed_before_they_are_imported():
+def test_all_members_exist_and_are_listed_before_an_import():
     listed = run("import bertscore_onnx, json; print(json.dumps(dir(bertscore_onnx)))")
     assert {*bertscore_onnx.__all__} <= {*listed}
     for name in bertscore_onnx.__all__:
@@ -63,7 +63,7 @@ def test_all_members_are_there_and_are_listed_before_they_are_imported():
         ("plot_example", "bertscore_onnx.compat.bert_score"),
     ],
 )
-def test_other_names_of_bert_score_are_answered_with_where_they_are(name, module):
+def test_other_names_of_bert_score_are_answered_with_a_module(name, module):
     with pytest.raises(ImportError) as caught:
         exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
     assert str(caught.value) == f"bert-score's {name} is in {module}: `from {module} import {name}`."
@@ -71,7 +71,7 @@ def test_other_names_of_bert_score_are_answered_with_where_they_are(name, module
 
 
 @pytest.mark.parametrize("name", ["cache_scibert", "get_model", "sent_encode"])
-def test_names_of_bert_score_without_a_counterpart_are_answered_with_what_to_use(name):
+def test_names_without_a_counterpart_are_answered_with_advice(name):
     with pytest.raises(ImportError, match=rf"{name} works with PyTorch.*`BERTScorer\(NAME\)` loads"):
         exec(f"from bertscore_onnx import {name}")  # noqa: S102 -- the statement of a user
 
@@ -91,7 +91,7 @@ def test_an_import_imports_nothing_heavy(code, not_loaded):
     ("call", "needs_onnxruntime"),
     [("score(['a cat'], ['the cat'], {!r})", True), ("count_documents(['the cat sat', 'a dog'], {!r})", False)],
 )
-def test_scoring_imports_no_framework_and_counting_no_onnxruntime(tiny_bundle, call, needs_onnxruntime):
+def test_scoring_imports_no_torch_and_counting_no_onnxruntime(tiny_bundle, call, needs_onnxruntime):
     call = call.format(str(tiny_bundle))
     loaded = run(f"import bertscore_onnx, sys, json; bertscore_onnx.{call}; print(json.dumps(sorted(sys.modules)))")
     assert ("onnxruntime" in loaded) is needs_onnxruntime

@@ -106,7 +106,7 @@ def test_a_wrong_pair_is_named_after_the_scores_before_it(scorer, wrong_at, wron
 
 
 @pytest.mark.parametrize("fails_at", [0, 3, 4, 9])
-def test_what_the_iterable_raises_comes_after_the_scores_before_it(scorer, fails_at):
+def test_an_error_of_the_iterable_comes_after_earlier_scores(scorer, fails_at):
     def failing():
         yield from PAIRS[:fails_at]
         raise OSError("the disk is gone")

@@ -24,12 +24,12 @@ def assert_same(scorer, expected):
     "weights",
     [{"idf": True}, {"idf": True, "idf_sents": REFERENCES}, {"idf": dict.fromkeys(range(30), 2.0)}, {"idf": False}],
 )
-def test_other_weights_give_the_scores_of_a_scorer_made_with_them(base, tiny_bundle, weights):
+def test_other_weights_score_as_a_scorer_made_with_them(base, tiny_bundle, weights):
     with base.with_idf(**weights) as other, BERTScorer(tiny_bundle, device="cpu", **weights) as expected:
         assert_same(other, expected)
 
 
-def test_another_rescaling_gives_the_scores_of_a_scorer_made_with_it(base, tiny_bundle, baseline_path):
+def test_another_rescaling_scores_as_a_scorer_made_with_it(base, tiny_bundle, baseline_path):
     with (
         base.with_rescaling(baseline_path=baseline_path) as other,
         BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path, device="cpu") as expected,
@@ -39,7 +39,7 @@ def test_another_rescaling_gives_the_scores_of_a_scorer_made_with_it(base, tiny_
         assert np.array_equal(raw.score(CANDIDATES, REFERENCES), base.score(CANDIDATES, REFERENCES))
 
 
-def test_weights_and_rescaling_combine_and_the_model_is_loaded_once(loaded, tiny_bundle, baseline_path):
+def test_weights_and_rescaling_combine_with_one_model(loaded, tiny_bundle, baseline_path):
     with (
         BERTScorer(tiny_bundle, device="cpu") as base,
         base.with_idf(True, REFERENCES) as weighted,

@@ -127,7 +127,7 @@ def test_a_table_is_scored_by_polars(run, table, assert_scored, minilm_bundle):
 
 
 @pytest.mark.integration
-def test_a_table_is_scored_by_polars_in_batches_when_it_is_written(run):
+def test_polars_scores_in_batches_when_a_table_is_written(run):
     total, largest = map(int, run("polars", "python", "-c", POLARS_BATCHES).split())
     assert total == 400_000
     assert largest <= total / 2

@@ -55,7 +55,7 @@ def worse(texts):
     return [" ".join(text.split()[: len(text.split()) // 2]) for text in texts]
 
 
-def test_a_drop_fails_where_it_is_no_chance_and_more_than_allowed(gate):
+def test_a_significant_drop_beyond_the_allowance_fails(gate):
     now = lines_of("candidates.txt")
     names = ["same", "dropped", "dropped-as-allowed", "one-worse", "better", "few"]
     before = dict.fromkeys(names, (now, 0.005)) | {"better": (worse(now), 0.005), "few": (now[:4], 0.005)}

@@ -59,7 +59,7 @@ def test_several_trainers_share_a_model(scorer, batcher):
 
 
 def test_a_missing_column(batcher):
-    with pytest.raises(KeyError, match="no column 'reference'; it has target"):
+    with pytest.raises(KeyError, match="reference"):
         bertscore_reward(batcher)(prompts=["?"], completions=["a cat"], target=["a cat"])
 
 

@@ -4,17 +4,14 @@ import json
 import os
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from triton_repository import write_repository
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from tests.examples.conftest import EXAMPLES
-from tests.support.bundles import link_or_copy
+from tests.support.manifests import changed_copy
 
 pytestmark = pytest.mark.integration
 CLIENT = """
@@ -61,16 +58,6 @@ def numbers(printed):
     return np.array([line.split("\t") for line in printed], dtype=np.float64).T
 
 
-def changed(bundle, folder, **fields):
-    """Return a copy of a bundle with other fields in its manifest."""
-    folder.mkdir()
-    for file in bundle.iterdir():
-        if file.name != "bertscore.json":
-            link_or_copy(file, folder / file.name)
-    write_manifest(folder, msgspec.structs.replace(read_manifest(bundle), **fields))
-    return folder
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_scores_are_those_of_the_scorer(run_client, texts, minilm_scoring_bundle, tmp_path):
     write_repository(str(minilm_scoring_bundle), tmp_path / "models")
@@ -85,7 +72,8 @@ def test_scores_are_those_of_the_scorer(run_client, texts, minilm_scoring_bundle
 
 @pytest.mark.filterwarnings("ignore")
 def test_rescaled_scores_by_idf(run_client, texts, scoring_bundle, tmp_path):
-    bundle = changed(scoring_bundle, tmp_path / "bundle", baselines={"en": [Baseline(0.3, 0.4, 0.5)]}, max_length=30)
+    baselines = {"en": [Baseline(0.3, 0.4, 0.5)]}
+    bundle = changed_copy(scoring_bundle, tmp_path / "bundle", baselines=baselines, max_length=30)
     counts = count_documents(texts[1], bundle)
     counts.save(tmp_path / "counts.json")
     write_repository(str(bundle), tmp_path / "models", "idf", tmp_path / "counts.json")
@@ -95,7 +83,7 @@ def test_rescaled_scores_by_idf(run_client, texts, scoring_bundle, tmp_path):
     assert {width for _, width in shapes} == {8, 16, 24, 30}  # and none beyond the longest that the model takes
 
 
-def test_texts_of_no_model_there_of_another_bundle_or_of_different_number_are_errors(
+def test_another_model_or_bundle_or_number_of_texts_is_refused(
     run_client, minilm_scoring_bundle, scoring_bundle, tmp_path
 ):
     write_repository(str(minilm_scoring_bundle), tmp_path / "models")

@@ -67,13 +67,13 @@ def test_weights_by_idf_stand_in_the_graph(scoring_bundle, tmp_path):
 def test_a_model_is_not_written_over(scoring_bundle, tmp_path):
     write_repository(str(scoring_bundle), tmp_path, "one")
     write_repository(str(scoring_bundle), tmp_path, "two")
-    with pytest.raises(ValueError, match=r"one already exists\. Remove it"):
+    with pytest.raises(ValueError, match="already exists"):
         write_repository(str(scoring_bundle), tmp_path, "one")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "a/b", 'a"', "a b"])
 def test_a_name_that_is_no_folder_of_the_repository_is_refused(name, scoring_bundle, tmp_path):
-    with pytest.raises(ValueError, match="expected letters, digits"):
+    with pytest.raises(ValueError, match="letters"):
         write_repository(str(scoring_bundle), tmp_path / "models", name)
     assert not any(tmp_path.iterdir())
 
@@ -105,7 +105,7 @@ def test_the_script_says_in_a_line_what_is_wrong(scoring_bundle, tmp_path):
     assert not (tmp_path / "models").exists()
 
 
-def test_weights_by_idf_without_onnx_are_an_error_that_leaves_nothing(scoring_bundle, tmp_path, monkeypatch):
+def test_idf_weights_without_onnx_are_refused_leaving_nothing(scoring_bundle, tmp_path, monkeypatch):
     count_documents(REFERENCES, scoring_bundle).save(tmp_path / "counts.json")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ValueError, match="pip install onnx"):

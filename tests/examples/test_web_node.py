@@ -1,17 +1,14 @@
 """`examples/web/score.mjs`: Node scores files of texts as the Python package does."""
 
 import json
-import shutil
 
-import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
-from tests.support.bundles import link_or_copy
+from tests.support.manifests import changed_copy
 from tests.support.parity import ORDINARY_PAIRS
 from tests.support.programs import LINE_PAIRS, WEB, needs_node, run_node
 
@@ -40,11 +37,7 @@ def changed(minilm_scoring_bundle, tmp_path):
     """Return the bundle with other fields in its manifest."""
 
     def change(**fields):
-        folder = shutil.copytree(minilm_scoring_bundle, tmp_path / "changed", copy_function=link_or_copy)
-        manifest = msgspec.structs.replace(read_manifest(folder), **fields)
-        (folder / "bertscore.json").unlink()
-        write_manifest(folder, manifest)
-        return folder
+        return changed_copy(minilm_scoring_bundle, tmp_path / "changed", **fields)
 
     return change
 

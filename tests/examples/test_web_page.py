@@ -6,15 +6,13 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from tests.support.bundles import link_or_copy
+from tests.support.manifests import seal
 from tests.support.programs import LINE_PAIRS, chromium, contrast, luminance, needs_node, prefer, run_node
 
 pytestmark = [pytest.mark.browser, needs_node]
@@ -62,9 +60,7 @@ def changed_site(site, tmp_path):
     folder = shutil.copytree(site, tmp_path / "site", copy_function=link_or_copy)
 
     def change(**fields):
-        manifest = msgspec.structs.replace(read_manifest(site / "bundle"), **fields)
-        (folder / "bundle" / "bertscore.json").unlink()
-        write_manifest(folder / "bundle", manifest)
+        seal(folder / "bundle", **fields)
         return folder
 
     return change

@@ -135,7 +135,7 @@ def test_reduced_precision(model, bundle, precision, tmp_path, record_property):
     assert 0 < difference <= GOLDEN_TOLERANCES[precision]
 
 
-def test_scores_do_not_depend_on_the_batch_and_windows_cover_long_texts(bundle):
+def test_scores_are_batch_invariant_and_windows_cover_texts(bundle):
     pairs = [side[-10:] for side in PAIRS]
     with BERTScorer(bundle, device="cpu") as scorer:
         together = np.stack(scorer.score(*pairs))
@@ -163,5 +163,5 @@ def test_code_that_transformers_has_adopted_is_not_needed(tmp_path):
     assert read_manifest(bundle).family == "eurobert"
     del settings["num_hidden_layers"]  # of which the model's own code would have another name
     (model / "config.json").write_text(json.dumps(settings | code))
-    with pytest.raises(ExportError, match="comes with code of its own"):
+    with pytest.raises(ExportError, match="code of its own"):
         export_model(str(model), num_layers=1, tokenizer_mode="fast", output=tmp_path / "other")

@@ -1,5 +1,4 @@
 import copy
-import json
 import shutil
 from dataclasses import replace
 
@@ -8,7 +7,7 @@ import torch
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import STAGES, export_model
-from transformers import BertConfig, FunnelConfig
+from transformers import FunnelConfig
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
@@ -33,7 +32,7 @@ def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
         ({"all_layers": True}, "all-layers-slow-fp32", [0, 1, 2, 3]),
     ],
 )
-def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_model, home, options, folder, layers):
+def test_without_output_the_bundle_goes_to_the_home_folder(tiny_model, home, options, folder, layers):
     bundle = export_model(str(tiny_model), **options)
     assert bundle == home / "bundles" / "tiny-bert" / folder
     assert list(open_bundle(bundle).manifest.layers) == layers
@@ -43,9 +42,7 @@ def test_without_output_the_bundle_goes_to_its_place_under_the_home_folder(tiny_
     ("card", "given", "license_id"),
     [("license: apache-2.0\n", None, "apache-2.0"), ("", "mit", "mit"), ("", None, None)],
 )
-def test_the_card_has_the_license_of_the_models_own_card_or_that_is_given(
-    tiny_model, tmp_path, card, given, license_id
-):
+def test_the_card_has_the_license_of_the_model_or_the_given(tiny_model, tmp_path, card, given, license_id):
     model = shutil.copytree(tiny_model, tmp_path / "model")
     (model / "README.md").write_text(f"---\n{card}---\n# A model\n")
     bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle", license_id=given)
@@ -60,9 +57,7 @@ def test_every_stage_is_reported(tiny_model, tmp_path):
 
 
 @pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
-def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(
-    tiny_model, tiny_bundle, tmp_path, monkeypatch, failing
-):
+def test_a_failure_leaves_the_old_bundle_and_nothing_else(tiny_model, tiny_bundle, tmp_path, monkeypatch, failing):
     output = shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def fail(*arguments, **options):
@@ -75,7 +70,7 @@ def test_a_failure_leaves_nothing_behind_and_the_old_bundle_in_place(
     assert open_bundle(output, verify=True).manifest.num_layers == 2
 
 
-def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tmp_path, monkeypatch):
+def test_a_graph_that_scores_differently_is_not_kept(tiny_model, tmp_path, monkeypatch):
     def write_graph_of_other_weights(model, folder, **options):
         other = copy.deepcopy(model)
         with torch.no_grad():
@@ -83,28 +78,28 @@ def test_a_graph_that_scores_otherwise_than_the_model_is_not_kept(tiny_model, tm
         return write_graph(other, folder, **options)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_graph", write_graph_of_other_weights)
-    with pytest.raises(VerificationError, match="differs from the PyTorch model by"):
+    with pytest.raises(VerificationError, match="PyTorch"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scoring_graph_that_scores_otherwise_than_the_encoder_is_not_kept(tiny_model, tmp_path, monkeypatch):
+def test_a_scoring_graph_that_scores_differently_is_not_kept(tiny_model, tmp_path, monkeypatch):
     def write_scoring_graph_of_other_weights(folder, vocabulary, **options):
         write_scoring_graph(folder, replace(vocabulary, zero_weight_ids=[]), **options)
 
     monkeypatch.setattr("bertscore_onnx_export.pipeline.write_scoring_graph", write_scoring_graph_of_other_weights)
-    with pytest.raises(VerificationError, match=r"scores of the scoring graph differ.*without --scoring-graph"):
+    with pytest.raises(VerificationError, match="scoring graph"):
         export_model(str(tiny_model), num_layers=2, scoring_graph=True, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("num_layers", [-1, 4])
 def test_a_layer_that_the_model_lacks_is_refused(tiny_model, tmp_path, num_layers):
-    with pytest.raises(UnknownLayerError, match="has 3 layers; num_layers must be from 0 to that"):
+    with pytest.raises(UnknownLayerError, match="3 layers"):
         export_model(str(tiny_model), num_layers=num_layers, output=tmp_path / "bundle")
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_weights_are_loaded(tiny_model, tmp_path):
+def test_a_bad_place_is_refused_before_loading_weights(tiny_model, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     stages = []
     with pytest.raises(ExportError, match="which does not exist"):
@@ -115,50 +110,36 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_weights_are_loaded
 @pytest.mark.parametrize("name", ["a|b", "a\nb", "\x1b[31mred", "a\u2028b", "", "."])
 def test_a_name_that_would_break_a_signature_or_a_log_is_refused(tiny_model, tmp_path, name):
     stages = []
-    with pytest.raises(ExportError, match=r"cannot be a model's name.*--name"):
+    with pytest.raises(ExportError, match="--name"):
         export_model(str(tiny_model), num_layers=1, name=name, output=tmp_path / "bundle", report=stages.append)
     assert stages == []
 
 
-def test_a_folder_whose_own_name_cannot_be_a_models_needs_another(tiny_model, tmp_path):
+def test_a_folder_of_an_impossible_name_needs_another(tiny_model, tmp_path):
     (tmp_path / "a|b").symlink_to(tiny_model)
     (tmp_path / "c|d").mkdir()
-    with pytest.raises(ExportError, match=r"'c\|d' cannot be a model's name"):
+    with pytest.raises(ExportError, match=r"c\|d"):
         export_model(str(tmp_path / "c|d"), num_layers=1)
     assert export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle") == tmp_path / "bundle"
 
 
 def test_an_uncatalogued_model_needs_a_layer(tiny_model):
-    with pytest.raises(UnknownLayerError, match="Choose one with --num-layers"):
+    with pytest.raises(UnknownLayerError, match="--num-layers"):
         export_model(str(tiny_model))
 
 
-@pytest.mark.parametrize("content", [None, "{", json.dumps({"no": "type"})])
-def test_a_folder_without_a_model_is_refused(tmp_path, content):
-    if content is not None:
-        (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ExportError, match="Cannot load the configuration"):
-        export_model(str(tmp_path), num_layers=1)
-
-
 def test_a_model_that_is_nowhere_is_refused():
-    with pytest.raises(ExportError, match="Expected a Hub id or a folder"):
+    with pytest.raises(ExportError, match="Hub id"):
         export_model("no-such/model-anywhere", num_layers=1)
-
-
-def test_a_folder_without_weights_is_refused(tmp_path):
-    BertConfig().save_pretrained(tmp_path)
-    with pytest.raises(ExportError, match="Cannot load the weights"):
-        export_model(str(tmp_path), num_layers=1)
 
 
 def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
     FunnelConfig(block_sizes=[2, 2]).save_pretrained(tmp_path)
-    with pytest.raises(UnsupportedFamilyError, match="'funnel' cannot be cut at a layer"):
+    with pytest.raises(UnsupportedFamilyError, match="funnel"):
         export_model(str(tmp_path), num_layers=1)
 
 
-def test_a_name_of_the_catalogue_gives_a_folder_its_layer_and_baselines(tmp_path):
+def test_a_catalogue_name_gives_a_folder_layer_and_baselines(tmp_path):
     save_tiny_bert(tmp_path / "model", num_layers=6)
     bundle = export_model(str(tmp_path / "model"), name="distilroberta-base", output=tmp_path / "bundle")
     manifest = open_bundle(bundle).manifest

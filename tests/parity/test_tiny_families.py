@@ -103,7 +103,7 @@ def test_the_tokenizer_is_the_original(bundle, record_property):
     assert open_bundle(bundle).manifest.tokenizer_differences == 0
 
 
-def test_lone_surrogates_are_dropped_where_the_original_does_and_else_replacement_characters(bundle, model):
+def test_lone_surrogates_are_dropped_as_in_the_original(bundle, model):
     from bert_score.utils import sent_encode
 
     original = AutoTokenizer.from_pretrained(model, use_fast=model.name in FAST)
@@ -173,7 +173,7 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
 def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
     manifest = read_manifest(bundle)
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
-        with pytest.raises(UnsupportedFamilyError, match="Nothing in the graph can be computed in int8"):
+        with pytest.raises(UnsupportedFamilyError, match="int8"):
             lower(bundle, model, precision, tmp_path / "lowered")
         return
     lowered = lower(bundle, model, precision, tmp_path / "lowered")
@@ -194,25 +194,10 @@ def test_an_empty_text_scores_zero_and_one_word_does_not(bundle):
     assert scores == pytest.approx(np.float32([[0, 0, 1]] * 3), abs=1e-5)
 
 
-def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(bundle):
-    candidates, references = map(list, zip(*PAIRS, strict=True))
-    with BERTScorer(bundle, device="cpu") as scorer:
-        together = scorer.score(candidates, references)
-        parts = [
-            scorer.score(candidates[start : start + 3], references[start : start + 3])
-            for start in range(0, len(PAIRS), 3)
-        ]
-        alone = [scorer.score([candidate], [reference]) for candidate, reference in PAIRS]
-    for some in (parts, alone):
-        assert [np.concatenate(values).tolist() for values in zip(*some, strict=True)] == [
-            *map(np.ndarray.tolist, together)
-        ]
-
-
 @pytest.mark.parametrize(
     "name", each_family(["t5", "mbart", "megatron-bert", "roberta-prelayernorm", "xlm-roberta-xl"], quick={"t5"})
 )
-def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there(name, peer_of):
+def test_each_layer_has_its_final_norm_as_in_bert_score(name, peer_of):
     """bert-score itself, with all layers, applies the norm to the last one alone."""
     small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
     bundle = exported("all-layers", small, all_layers=True)
@@ -225,7 +210,7 @@ def test_each_layer_of_a_model_with_a_final_norm_is_that_of_bert_score_cut_there
 
 
 @pytest.mark.parametrize("name", each_family(WITH_FINAL_NORM, quick={"modernbert", "t5"}))
-def test_all_layers_without_an_inner_norm_are_those_of_bert_score(name, peer_of):
+def test_layers_without_an_inner_norm_are_those_of_bert_score(name, peer_of):
     small, texts = saved(name), [list(side) for side in zip(*ORDINARY_PAIRS[:8], strict=True)]
     mode = "fast" if name in FAST else "slow"
     bundle = exported("all-layers", small, all_layers=True, inner_norm=False, tokenizer_mode=mode)

@@ -136,7 +136,7 @@ def test_code_bert_score_of_unusual_texts(roberta, roberta_bundle, candidate, re
     np.testing.assert_allclose(np.stack([*scores]), theirs[:3], atol=TOLERANCE)
 
 
-def test_code_bert_score_matches_what_follows_a_character_of_several_tokens(roberta, roberta_bundle):
+def test_code_bert_score_keeps_contexts_of_split_characters(roberta, roberta_bundle):
     """Their loop stops inside of such a character of the context, and so they match the rest of the context too."""
     before, rest, texts = "name = ", "名前", ["return name", "return one"]
     theirs = code_bert_score_of(roberta, texts[:1], texts[1:], [before + rest])[:3, 0]

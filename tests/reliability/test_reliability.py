@@ -135,7 +135,7 @@ def test_lost_and_wrong_answers_break_the_bounds_of_batching(settings, monkeypat
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_not_replaced_breaks_the_bounds_of_faults(settings, monkeypatch):
+def test_a_worker_that_is_not_replaced_breaks_its_bounds(settings, monkeypatch):
     without = lambda scorer, **options: MicroBatcher(scorer, **{**options, "make_scorer": None})  # noqa: E731
     monkeypatch.setattr(faults, "MicroBatcher", without)
     monkeypatch.setattr(faults, "READY_SECONDS", 1.0)
@@ -152,7 +152,7 @@ def crash(*case):
 
 
 @pytest.mark.slow
-def test_a_damage_that_is_accepted_refused_otherwise_or_fatal_breaks_its_bound(settings, monkeypatch):
+def test_damage_that_is_accepted_or_fatal_breaks_its_bound(settings, monkeypatch):
     missing = partial(damage.replace, "model.onnx", lambda file: None)
     monkeypatch.setattr(damage, "DAMAGES", {DigestError: {"none": lambda bundle: None, "missing": missing}})
     assert met(damage.measure(settings)) == [False, True, False, True]
@@ -175,7 +175,7 @@ def whole_requests(content: bytes) -> int:
     return whole
 
 
-def test_fuzzed_exchanges_are_the_same_each_time_and_whole_if_they_await_answers():
+def test_fuzzed_exchanges_are_reproducible_and_complete():
     made = list(exchanges(300))
     assert made == list(exchanges(300))
     assert {exchange.ending for exchange in made} == set(Ending)
@@ -235,7 +235,7 @@ def test_a_server_that_stands_still_or_ends_is_seen(tiny_bundle):
     assert watch.unanswered > 0
 
 
-def test_a_polite_client_that_waits_or_gets_nothing_breaks_its_bound():
+def test_a_client_that_waits_or_gets_nothing_breaks_its_bound():
     greedy, ordinary = load.Polite([0.4] * 100), load.Polite([0.1] * 100)
     assert met([load.starved("any", greedy, ordinary), load.starved("any", ordinary, greedy)]) == [False, True]
     assert not load.starved("any", load.Polite(), ordinary).met
@@ -252,7 +252,7 @@ def test_parts_that_are_written_again_or_lost_are_counted(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_that_does_not_compare_its_inputs_breaks_the_bounds_of_rewritten_inputs(settings, monkeypatch):
+def test_a_job_that_ignores_rewritten_inputs_breaks_its_bounds(settings, monkeypatch):
     def read_block(file, number):
         file._file.seek(number * rows.BLOCK)
         return file._file.read(rows.BLOCK)
@@ -265,7 +265,7 @@ def test_a_job_that_does_not_compare_its_inputs_breaks_the_bounds_of_rewritten_i
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*every token of a side weighs 0")
-def test_faults_that_are_not_found_or_not_repaired_break_the_bounds_of_flipped_bits(settings, monkeypatch):
+def test_bit_flips_not_found_or_repaired_break_their_bounds(settings, monkeypatch):
     runs = []
 
     def score_once(*arguments, **options):
@@ -301,7 +301,7 @@ def hang(*case):
 
 
 @pytest.mark.slow
-def test_commands_that_hang_or_crash_break_the_bounds_of_hostile_files(settings, monkeypatch):
+def test_commands_that_hang_or_crash_break_their_bounds(settings, monkeypatch):
     monkeypatch.setattr(hostile, "INPUTS", hostile.INPUTS[:1])
     monkeypatch.setattr(hostile, "SPECIAL", ("folder",))
     assert met(hostile.measure(settings)) == [True, True, True, True]

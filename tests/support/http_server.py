@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -9,11 +10,16 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import httpx
+import msgspec
 import uvicorn.server
 
 from bertscore_onnx import count_documents
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.catalogue import Baseline
+from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.server.app import create_app
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.models import Models
 from bertscore_onnx.server.run import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
@@ -25,6 +31,14 @@ LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
 
 # uvicorn looks every 0.1 seconds whether to stop, and then waits as long; tests stop many servers.
 uvicorn.server.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)})
+
+
+def with_baseline(bundle, language, folder):
+    """Copy a bundle to a folder, with a baseline for a language; return the folder."""
+    shutil.copytree(bundle, folder)
+    baselines = {language: [Baseline(0.1, 0.2, 0.3)]}
+    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines=baselines))
+    return folder
 
 
 def counted(sentences):
@@ -48,6 +62,18 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
         server.should_exit = True
         thread.join(20)
         listener.close()
+
+
+@contextmanager
+def serving_bundles(*bundles, limits=None, **settings):
+    """Serve bundles without idf tables on the CPU, with settings of a scorer; yields a client, which has the models."""
+    limits = limits or Limits()
+    with (
+        Models.load([*map(str, bundles)], {}, limits, {**CPU, **settings}) as models,
+        serving(models, limits) as client,
+    ):
+        client.models = models
+        yield client
 
 
 @contextmanager

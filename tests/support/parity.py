@@ -37,6 +37,20 @@ def assert_same_scores(ours: Any, theirs: Any) -> float:
     return difference
 
 
+def equations(
+    candidate: NDArray[Any], of_candidate: NDArray[np.bool_], reference: NDArray[Any], of_reference: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Return P and R by the paper's equations, of the unit vectors of each side, and of which of its tokens weigh."""
+    similarity = candidate.astype(np.float64) @ reference.astype(np.float64).T
+    return similarity.max(axis=1)[of_candidate].mean(), similarity.max(axis=0)[of_reference].mean()
+
+
+def unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors at unit length."""
+    lengths: NDArray[Any] = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / lengths
+
+
 def idf_of(texts: Sequence[Sequence[int]], vocab_size: int) -> NDArray[np.float32]:
     """Return the idf of each id in texts, (vocab_size,)."""
     frequency = np.zeros(vocab_size)

@@ -11,7 +11,6 @@ from onnx import TensorProto, helper
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import external_files, open_bundle, read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import (
     BundleError,
@@ -24,6 +23,7 @@ from bertscore_onnx.errors import (
 )
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from bertscore_onnx.text.spec import SentencePieceSpec
+from tests.support.manifests import seal
 from tests.support.processes import forks, in_forked_child
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -34,17 +34,6 @@ DEEP = b'{"format_version": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 def bundle(tiny_bundle, tmp_path):
     """A copy of the tiny bundle, to be damaged."""
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
-
-
-@pytest.fixture
-def rewrite(bundle):
-    """Return a function that changes fields of the manifest and seals it again, as the program that wrote it would."""
-
-    def change(**fields):
-        write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), **fields))
-        return bundle
-
-    return change
 
 
 def edit(bundle, change):
@@ -113,22 +102,22 @@ def test_a_changed_file_is_noticed(bundle, name):
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"])
-def test_a_path_that_leaves_the_folder_is_refused(rewrite, name):
-    files = {**read_manifest(rewrite()).files, name: "0" * 64}
-    with pytest.raises(UnsafePathError, match="not a file of that folder"):
-        open_bundle(rewrite(files=files))
+def test_a_path_that_leaves_the_folder_is_refused(bundle, name):
+    files = {**read_manifest(bundle).files, name: "0" * 64}
+    with pytest.raises(UnsafePathError, match="of that folder"):
+        open_bundle(seal(bundle, files=files))
 
 
-def test_a_manifest_must_have_digests_of_the_graph_and_the_tokenizer(rewrite):
-    with pytest.raises(ManifestError, match=r"has no digest for tokenizer\.json"):
-        open_bundle(rewrite(files={"model.onnx": "0" * 64}))
+def test_a_manifest_must_have_digests_of_graph_and_tokenizer(bundle):
+    with pytest.raises(ManifestError, match=r"tokenizer\.json"):
+        open_bundle(seal(bundle, files={"model.onnx": "0" * 64}))
 
 
-def test_a_manifest_must_have_the_digest_of_a_sentencepiece_model(bundle, rewrite):
+def test_a_manifest_must_have_a_digest_of_sentencepiece(bundle):
     pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
     spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
-    with pytest.raises(ManifestError, match=r"has no digest for spiece\.model"):
-        open_bundle(rewrite(tokenizer_spec=spec))
+    with pytest.raises(ManifestError, match=r"spiece\.model"):
+        open_bundle(seal(bundle, tokenizer_spec=spec))
 
 
 def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
@@ -140,24 +129,23 @@ def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):
         open_bundle(bundle)
 
 
-def test_weights_in_a_file_that_the_manifest_does_not_name_are_refused(bundle, rewrite):
+def test_weights_outside_the_files_of_a_manifest_are_refused(bundle):
     move_weights(bundle / "model.onnx", "other.bin")
-    files = {**read_manifest(bundle).files, "model.onnx": file_digest(bundle / "model.onnx")}
-    with pytest.raises(UnsafePathError, match=r"takes weights from 'other\.bin'"):
-        open_bundle(rewrite(files=files))
-    named = {**files, "other.bin": file_digest(bundle / "other.bin")}
-    assert open_bundle(rewrite(files=named)).manifest.files == named
+    with pytest.raises(UnsafePathError, match=r"other\.bin"):
+        open_bundle(seal(bundle))
+    named = {**read_manifest(bundle).files, "other.bin": file_digest(bundle / "other.bin")}
+    assert open_bundle(seal(bundle, files=named)).manifest.files == named
 
 
 PAIRS = (["the cat sat", "a red house"], ["the dog sat on the mat", "the house is red"])
 
 
 @pytest.fixture
-def large(bundle, rewrite):
+def large(bundle):
     """The tiny bundle with its weights in a file of their own, as a large model has them."""
     move_weights(bundle / "model.onnx", "model.onnx.data")
     names = ["model.onnx", "model.onnx.data", "tokenizer.json"]
-    return rewrite(files={name: file_digest(bundle / name) for name in names})
+    return seal(bundle, files={name: file_digest(bundle / name) for name in names})
 
 
 def as_hub_cache(bundle, root):
@@ -352,8 +340,8 @@ def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
     assert external_files(tmp_path / "model.onnx") == {"secret"}
 
 
-def test_a_node_that_takes_a_compiled_model_from_a_file_is_refused(tmp_path):
+def test_a_node_with_a_compiled_model_is_refused(tmp_path):
     node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
     (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
-    with pytest.raises(GraphError, match="a node of the type EPContext"):
+    with pytest.raises(GraphError, match="EPContext"):
         external_files(tmp_path / "model.onnx")

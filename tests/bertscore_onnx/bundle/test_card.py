@@ -40,7 +40,7 @@ def test_a_card_has_the_signature_of_its_scores(manifest, tiny_bundle):
         assert scorer.hash.replace("|", "\\|") in model_card({"x": manifest})
 
 
-def test_a_layer_that_bert_score_chose_and_all_layers_are_named_so(manifest, all_layers_bundle):
+def test_a_card_names_a_tuned_layer_and_all_layers(manifest, all_layers_bundle):
     card = model_card({"x": msgspec.structs.replace(manifest, model_id="roberta-large", num_layers=17)})
     assert "17, which bert-score chose for this model" in card
     assert "| layer | all, 0 to 3" in model_card({"x": read_manifest(all_layers_bundle)})

@@ -56,16 +56,14 @@ def test_an_id_that_the_model_does_not_have_is_refused(sealed, field):
     spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]
     ids = 100 if field == "pad_id" else [2, 100]
     changes = {"tokenizer_spec": {**spec, field: ids}} if field in spec else {field: ids}
-    with pytest.raises(ManifestError, match=rf"Expected ids below vocab_size, \d+, got 100 - at `\$\.{field}`"):
+    with pytest.raises(ManifestError, match=rf"vocab_size.*{field}"):
         read_manifest(sealed(**changes))
 
 
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @pytest.mark.parametrize("scores", [[], [0.5, 0.5]])
 def test_golden_scores_that_do_not_fit_the_layers_are_refused(sealed, name, scores):
-    with pytest.raises(
-        ManifestError, match=rf"Expected 1 per list, one for each layer, got {len(scores)} - at .*golden"
-    ):
+    with pytest.raises(ManifestError, match=f"got {len(scores)}.*golden"):
         read_manifest(sealed(golden=[{**GOLDEN, name: scores}]))
 
 
@@ -74,28 +72,28 @@ BASELINE = {"precision": 0.5, "recall": 0.5, "f1": 0.5}
 
 @pytest.mark.parametrize(
     ("baselines", "message"),
-    [([], "got 0"), *(([{**BASELINE, field: 1.0}], "Expected numbers below 1, ") for field in BASELINE)],
+    [([], "got 0"), *(([{**BASELINE, field: 1.0}], "below 1") for field in BASELINE)],
 )
-def test_baselines_that_do_not_fit_the_layers_or_cannot_divide_are_refused(sealed, baselines, message):
+def test_baselines_that_do_not_fit_or_cannot_divide_are_refused(sealed, baselines, message):
     with pytest.raises(ManifestError, match=f"{message}.* at .*baselines"):
         read_manifest(sealed(baselines={"en": baselines}))
 
 
 @pytest.mark.parametrize("name", ["a|b", "a\nb", "a\x1b[2J", "a\u2028b", "\x7f", "a\u202eb"])
 @pytest.mark.parametrize("field", ["model_id", "family", "revision", "output"])
-def test_a_name_that_could_forge_a_line_or_a_signature_is_refused(sealed, field, name):
-    with pytest.raises(ManifestError, match="characters that cannot be printed") as caught:
+def test_a_name_that_could_forge_a_line_is_refused(sealed, field, name):
+    with pytest.raises(ManifestError, match="printed") as caught:
         read_manifest(sealed(**{field: name}))
     assert str(caught.value).isprintable()
 
 
 def test_names_in_lists_and_tables_are_checked_too(sealed):
     for fields in ({"inputs": ["\x1b"]}, {"exported_with": {"torch": "\n"}}, {"exported_with": {"\n": "1"}}):
-        with pytest.raises(ManifestError, match="characters that cannot be printed"):
+        with pytest.raises(ManifestError, match="printed"):
             read_manifest(sealed(**fields))
 
 
-def test_a_field_that_is_unknown_is_named_in_printable_characters(sealed):
+def test_an_unknown_field_is_named_in_printable_characters(sealed):
     with pytest.raises(ManifestError, match="unknown field") as caught:
         read_manifest(sealed(**{"x\x1b[2J\nINFO all is well": 1}))
     assert str(caught.value).isprintable()
@@ -113,13 +111,13 @@ def test_scores_of_unrelated_pairs_are_read(sealed):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"f1_quantiles": []}, "Expected a baseline and 1 lists for 'en'"),
-        ({"f1_quantiles": [[0.1, 0.2], [0.1, 0.2]]}, "Expected a baseline and 1 lists for 'en'"),
-        ({"f1_quantiles": [[0.2, 0.1]]}, "Expected numbers in ascending order"),
+        ({"f1_quantiles": []}, "1 lists"),
+        ({"f1_quantiles": [[0.1, 0.2], [0.1, 0.2]]}, "1 lists"),
+        ({"f1_quantiles": [[0.2, 0.1]]}, "ascending"),
         ({"f1_quantiles": [[0.2]]}, "length >= 2"),
         ({"f1_quantiles": [["a", "b"]]}, "Expected `float`"),
         ({"num_pairs": 0}, "num_pairs"),
-        ({"precision": "fp32\n"}, "characters that cannot be printed"),
+        ({"precision": "fp32\n"}, "printed"),
         ({"more": 1}, "unknown field"),
     ],
 )
@@ -128,6 +126,6 @@ def test_scores_of_unrelated_pairs_that_do_not_fit_are_refused(sealed, changes, 
         read_manifest(sealed(baselines={"en": [BASELINE]}, unrelated={"en": {**UNRELATED, **changes}}))
 
 
-def test_scores_of_unrelated_pairs_without_a_baseline_are_refused(sealed):
-    with pytest.raises(ManifestError, match="Expected a baseline and 1 lists for 'en'"):
+def test_unrelated_scores_without_a_baseline_are_refused(sealed):
+    with pytest.raises(ManifestError, match="1 lists"):
         read_manifest(sealed(unrelated={"en": UNRELATED}))

@@ -25,10 +25,10 @@ def test_a_path_is_opened_as_it_is(tiny_bundle, arguments):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"num_layers": 1}, UnknownLayerError, "cut at layer 2, and layer 1 was asked for"),
+        ({"num_layers": 1}, UnknownLayerError, "layer 1"),
         ({"num_layers": -1}, UnknownLayerError, "num_layers is -1"),
-        ({"num_layers": "2"}, InputTypeError, "num_layers is '2'; expected an integer"),
-        ({"precision": "float16"}, InputError, "precision is 'float16'; expected \"fp32\""),
+        ({"num_layers": "2"}, InputTypeError, "num_layers"),
+        ({"precision": "float16"}, InputError, "float16"),
         ({"all_layers": True}, UnknownLayerError, "holds layer 2 only"),
         ({"precision": "int8"}, InputError, r"is in fp32, and int8 was .* export --model tiny-bert --precision int8`"),
     ],
@@ -47,7 +47,7 @@ def test_a_path_of_another_bundle_is_refused(tiny_bundle, arguments, error, mess
         ({"precision": "int8"}, "layer-17-slow-int8"),
     ],
 )
-def test_a_catalogue_name_means_its_tuned_layer_unless_arguments_name_another_bundle(installed, arguments, found):
+def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments, found):
     for variant in ((17,), (3,), (17, "fast"), (17, "slow", "int8")):
         installed("roberta-large", *variant)
     assert (
@@ -95,7 +95,7 @@ def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, ha
     )
 
 
-def test_a_bundle_of_another_precision_does_not_stand_for_one_in_fp32(installed):
+def test_a_bundle_in_int8_does_not_stand_for_one_in_fp32(installed):
     installed("someone/own-model", 5, precision="int8")
     assert resolve_bundle("someone/own-model", precision="int8").path.name == "layer-5-slow-int8"
     with pytest.raises(BundleNotFoundError) as caught:
@@ -125,7 +125,7 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
         ({"precision": "int8"}, " --precision int8"),
     ],
 )
-def test_the_error_for_a_missing_bundle_has_the_command_that_makes_it(home, arguments, options):
+def test_a_missing_bundle_is_answered_with_the_export_command(home, arguments, options):
     with pytest.raises(BundleNotFoundError) as caught:
         resolve_bundle("roberta-large", **arguments)
     assert f"`bertscore-onnx export --model roberta-large{options}`" in str(caught.value)
@@ -177,7 +177,7 @@ def test_a_folder_of_an_organisations_name_hides_no_model(installed, tmp_path, m
 
 
 def test_another_folder_is_not_taken_for_a_bundle(tiny_model, tmp_path, home):
-    with pytest.raises(BundleNotFoundError, match="holds a transformers model, not a bundle"):
+    with pytest.raises(BundleNotFoundError, match="transformers model"):
         resolve_bundle(str(tiny_model))
     with pytest.raises(BundleNotFoundError, match="is no bundle"):
         resolve_bundle(str(tmp_path))
@@ -201,9 +201,7 @@ class TestWithoutAHomeFolder:
 
     @pytest.mark.parametrize("name", ["roberta-large", "someone/own-model", "roberta-lage"])
     def test_the_error_for_a_name_has_the_variable_to_set(self, name):
-        with pytest.raises(
-            BundleNotFoundError, match=r"no home folder.*Give the path of a bundle, or set BERTSCORE_ONNX_HOME"
-        ):
+        with pytest.raises(BundleNotFoundError, match=r"no home folder.*BERTSCORE_ONNX_HOME"):
             resolve_bundle(name)
 
     def test_a_variable_that_refers_to_a_users_home_does_not_help(self, monkeypatch):

@@ -35,7 +35,7 @@ def read(monkeypatch):
     return paths
 
 
-def test_an_unchanged_file_is_read_once_unless_it_is_to_be_read_again(file, read):
+def test_an_unchanged_file_is_read_once_unless_asked_again(file, read):
     assert file_digest(file) == ABC
     assert [cached_digest(file), cached_digest(file)] == [ABC, ABC]
     assert read == [file]
@@ -44,7 +44,7 @@ def test_an_unchanged_file_is_read_once_unless_it_is_to_be_read_again(file, read
 
 
 @pytest.mark.parametrize("is_set_back", [True, False])
-def test_a_changed_file_is_read_again_whatever_its_modification_time(file, is_set_back):
+def test_a_changed_file_is_read_again_whatever_its_time(file, is_set_back):
     cached_digest(file)
     status = file.stat()
     time.sleep(0.02)  # a clock of the kernel ticks every 10 ms at most
@@ -102,7 +102,7 @@ def make_a_link(home):
     ],
     ids=["group", "others", "all", "folder", "link"],
 )
-def test_a_cache_that_others_can_write_or_that_is_a_link_is_ignored(file, home, read, change):
+def test_a_cache_that_others_can_write_or_a_link_is_ignored(file, home, read, change):
     cached_digest(file)
     change(home)
     cached_digest(file)

@@ -110,7 +110,7 @@ SPELLINGS = {
     "--layers 8-12": "--matching layers=8..12",
     "--pool p-means": "--matching layers=8..12,pool=p-means",
     "--center c.txt": "--matching center=c.txt",
-    "--perm-both 20": "--resamples 20.",
+    "--perm-both 20": "--resamples 20; --test perm-both",
     "--json": "--format json.",
     "--tsv": "--format tsv.",
     "--latex": "--format latex.",

@@ -37,7 +37,7 @@ def test_scores_have_a_column_of_truncation_only_if_it_is_named():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mt", "'mt' is not of the form NAME=VALUE with one of the names candidate, reference, lang_pair, precision"),
+        ("mt", "'mt' is not of the form ROLE=NAME with one of the roles candidate, reference, lang_pair, precision"),
         ("context=c", "'context=c' is not of the form"),
         ("candidate=mt,label=c", "'label=c' is not of the form"),
         ("candidate=", "'candidate=' is not of the form"),

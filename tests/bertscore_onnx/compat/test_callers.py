@@ -47,25 +47,6 @@ def test_a_scorer_on_a_device_by_keywords(stand_in, expected):
     assert [P.mean().item(), R.mean().item(), F1.mean().item()] == pytest.approx([x.mean() for x in expected[1]])
 
 
-def test_lm_evaluation_harness_and_promptfoo(stand_in, expected):
-    from bert_score import score
-
-    for position, (gold, guess) in enumerate(zip(REFERENCES, CANDIDATES, strict=True)):
-        P, R, F1 = score([guess], [gold], lang="en", model_type="distilbert-base-uncased")
-        assert F1.mean().item() == pytest.approx(expected[0].F[position])
-        assert (P[0].item(), R[0].item()) == pytest.approx((expected[0].P[position], expected[0].R[position]))
-
-
-def test_helm_uqlm_and_fmeval(stand_in, expected):
-    from bert_score import BERTScorer
-
-    scorer = BERTScorer(model_type="microsoft/deberta-large-mnli", lang="en", rescale_with_baseline=True, device="cpu")
-    positional = BERTScorer("microsoft/deberta-large-mnli", lang="en", rescale_with_baseline=True, device="cpu")
-    for one in (scorer, positional):
-        p, r, f = one.score([CANDIDATES[0]], [REFERENCES[0]])
-        assert [p[0].item(), r[0].item(), f[0].item()] == pytest.approx([x[0] for x in expected[1]])
-
-
 @pytest.mark.filterwarnings("ignore:device .mps:RuntimeWarning")
 def test_deepeval(stand_in, expected):
     from bert_score import BERTScorer

@@ -1,6 +1,5 @@
 """`python -m bertscore_onnx.compat` runs a program unchanged, as `python -m pdb` does."""
 
-import os
 import subprocess
 import sys
 
@@ -20,8 +19,8 @@ sys.exit(3)
 """
 
 
-def run(*arguments, cwd=None):
-    command = [sys.executable, "-m", "bertscore_onnx.compat", *map(str, arguments)]
+def run(*arguments, cwd=None, flags=()):
+    command = [sys.executable, *flags, "-m", "bertscore_onnx.compat", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
 
 
@@ -101,13 +100,12 @@ def test_help_is_the_usage(monkeypatch, capsys):
 
 
 def test_the_folder_of_the_script_is_not_searched_in_safe_mode(program, tiny_bundle, tmp_path):
-    command = [sys.executable, "-P", "-m", "bertscore_onnx.compat", str(program), str(tiny_bundle)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ, timeout=120)
+    done = run(program, tiny_bundle, cwd=tmp_path, flags=["-P"])
     assert "No module named 'neighbour'" in done.stderr
 
 
 @pytest.mark.full
-def test_the_true_command_that_shows_matches_draws_them_with_the_stand_in(tiny_bundle, tmp_path):
+def test_bert_scores_own_command_draws_with_the_stand_in(tiny_bundle, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("bert_score_cli")
     options = ("-m", tiny_bundle, "-l", "2", "-c", "a cat sat", "-r", "the cat sat", "-f", tmp_path / "match.png")

@@ -45,7 +45,7 @@ def test_it_refuses_where_the_true_one_is_imported(stand_in, monkeypatch):
     true.__file__ = "/usr/lib/bert_score/__init__.py"
     compat.uninstall()
     monkeypatch.setitem(sys.modules, "bert_score", true)
-    with pytest.raises(StandInError, match=r"imported already, from /usr/lib/bert_score/__init__\.py"):
+    with pytest.raises(StandInError, match="/usr/lib/bert_score"):
         compat.install()
     compat.uninstall()
     assert sys.modules["bert_score"] is true
@@ -141,7 +141,7 @@ def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, ca
         stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), rescale_with_baseline=True)
 
 
-def test_mps_is_the_cpu_where_coreml_is_not_offered_and_cuda_stays_strict(stand_in, tiny_bundle, monkeypatch):
+def test_mps_falls_back_to_the_cpu_and_cuda_does_not(stand_in, tiny_bundle, monkeypatch):
     from bertscore_onnx.compat import devices
 
     devices._metal.cache_clear()
@@ -155,7 +155,7 @@ def test_mps_is_the_cpu_where_coreml_is_not_offered_and_cuda_stays_strict(stand_
 
 @pytest.mark.parametrize("name", ["get_model", "get_bert_embedding", "greedy_cos_idf"])
 def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
-    with pytest.raises(AttributeError, match=f"{name} is not part of this.*pairwise"):
+    with pytest.raises(AttributeError, match=f"{name}.*pairwise"):
         getattr(stand_in.utils, name)
     with pytest.raises(ImportError):
         exec(f"from bert_score.utils import {name}")  # noqa: S102 -- as a program would
@@ -176,5 +176,5 @@ def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeyp
 def test_a_drawing_needs_matplotlib(stand_in, tiny_bundle, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(BertScoreOnnxError, match=r"pip install 'matplotlib>="):
+    with pytest.raises(BertScoreOnnxError, match="matplotlib"):
         stand_in.plot_example("a cat", "the cat", str(tiny_bundle))

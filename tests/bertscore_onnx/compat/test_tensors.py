@@ -13,11 +13,7 @@ VALUES = np.array([0.25, 0.5, 0.875, 0.125], dtype=np.float32)
 TABLE = np.array([[0.25, 0.5], [0.875, 0.125], [0.75, 0.625]], dtype=np.float32)
 
 CALLS = {
-    "cpu().numpy()": lambda x: x.cpu().numpy(),
     "detach().cpu().tolist()": lambda x: x.detach().cpu().tolist(),
-    "detach().numpy().tolist()": lambda x: x.detach().numpy().tolist(),
-    "numpy()": lambda x: x.numpy(),
-    "tolist()": lambda x: x.tolist(),
     "to(device).float()": lambda x: x.to("cpu").float(),
     "to(torch.float64)": lambda x: x.to(torch.float64),
     "to(device, dtype)": lambda x: x.to(torch.device("cpu"), torch.float64),
@@ -33,23 +29,21 @@ CALLS = {
     "std(unbiased=False)": lambda x: x.std(unbiased=False),
     "std(dim=0, correction=0)": lambda x: x.std(dim=0, correction=0),
     "var(dim=0)": lambda x: x.var(dim=0),
-    "max().item()": lambda x: x.max().item(),
     "max(dim=0).values": lambda x: x.max(dim=0).values,
     "max(dim=0).indices": lambda x: x.max(dim=0).indices,
     "max(0, keepdim=True)[0]": lambda x: x.max(0, keepdim=True)[0],
-    "min().cpu()": lambda x: x.min().cpu(),
     "min(dim=-1)[1]": lambda x: x.min(dim=-1)[1],
     "numel()": lambda x: x.numel(),
     "size()": lambda x: tuple(x.size()),
     "size(0)": lambda x: x.size(0),
     "size(dim=-1)": lambda x: x.size(dim=-1),
     "dim()": lambda x: x.dim(),
+    "min().cpu().item()": lambda x: x.min().cpu().item(),
     "data.cpu().numpy()": lambda x: x.data.cpu().numpy(),
     "half()": lambda x: x.half(),
     "view(-1)": lambda x: x.view(-1),
     "view(-1, 1)": lambda x: x.view(-1, 1),
     "view((2, -1))": lambda x: x.view((2, -1)),
-    "unsqueeze(0).squeeze(0)": lambda x: x.unsqueeze(0).squeeze(0),
     "unsqueeze(-1)": lambda x: x.unsqueeze(-1),
     "squeeze()": lambda x: x.squeeze(),
     "squeeze(0)": lambda x: x.squeeze(0),
@@ -73,9 +67,7 @@ CALLS = {
     "topk(2, dim=0)[0]": lambda x: x.topk(2, dim=0)[0],
     "len": len,
     "shape": lambda x: tuple(x.shape),
-    "[0].cpu()": lambda x: x[0].cpu(),
     "[0].mean().item()": lambda x: x[0].mean().item(),
-    "[1:].tolist()": lambda x: x[1:].tolist(),
     "[x > 0.3]": lambda x: x[x > 0.3],
     "the elements": lambda x: [one.mean().item() for one in x],
     "1 - x": lambda x: 1 - x,
@@ -86,7 +78,6 @@ CALLS = {
     "torch.stack": lambda x: torch.stack([x, x]),
     "torch.cat": lambda x: torch.cat((x, x), dim=0),
     "torch.mean": lambda x: torch.mean(x, dim=0),
-    "torch.stack of elements": lambda x: torch.stack(list(x)),
     "tensor + x": lambda x: torch.ones(1) + x,
     "np.mean": lambda x: np.mean(np.asarray(x)),
     "copy": copy.deepcopy,
@@ -112,7 +103,7 @@ def test_it_prints_and_rounds_as_a_number():
 
 @pytest.mark.parametrize("call", [np.mean, np.std, np.var, np.max, np.min, np.sum, np.median, np.sort, np.argmax])
 @pytest.mark.parametrize("options", [{}, {"axis": 0}])
-def test_the_functions_of_numpy_give_what_they_give_for_an_array(call, options):
+def test_numpys_functions_treat_it_as_an_array(call, options):
     if call is np.sort and not options:
         options = {"axis": -1}
     assert np.array_equal(call(TensorArray.of(TABLE), **options), call(TABLE, **options))
@@ -133,5 +124,5 @@ def test_numpy_and_pandas_take_it_as_an_array():
 
 
 def test_a_method_that_it_lacks_is_refused_with_advice():
-    with pytest.raises(AttributeError, match=r"has no 'softmax'.*numpy\(\)"):
+    with pytest.raises(AttributeError, match=r"'softmax'.*numpy\(\)"):
         TensorArray.of(VALUES).softmax(dim=0)

@@ -112,7 +112,7 @@ def fork_while_others_multiply():
 
 @forks
 @pytest.mark.slow
-def test_products_in_other_threads_hang_neither_a_fork_nor_its_child():
+def test_products_in_threads_hang_neither_a_fork_nor_its_child():
     process = multiprocessing.get_context("spawn").Process(target=fork_while_others_multiply)  # it may hang as a whole
     process.start()
     process.join(60)

@@ -42,14 +42,14 @@ def v1(group, quota):
         ("", {"cpu.max": "100000 100000"}, None),
     ],
 )
-def test_the_smallest_quota_from_the_own_group_to_the_root_counts(tmp_path, membership, files, quota):
+def test_the_smallest_quota_up_to_the_root_counts(tmp_path, membership, files, quota):
     root = tmp_path / "cgroup"
-    assert cpus._cgroup_quota(root, tmp_path / "membership") is None
+    assert cpus.cgroup_quota(root, tmp_path / "membership") is None
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content)
     (tmp_path / "membership").write_text(membership)
-    assert cpus._cgroup_quota(root, tmp_path / "membership") == quota
+    assert cpus.cgroup_quota(root, tmp_path / "membership") == quota
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def four_cpus(monkeypatch):
     """A system that lets this process keep four CPUs busy, and an environment without limits."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 5}, raising=False)
-    monkeypatch.setattr(cpus, "_cgroup_quota", lambda: None)
+    monkeypatch.setattr(cpus, "cgroup_quota", lambda: None)
     return monkeypatch
 
 
@@ -70,7 +70,7 @@ def test_without_bounds_all_permitted_cpus_are_used(four_cpus):
     [(1, "", (1, "quota")), (0, "", (1, "quota")), (4, "", (4, "affinity")), (2, "3", (2, "quota"))],
 )
 def test_the_quota_bounds_the_cpus(four_cpus, quota, environment, expected):
-    four_cpus.setattr(cpus, "_cgroup_quota", lambda: quota)
+    four_cpus.setattr(cpus, "cgroup_quota", lambda: quota)
     four_cpus.setenv("OMP_NUM_THREADS", environment)
     assert cpus.cpu_bound() == expected
 

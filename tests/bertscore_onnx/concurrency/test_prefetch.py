@@ -11,7 +11,7 @@ def test_results_come_in_order(number):
     assert list(results) == [(item, item * 10) for item in range(number)]
 
 
-def test_the_next_item_is_begun_before_the_one_before_is_finished():
+def test_the_next_item_is_begun_before_one_is_finished():
     begun = [threading.Event() for _ in range(4)]
 
     def finish(item, result):
@@ -28,7 +28,7 @@ def test_no_more_than_one_item_is_read_ahead():
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
-def test_only_the_beginning_is_in_another_thread_and_only_of_several_items(number):
+def test_of_several_items_only_the_beginning_is_in_a_thread(number):
     items = (threading.get_ident() for _ in range(number))
     for read_in, begun_in, finished_in in prefetch(
         items, lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
@@ -38,7 +38,7 @@ def test_only_the_beginning_is_in_another_thread_and_only_of_several_items(numbe
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
-def test_a_failure_of_the_items_comes_after_the_results_before_it(number):
+def test_a_failure_of_the_items_comes_after_earlier_results(number):
     def items():
         yield from range(number)
         raise OSError("no more")
@@ -50,7 +50,7 @@ def test_a_failure_of_the_items_comes_after_the_results_before_it(number):
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
-def test_a_failure_of_a_step_comes_after_the_results_before_it(step):
+def test_a_failure_of_a_step_comes_after_earlier_results(step):
     def fail_at_two(item, begun=None):
         return 12 // (2 - item)
 

@@ -65,7 +65,7 @@ def test_a_replaced_resource_is_closed_with_its_last_user():
     assert not fresh.is_closed
 
 
-def test_a_resource_made_while_its_owner_closes_goes_with_its_user():
+def test_a_resource_made_while_closing_goes_with_its_user():
     def make():
         shared.close()
         return Resource()

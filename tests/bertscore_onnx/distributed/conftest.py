@@ -3,12 +3,16 @@
 import logging
 import os
 import sys
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bertscore_onnx.distributed.job import score_files
 from tests.support.programs import require_java
 from tests.support.scores import WORDS
 
@@ -16,6 +20,8 @@ QUIET_RAY = [
     pytest.mark.filterwarnings(f"ignore::{name}") for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
 ]
 """For warnings of Ray about itself."""
+
+QUIET_SPARK = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +118,32 @@ def write_pairs(tmp_path):
 
 
 @pytest.fixture
+def score(tiny_bundle, tmp_path):
+    """Score files into a folder of the test's own, by default on a CPU, in parts of ten rows."""
+
+    def score(inputs, output="scores", **options):
+        options = {"part_rows": 10, "device": "cpu", "nthreads": 1, **options}
+        return score_files(inputs, tmp_path / output, tiny_bundle, **options)
+
+    return score
+
+
+@contextmanager
+def at_part(folder, number, act):
+    """Act in another thread as soon as a folder has a number of parts, while the block starts a job."""
+
+    def wait_and_act():
+        while len([*folder.glob("part-*")]) < number:
+            time.sleep(0.001)
+        act()
+
+    thread = threading.Thread(target=wait_and_act, daemon=True)
+    thread.start()
+    yield
+    thread.join(60)
+
+
+@pytest.fixture
 def read_scores():
     """Read all parts of a folder, in order, as one table."""
 
@@ -129,7 +161,7 @@ def contents():
 
 ENGINES = [
     pytest.param("ray", marks=[pytest.mark.ray, *QUIET_RAY]),
-    pytest.param("spark", marks=pytest.mark.spark),
+    pytest.param("spark", marks=[pytest.mark.spark, QUIET_SPARK]),
 ]
 """For `engine`."""
 

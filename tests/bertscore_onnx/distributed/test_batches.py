@@ -1,8 +1,6 @@
 """Scores and counts of single batches in all their forms, in this process."""
 
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from bertscore_onnx import BERTScorer, DocumentCounts, Matching, count_documents
 from bertscore_onnx.distributed import CountBatch, ScoreBatch
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
+from tests.support.processes import run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
 NEW = ["precision", "recall", "f1", "best_reference"]
@@ -47,7 +46,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_batch_comes_back_in_its_form_with_scores_beside_its_columns(tiny_bundle, table, expected, form):
+def test_a_batch_comes_back_in_its_form_with_its_scores(tiny_bundle, table, expected, form):
     batch = FORMS[form](table)
     scored = ScoreBatch(tiny_bundle)(batch)
     assert type(scored) is type(batch)
@@ -148,7 +147,7 @@ def test_a_row_that_cannot_be_scored_is_named(tiny_bundle, case, form):
     as_list = isinstance(reference, list)
     references = [["b"], reference, ["c"]] if as_list else ["b", reference, "c"]
     batch = FORMS[form](pyarrow.table({"candidate": ["b", candidate, "c"], "reference": references}))
-    with pytest.raises(InputError, match=r"^row 2: the column '(candidate|reference)' holds "):
+    with pytest.raises(InputError, match=r"^row 2: .*'(candidate|reference)'"):
         ScoreBatch(tiny_bundle)(batch)
 
 
@@ -164,43 +163,40 @@ def test_a_row_that_cannot_be_scored_gets_nulls_and_the_reason(tiny_bundle, form
     assert frame["f1"].isna().tolist() == frame["best_reference"].isna().tolist() == [False, True, True, False]
     assert np.float32(frame["f1"].dropna().tolist()).tolist() == good
     assert frame["error"].isna().tolist() == [True, False, False, True]
-    assert [message.split(";")[0] for message in frame["error"].dropna()] == [
-        "the column 'candidate' holds null",
-        "the column 'reference' holds null",
-    ]
+    assert ["'candidate'" in message for message in frame["error"].dropna()] == [True, False]
 
 
 def test_values_of_another_type_are_no_texts(tiny_bundle):
-    with pytest.raises(InputError, match="row 1: the column 'candidate' holds a number; expected a text"):
+    with pytest.raises(InputError, match=r"row 1: .*'candidate' holds a number"):
         ScoreBatch(tiny_bundle)({"candidate": [3], "reference": ["a"]})
     scored = ScoreBatch(tiny_bundle, errors="null")(pyarrow.table({"candidate": [3, 4], "reference": ["a", "b"]}))
     assert scored["f1"].null_count == 2
 
 
-def test_a_stream_counts_its_rows_and_gives_the_batches_before_the_wrong_one(tiny_bundle):
+def test_a_stream_gives_the_batches_before_the_wrong_one(tiny_bundle):
     batches = [{"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]} for n, last in [(2, "a"), (3, None)]]
     stream = ScoreBatch(tiny_bundle).stream(batches, "pairs.jsonl")
     assert next(stream)["f1"].tolist() == pytest.approx([1, 1])
-    with pytest.raises(InputError, match=r"^pairs.jsonl, row 5: the column 'reference' holds null"):
+    with pytest.raises(InputError, match=r"^pairs.jsonl, row 5: .*'reference'"):
         next(stream)
 
 
-def test_batches_with_other_columns_or_of_other_forms_are_refused(tiny_bundle, table):
+def test_other_columns_and_other_forms_are_refused(tiny_bundle, table):
     score = ScoreBatch(tiny_bundle)
-    with pytest.raises(InputError, match=r"no column 'candidate', only 'candidates', 'reference'.* Did you mean"):
+    with pytest.raises(InputError, match="no column 'candidate'"):
         score({"candidates": ["a"], "reference": ["a"]})
-    with pytest.raises(InputError, match="there is a column 'f1' already"):
+    with pytest.raises(InputError, match="'f1' already"):
         score(table.append_column("f1", [[1.0] * len(table)]))
-    with pytest.raises(InputTypeError, match="a list; expected a dict of columns"):
+    with pytest.raises(InputTypeError, match="a list"):
         score([("a", "b")])
 
 
 def test_settings_are_checked_before_anything_is_loaded(table):
-    with pytest.raises(InputTypeError, match="no setting 'modell'; expected some of num_layers, lang"):
+    with pytest.raises(InputTypeError, match="'modell'"):
         ScoreBatch("nowhere", modell="x")
-    with pytest.raises(InputError, match="errors is 'ignore'"):
+    with pytest.raises(InputError, match="'ignore'"):
         ScoreBatch("nowhere", errors="ignore")
-    with pytest.raises(InputError, match="idf=True would"):
+    with pytest.raises(InputError, match="idf"):
         ScoreBatch("nowhere", idf=True)
     score = ScoreBatch("no/such/bundle")
     with pytest.raises(BundleNotFoundError):
@@ -246,13 +242,13 @@ def test_a_process_loads_one_scorer_for_all_copies(tiny_bundle, table, monkeypat
 
 
 def test_it_needs_no_engine_and_no_pyarrow_for_arrays(tiny_bundle):
-    program = f"""
+    program = """
 import sys
 sys.modules.update(dict.fromkeys(("pandas", "pyarrow", "pyspark", "ray")))
 from bertscore_onnx.distributed import ScoreBatch
-print(ScoreBatch({str(tiny_bundle)!r})({{"candidate": ["a cat"], "reference": ["a cat"]}})["f1"].round(3))
+print(ScoreBatch(sys.argv[1])({"candidate": ["a cat"], "reference": ["a cat"]})["f1"].round(3))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_python(program, tiny_bundle)
     assert (done.stdout, done.stderr) == ("[1.]\n", "")
 
 
@@ -280,18 +276,18 @@ def test_the_maximum_length_is_a_setting(tiny_bundle):
 
 def test_a_row_that_holds_no_text_is_named_or_left_out(tiny_bundle):
     batch = pyarrow.table({"reference": ["the cat", None, "a dog"]})
-    with pytest.raises(InputError, match="row 2: the column 'reference' holds null"):
+    with pytest.raises(InputError, match=r"row 2: .*'reference'"):
         CountBatch(tiny_bundle)(batch)
     counts = CountBatch(tiny_bundle, errors="null").count(batch)
     assert counts == count_documents(["the cat", "a dog"], tiny_bundle)
 
 
 def test_columns_and_settings_that_do_not_exist_are_refused(tiny_bundle):
-    with pytest.raises(InputError, match="errors is 'ignore'"):
+    with pytest.raises(InputError, match="'ignore'"):
         CountBatch(tiny_bundle, errors="ignore")
-    with pytest.raises(InputError, match="there is no column 'reference', only 'ref'"):
+    with pytest.raises(InputError, match="no column 'reference'"):
         CountBatch(tiny_bundle)({"ref": ["a"]})
-    with pytest.raises(InputTypeError, match="There is no setting 'nthreads'; expected some of num_layers, lang"):
+    with pytest.raises(InputTypeError, match="'nthreads'"):
         CountBatch(tiny_bundle, nthreads=1)
 
 
@@ -313,11 +309,11 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
         assert found["f1"].tolist() == expected.F.tolist()
     nulls = ScoreBatch(tiny_bundle, context="before", errors="null")({**batch, "before": ["it", None, 3]})
     assert [value is None for value in nulls["f1"]] == [False, False, True]
-    assert nulls["error"][2] == "the column 'before' holds a number; expected a text, a list of texts, or null."
-    with pytest.raises(InputError, match=r"there is no column 'beforehand'.*Did you mean 'before'"):
+    assert "'before' holds a number" in nulls["error"][2]
+    with pytest.raises(InputError, match="'beforehand'"):
         ScoreBatch(tiny_bundle, context="beforehand")(batch)
 
 
 def test_centring_by_the_references_of_a_batch_is_refused(tiny_bundle):
-    with pytest.raises(InputError, match="by the references of each batch"):
+    with pytest.raises(InputError, match="references of each batch"):
         ScoreBatch(tiny_bundle, matching=Matching(center="references"))

@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from bertscore_onnx.distributed import job
-from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.distributed.parts import Part
+from bertscore_onnx.distributed.ray import RayEngine
 from bertscore_onnx.distributed.rows import InputTable
+from bertscore_onnx.distributed.spark import SparkEngine
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from tests.bertscore_onnx.distributed.conftest import ENGINES
 
@@ -28,7 +28,7 @@ def parts():
 @pytest.fixture
 def run(engine):
     """Do work with parts on an engine."""
-    return job._engine(engine, 1, "cpu")
+    return RayEngine(1, "cpu") if engine == "ray" else SparkEngine()
 
 
 def length_of(content, parts, advance):
@@ -81,7 +81,7 @@ def test_results_and_progress_come_before_the_end(run, parts, tmp_path):
 @pytest.mark.spark
 def test_no_job_of_spark_outlives_its_caller(spark, parts, tmp_path):
     work = partial(slow_but_one, tmp_path / "first")
-    results = job._engine("spark", 1, "cpu")(work, parts, lambda rows: None)
+    results = SparkEngine()(work, parts, lambda rows: None)
     next(results)
     results.close()
     tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 10
@@ -90,7 +90,7 @@ def test_no_job_of_spark_outlives_its_caller(spark, parts, tmp_path):
     assert not tracker.getActiveJobsIds()
 
 
-def test_document_counts_are_added_up_as_they_come(write_pairs, tiny_bundle, tmp_path, monkeypatch):
+def test_document_counts_are_added_up_as_they_come(score, write_pairs, monkeypatch):
     alive = []
 
     def one_by_one(work, parts, advance):
@@ -99,7 +99,6 @@ def test_document_counts_are_added_up_as_they_come(write_pairs, tiny_bundle, tmp
             alive.append(sum(type(one) is DocumentCounts for one in gc.get_objects()))
 
     before = sum(type(one) is DocumentCounts for one in gc.get_objects())
-    monkeypatch.setattr(job, "_engine", lambda *arguments: one_by_one)
-    pairs = write_pairs("a.parquet", NUM_PARTS)
-    score_files(pairs, tmp_path / "scores", tiny_bundle, idf=True, part_rows=1, device="cpu")
+    monkeypatch.setattr("bertscore_onnx.distributed.ray.RayEngine", lambda *arguments: one_by_one)
+    score(write_pairs("a.parquet", NUM_PARTS), engine="ray", idf=True, part_rows=1)
     assert max(alive) - before < 5

@@ -18,16 +18,6 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.tokenization import count_documents
 
 
-@pytest.fixture
-def score(tiny_bundle, tmp_path):
-    """Score files into `scores` on a CPU."""
-
-    def score(*inputs, **options):
-        return score_files(inputs, tmp_path / "scores", tiny_bundle, device="cpu", **options)
-
-    return score
-
-
 def read_manifest(folder):
     return json.loads((folder / "scores" / "_manifest.json").read_bytes())
 
@@ -36,14 +26,14 @@ def read_manifest(folder):
 def scored(score, read_scores, tmp_path):
     """Score files, and return all rows with their scores as a dict of columns."""
 
-    def scored(*inputs, **options):
-        score(*inputs, **options)
+    def scored(inputs, **options):
+        score(inputs, **options)
         return read_scores(tmp_path / "scores").to_pydict()
 
     return scored
 
 
-def test_scores_are_those_of_a_scorer_beside_the_columns_of_the_input(scored, write_pairs, scorer):
+def test_scores_are_those_of_a_scorer_beside_the_columns(scored, write_pairs, scorer):
     rows = scored(write_pairs("pairs.parquet", 100), part_rows=30)
     expected = scorer.score(rows["candidate"], rows["reference"])
     assert list(rows) == ["id", "candidate", "reference", "precision", "recall", "f1", "best_reference"]
@@ -52,11 +42,9 @@ def test_scores_are_those_of_a_scorer_beside_the_columns_of_the_input(scored, wr
     assert rows["best_reference"] == [0] * 100
 
 
-def test_the_result_and_the_manifest_have_the_parts_the_means_and_the_signature(
-    score, write_pairs, read_scores, scorer, tmp_path
-):
+def test_the_result_and_the_manifest_describe_the_job(score, write_pairs, read_scores, scorer, tmp_path):
     inputs = [write_pairs("a.parquet", 70), write_pairs("b.parquet", 7)]
-    result = score(*inputs, part_rows=30)
+    result = score(inputs, part_rows=30)
     assert (result.rows, result.failures, result.parts, result.parts_before) == (77, 0, 4, 0)
     assert result.signature == scorer.hash
     f1 = read_scores(tmp_path / "scores")["f1"].to_pylist()
@@ -89,10 +77,10 @@ def test_parts_may_span_row_groups_and_keep_the_named_columns(scored, write_pair
 ROWS = [("the cat sat", "a cat sat"), ('a "red" house, or', "the blue house"), ("it", "a")]
 
 
-FORMATS = {
-    "pairs.csv": 'n,candidate,reference\n1,the cat sat,a cat sat\n2,"a ""red"" house, or",the blue house\n3,it,a\n',
-    "pairs.tsv": "n\tcandidate\treference\n"
-    '1\tthe cat sat\ta cat sat\n2\t"a ""red"" house, or"\tthe blue house\n3\tit\ta\n',
+TEXT_FORMATS = {
+    "pairs.csv.gz": gzip.compress(
+        b'n,candidate,reference\n1,the cat sat,a cat sat\n2,"a ""red"" house, or",the blue house\n3,it,a\n'
+    ),
     "pairs.jsonl": "".join(
         json.dumps({"n": str(number), "candidate": candidate, "references": [reference]}) + "\n\n"
         for number, (candidate, reference) in enumerate(ROWS, 1)
@@ -100,10 +88,9 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", [name + ending for name in FORMATS for ending in ("", ".gz")])
+@pytest.mark.parametrize("name", TEXT_FORMATS)
 def test_text_formats_are_read_as_score_reads_them(scored, write, scorer, name):
-    content = FORMATS[name.removesuffix(".gz")].encode()
-    rows = scored(write(name, gzip.compress(content) if name.endswith(".gz") else content), part_rows=2)
+    rows = scored(write(name, TEXT_FORMATS[name]), part_rows=2)
     assert rows["n"] == ["1", "2", "3"]
     assert rows["f1"] == scorer.score(*map(list, zip(*ROWS, strict=True))).F.tolist()
 
@@ -124,10 +111,10 @@ def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
     assert rows[1]["best_reference"] == 1
 
 
-def test_json_fields_without_a_type_in_common_are_refused_unless_left_out(score, write):
+def test_json_fields_of_several_types_are_refused(score, write):
     lines = [{"candidate": "it", "reference": "a", "id": 1}, {"candidate": "it", "reference": "a", "id": "x"}]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match=r"pairs.jsonl: the values of 'id' are not of one type .* in `columns`"):
+    with pytest.raises(InputError, match="'id' are not of one type"):
         score(path)
     assert score(path, columns=["candidate"]).rows == 2
 
@@ -142,22 +129,22 @@ def test_patterns_and_folders_stand_for_their_files_in_order(score, write_pairs,
     assert inputs == [str(tmp_path / "in" / name) for name in ("a.parquet", "b.parquet")]
 
 
-def test_inputs_without_files_elsewhere_or_given_twice_are_refused(score, write_pairs, tmp_path):
-    with pytest.raises(InputError, match=r"No file matches .*\*.parquet"):
+def test_missing_remote_and_repeated_inputs_are_refused(score, write_pairs, tmp_path):
+    with pytest.raises(InputError, match="No file"):
         score(str(tmp_path / "*.parquet"))
-    with pytest.raises(InputError, match=r"s3://bucket/a.parquet is not a path .* `score_dataset`"):
+    with pytest.raises(InputError, match="score_dataset"):
         score("s3://bucket/a.parquet")
     with pytest.raises(InputError, match="no inputs"):
-        score()
+        score([])
     path = write_pairs("pairs.parquet", 3)
-    with pytest.raises(InputError, match="given twice"):
-        score(path, str(tmp_path / "*.parquet"))
+    with pytest.raises(InputError, match="twice"):
+        score([path, str(tmp_path / "*.parquet")])
 
 
 def test_a_row_that_cannot_be_scored_is_named_by_file_and_row(score, write_pairs, tmp_path):
     good, bad = write_pairs("good.parquet", 50), write_pairs("bad.parquet", 50, candidate=["it"] * 44 + [None] * 6)
-    with pytest.raises(InputError, match=r"bad.parquet, row 45: the column 'candidate' holds null"):
-        score(good, bad, part_rows=20)
+    with pytest.raises(InputError, match=r"bad.parquet, row 45: .*'candidate'"):
+        score([good, bad], part_rows=20)
     files = sorted(file.stem for file in (tmp_path / "scores").iterdir() if file.name != "_manifest.json")
     assert files == [*(f"part-00000-0000{part}" for part in range(3)), *(f"part-00001-0000{part}" for part in range(2))]
 
@@ -180,15 +167,15 @@ def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
 
 
 @pytest.mark.parametrize("errors", ["raise", "null"])
-def test_a_column_of_another_type_or_name_is_refused_before_anything_is_scored(score, write_pairs, tmp_path, errors):
+def test_wrong_columns_are_refused_before_anything_is_scored(score, write_pairs, tmp_path, errors):
     good = write_pairs("good.parquet", 3)
-    with pytest.raises(InputError, match=r"ints.parquet: the column 'candidate' is of type int64; expected string"):
-        score(good, write_pairs("ints.parquet", 3, candidate=[1, 2, 3]), errors=errors)
-    with pytest.raises(InputError, match=r"good.parquet: there is no column 'mt', only 'id', 'candidate', 'reference'"):
+    with pytest.raises(InputError, match=r"ints.parquet: .*int64"):
+        score([good, write_pairs("ints.parquet", 3, candidate=[1, 2, 3])], errors=errors)
+    with pytest.raises(InputError, match=r"good.parquet: .*'mt'"):
         score(good, candidate="mt", errors=errors)
-    with pytest.raises(InputError, match=r"good.parquet: there is no column 'lp'"):
+    with pytest.raises(InputError, match=r"good.parquet: .*'lp'"):
         score(good, columns=["lp"], errors=errors)
-    with pytest.raises(InputError, match=r"f1.parquet: there is a column 'f1' already"):
+    with pytest.raises(InputError, match=r"f1.parquet: .*'f1' already"):
         score(write_pairs("f1.parquet", 3, f1=[1, 2, 3]), errors=errors)
     assert not (tmp_path / "scores").exists()
 
@@ -198,8 +185,8 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     good, bad = write_pairs("good.parquet", 3), write_pairs("bad.parquet", 2000)
     content = bad.read_bytes()
     bad.write_bytes(content[:-20] if damage == "truncated" else content[:4] + bytes(1996) + content[2000:])
-    with pytest.raises(InputError, match=r"bad.parquet cannot be read as Parquet"):
-        score(good, bad)
+    with pytest.raises(InputError, match=r"bad.parquet .*Parquet"):
+        score([good, bad])
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
 
 
@@ -213,12 +200,12 @@ def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs
 
 
 @pytest.mark.slow
-def test_a_row_of_ten_megabytes_is_scored_as_its_first_tokens_are(scored, write_pairs, scorer):
+def test_a_row_of_ten_megabytes_is_scored_by_its_first_tokens(scored, write_pairs, scorer):
     large = "the cat " * 1_249_000
     path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])
-    with pytest.warns(UserWarning, match="longer than"):
+    with pytest.warns(UserWarning, match="longer"):
         rows = scored(path, columns=["id"])
-    with pytest.warns(UserWarning, match="longer than"):
+    with pytest.warns(UserWarning, match="longer"):
         expected = scorer.score(["it", large[:1000], "a"], ["it", "the cat", large[:1000]])
     assert rows["f1"] == expected.F.tolist()
 
@@ -229,7 +216,7 @@ def test_files_without_rows_give_empty_parts_with_the_columns(score, write_pairs
         write("b.csv", "candidate,reference,lp\n"),
         write("c.jsonl", ""),
     ]
-    result = score(*inputs)
+    result = score(inputs)
     assert (result.rows, result.parts, result.f1) == (0, 3, None)
     added = ["precision", "recall", "f1", "best_reference"]
     kept = [["id", "candidate", "reference"], ["candidate", "reference", "lp"], ["candidate", "reference"]]
@@ -245,13 +232,13 @@ def test_a_thousand_files_are_scored(scored, write_pairs, tmp_path):
 
 
 def test_idf_weights_are_those_of_all_references(scored, write_pairs, tiny_bundle, tmp_path):
-    rows = scored(write_pairs("a.parquet", 90), write_pairs("b.parquet", 20), part_rows=30, idf=True)
+    rows = scored([write_pairs("a.parquet", 90), write_pairs("b.parquet", 20)], part_rows=30, idf=True)
     with BERTScorer(tiny_bundle, idf=True, device="cpu") as scorer:
         assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
     counts = DocumentCounts.load(tmp_path / "scores" / "_document_counts.json")
     assert counts == count_documents(rows["reference"], tiny_bundle)
     shutil.rmtree(tmp_path / "scores")
-    assert scored(tmp_path / "a.parquet", tmp_path / "b.parquet", idf=counts)["f1"] == rows["f1"]
+    assert scored([tmp_path / "a.parquet", tmp_path / "b.parquet"], idf=counts)["f1"] == rows["f1"]
 
 
 def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pairs, tiny_bundle, tmp_path):
@@ -264,17 +251,17 @@ def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pa
 
 def test_references_that_cannot_be_counted_are_named(score, write_pairs):
     path = write_pairs("a.parquet", 4, reference=["a", "it", None, "the cat"])
-    with pytest.raises(InputError, match=r"a.parquet, row 3: the column 'reference' holds null"):
+    with pytest.raises(InputError, match=r"a.parquet, row 3: .*'reference'"):
         score(path, idf=True)
 
 
-def test_faults_of_the_scorer_are_reported_before_the_folder_is_made(write_pairs, tmp_path, tiny_bundle):
+def test_faults_of_the_scorer_come_before_the_folder(write_pairs, tmp_path, tiny_bundle):
     path = write_pairs("a.parquet", 4)
     with pytest.raises(UnknownModelError):
         score_files(path, tmp_path / "scores", "no-such-model", device="cpu")
     with pytest.raises(InputError, match="all_layers"):
         score_files(path, tmp_path / "scores", tiny_bundle, all_layers=True)
-    with pytest.raises(InputError, match="engine is 'dask'"):
+    with pytest.raises(InputError, match="'dask'"):
         score_files(path, tmp_path / "scores", tiny_bundle, engine="dask")
     assert not (tmp_path / "scores").exists()
 
@@ -306,7 +293,7 @@ def test_a_job_is_of_one_matching_and_one_column_of_contexts(score, read_scores,
     assert found["f1"] == expected.F.tolist()
     assert found["before"] == [row["before"] for row in rows]
     assert score(source, context="before", matching="doc-bert-score").parts_before == 1
-    with pytest.raises(InputError, match=r"the signature was .*doc-bert-score"):
+    with pytest.raises(InputError, match="signature"):
         score(source, context="before", matching="code-bert-score")
-    with pytest.raises(InputError, match="context was before and is not given"):
+    with pytest.raises(InputError, match="context was"):
         score(source, matching="doc-bert-score")

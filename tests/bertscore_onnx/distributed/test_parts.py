@@ -36,7 +36,7 @@ def tasks():
     return tasks
 
 
-def test_each_worker_has_several_tasks_where_there_are_parts_enough(tasks):
+def test_each_worker_has_several_tasks_if_there_are_parts(tasks):
     assert tasks(1600, num_workers=2) == [[100, 100]] * 8
     assert tasks(250, num_workers=2) == [[100], [100], [50]]
 
@@ -57,10 +57,10 @@ def test_nothing_to_do_is_no_task(tasks):
     assert tasks(num_workers=4) == []
 
 
-def test_a_process_with_another_scorer_than_the_job_scores_nothing(tiny_bundle, tmp_path, scorer):
+def test_a_process_with_another_scorer_scores_nothing(tiny_bundle, tmp_path, scorer):
     score_batch, part = ScoreBatch(tiny_bundle, device="cpu"), Part("part-00000-00000.parquet", None, 0, 1)
     described = scorer.hash, "CUDAExecutionProvider"
-    with pytest.raises(InputError, match=r"CPUExecutionProvider, and that of the job is .*CUDAExecutionProvider"):
+    with pytest.raises(InputError, match="CUDAExecutionProvider"):
         next(score(score_batch, described, None, str(tmp_path), "job", [part], print))
     assert not list(tmp_path.iterdir())
 
@@ -124,9 +124,7 @@ def scored_rows(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
-def test_rows_scored_before_an_interruption_are_not_scored_again(
-    job, interrupted_job, scored_rows, contents, tmp_path, kind
-):
+def test_rows_before_an_interruption_are_not_scored_again(job, interrupted_job, scored_rows, contents, tmp_path, kind):
     interruption = interrupted_job(kind)
     if kind is KeyboardInterrupt:
         message = "0 of 1 parts are complete, and the scores of 1,024 of 2,000 rows are saved. Run the same command"
@@ -141,9 +139,7 @@ def test_rows_scored_before_an_interruption_are_not_scored_again(
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "of another job"])
-def test_saved_scores_that_are_damaged_or_foreign_are_not_used(
-    job, interrupted_job, scored_rows, contents, tmp_path, damage
-):
+def test_damaged_or_foreign_saved_scores_are_not_used(job, interrupted_job, scored_rows, contents, tmp_path, damage):
     interrupted_job()
     [file] = (tmp_path / "scores").glob(".part-*.scores")
     content = bytearray(file.read_bytes())

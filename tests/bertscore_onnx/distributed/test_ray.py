@@ -7,28 +7,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.distributed import ray as ray_module
 from bertscore_onnx.distributed.ray import count_documents, score_dataset
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx.scoring.tokenization import count_documents as count_here
-from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of
-from tests.support.scores import WORDS
+from tests.bertscore_onnx.distributed.conftest import QUIET_RAY, processes_of, texts
 
 pytestmark = [pytest.mark.ray, *QUIET_RAY]
 
-SCORES = ["precision", "recall", "f1", "best_reference"]
-
-
-def texts(number, seed):
-    random = np.random.default_rng(seed)
-    return [" ".join(random.choice(WORDS.split(), random.integers(1, 12))) for _ in range(number)]
-
 
 def table_of_pairs(number):
-    refs = zip(texts(number, 1), texts(number, 2), strict=True)
-    return pa.table({"id": range(number), "candidate": texts(number, 0), "reference": [list(two) for two in refs]})
+    references = [list(two) for two in zip(texts(number, 1), texts(number, 2), strict=True)]
+    return pa.table({"id": range(number), "candidate": texts(number, 3), "reference": references})
 
 
 def blocks(table, *sizes):
@@ -40,41 +31,12 @@ def blocks(table, *sizes):
     return ray.data.from_arrow([*parts, table.slice(starts[-1])])
 
 
-def rows_of(ds):
-    return ds.take_all()
-
-
 @pytest.mark.parametrize("sizes", [(), (0, 1, 1, 50, 0, 7)], ids=["one block", "uneven blocks"])
 def test_scores_are_those_of_one_process_for_any_blocks(cluster, tiny_bundle, sizes):
     table = table_of_pairs(200)
     expected = ScoreBatch(tiny_bundle, nthreads=1)(table)
     scored = score_dataset(blocks(table, *sizes), tiny_bundle, rows_per_batch=30)
-    assert rows_of(scored) == expected.to_pylist()
-
-
-def test_contexts_are_those_of_a_column(cluster, tiny_bundle):
-    table = table_of_pairs(40).append_column("before", [[text.split() for text in texts(40, 3)]])
-    settings = {"context": "before", "matching": "doc-bert-score"}
-    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings)(table)
-    assert rows_of(score_dataset(blocks(table, 7), tiny_bundle, **settings)) == expected.to_pylist()
-
-
-@pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
-def test_a_fourth_name_adds_a_column_of_truncated_texts(cluster, tiny_bundle):
-    table = table_of_pairs(40)
-    settings = {"names": ("p", "r", "f", "cut"), "max_length": 12}
-    expected = ScoreBatch(tiny_bundle, nthreads=1, **settings)(table)
-    assert set(expected["cut"].to_pylist()) == {False, True}
-    assert rows_of(score_dataset(blocks(table, 7), tiny_bundle, **settings)) == expected.to_pylist()
-
-
-def test_idf_is_that_of_the_whole_dataset(cluster, tiny_bundle):
-    table = table_of_pairs(100)
-    candidates, references = table["candidate"].to_pylist(), table["reference"].to_pylist()
-    with BERTScorer(tiny_bundle, idf=True, nthreads=1) as scorer:
-        _, _, F = scorer.score(candidates, references)
-    scored = rows_of(score_dataset(blocks(table, 10, 33), tiny_bundle, idf=True))
-    assert [row["f1"] for row in scored] == F.tolist()
+    assert scored.take_all() == expected.to_pylist()
 
 
 def test_documents_are_counted_as_by_one_process(cluster, tiny_bundle):
@@ -83,7 +45,7 @@ def test_documents_are_counted_as_by_one_process(cluster, tiny_bundle):
     assert counts == count_here(table["reference"].to_pylist(), tiny_bundle)
 
 
-def test_a_dataset_is_read_scored_and_written_with_its_signature(cluster, tiny_bundle, tmp_path):
+def test_a_dataset_is_read_and_written_with_its_signature(cluster, tiny_bundle, tmp_path):
     import ray
 
     table = table_of_pairs(60)
@@ -99,23 +61,12 @@ def test_a_dataset_is_read_scored_and_written_with_its_signature(cluster, tiny_b
     assert written.schema.metadata[b"bertscore_onnx.signature"].decode() == str(score.signature)
 
 
-def test_a_row_that_cannot_be_scored_fails_the_job_with_its_number(cluster, tiny_bundle):
+def test_a_row_that_cannot_be_scored_is_named_by_its_number(cluster, tiny_bundle):
     import ray
 
     ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": None, "reference": "a"}])
-    with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 2: the column 'candidate' holds null"):
+    with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 2: .*'candidate'"):
         score_dataset(ds, tiny_bundle).materialize()
-
-
-def test_a_row_that_cannot_be_scored_gets_nulls_and_a_reason(cluster, tiny_bundle):
-    import ray
-
-    ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": "a", "reference": None}])
-    good, bad = rows_of(score_dataset(ds, tiny_bundle, errors="null"))
-    assert good["f1"] is not None
-    assert good["error"] is None
-    assert [bad[name] for name in SCORES] == [None] * 4
-    assert "the column 'reference' holds null" in bad["error"]
 
 
 def test_references_may_come_as_tensors_of_strings(cluster, tiny_bundle):
@@ -125,7 +76,7 @@ def test_references_may_come_as_tensors_of_strings(cluster, tiny_bundle):
         size = len(batch["id"])
         return {"candidate": np.array(["a cat"] * size), "reference": np.array([["a dog", "a cat"]] * size)}
 
-    scored = rows_of(score_dataset(ray.data.range(3).map_batches(with_texts), tiny_bundle))
+    scored = score_dataset(ray.data.range(3).map_batches(with_texts), tiny_bundle).take_all()
     assert [row["best_reference"] for row in scored] == [1, 1, 1]
 
 
@@ -134,23 +85,21 @@ def test_a_dataset_without_rows_stays_as_it_is(cluster, tiny_bundle):
 
 
 def test_documents_of_a_dataset_without_rows_cannot_be_counted(cluster, tiny_bundle):
-    with pytest.raises(InputError, match="The dataset has no rows"):
+    with pytest.raises(InputError, match="no rows"):
         count_documents(blocks(table_of_pairs(0)), tiny_bundle)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"candidate": "cand"}, "The dataset: there is no column 'cand'"),
-        ({"context": "before"}, "The dataset: there is no column 'before'"),
-        ({"matching": Matching(center="references")}, "by the references of each batch"),
-        ({"nthreads": 0}, "nthreads is 0"),
-        ({"rows_per_batch": 0}, "rows_per_batch is 0"),
-        ({"num_actors": 1.5}, "num_actors is"),
-        ({"gpus_per_actor": -1}, "gpus_per_actor is -1"),
+        ({"candidate": "cand"}, "'cand'"),
+        ({"context": "before"}, "'before'"),
+        ({"rows_per_batch": 0}, "rows_per_batch"),
+        ({"num_actors": 1.5}, "num_actors"),
+        ({"gpus_per_actor": -1}, "gpus_per_actor is"),
         ({"device": "cuda"}, "give gpus_per_actor=1"),
-        ({"device": "cuda:1", "gpus_per_actor": 1}, 'its own card as "cuda"; leave it out'),
-        ({"errors": "skip"}, "errors is 'skip'"),
+        ({"device": "cuda:1", "gpus_per_actor": 1}, "leave it out"),
+        ({"errors": "skip"}, "errors"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -160,23 +109,23 @@ def test_faults_are_reported_at_the_call(cluster, tiny_bundle, settings, message
 
 
 def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster, tmp_path):
-    with pytest.raises(BundleNotFoundError, match="There is no folder"):
+    with pytest.raises(BundleNotFoundError, match="folder"):
         score_dataset(blocks(table_of_pairs(2)), tmp_path / "nowhere")
 
 
 def test_columns_of_scores_are_not_replaced(cluster, tiny_bundle):
     table = table_of_pairs(2)
-    with pytest.raises(InputError, match="The dataset: there is a column 'f1' already"):
+    with pytest.raises(InputError, match="'f1' already"):
         score_dataset(blocks(table.append_column("f1", table["id"])), tiny_bundle)
 
 
 def test_a_dataset_of_another_library_is_refused(tiny_bundle):
-    with pytest.raises(InputTypeError, match=r"The dataset is a pyarrow\.lib\.Table"):
+    with pytest.raises(InputTypeError, match="Table"):
         score_dataset(table_of_pairs(2), tiny_bundle)
 
 
 def test_an_actor_that_cannot_be_placed_is_reported(cluster, tiny_bundle):
-    with pytest.warns(UserWarning, match="No node of the cluster has the 64 CPUs of an actor"):
+    with pytest.warns(UserWarning, match="64 CPUs"):
         score_dataset(blocks(table_of_pairs(2)), tiny_bundle, cpus_per_actor=64)
 
 
@@ -195,7 +144,7 @@ def test_each_actor_scores_on_a_card_of_its_own(cluster, tiny_bundle, tmp_path, 
             return super().__call__(batch).append_column("on", [[f"{self.device} of {card}"] * len(batch)])
 
     monkeypatch.setattr(ray_module, "ScoreBatch", OnStandIns)
-    scored = rows_of(score_dataset(blocks(table_of_pairs(40)), tiny_bundle, gpus_per_actor=1, rows_per_batch=1))
+    scored = score_dataset(blocks(table_of_pairs(40)), tiny_bundle, gpus_per_actor=1, rows_per_batch=1).take_all()
     assert {row["on"] for row in scored} == {"cuda of 0", "cuda of 1"}
     assert len(scored) == 40
 

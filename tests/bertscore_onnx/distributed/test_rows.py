@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertscore_onnx.distributed import rows
-from bertscore_onnx.distributed.job import score_files, verify_files
+from bertscore_onnx.distributed.job import verify_files
 from bertscore_onnx.errors import InputError
 from tests.bertscore_onnx.distributed.conftest import texts
 
@@ -80,15 +80,10 @@ def at_name(monkeypatch):
     return at_name
 
 
-@pytest.fixture
-def score(tiny_bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "BLOCK", 500)  # several in a file, which is read as it is scored
-
-    def score(path, output="scores", **options):
-        options = {"part_rows": 10, "device": "cpu", "nthreads": 1, **options}
-        return score_files(path, tmp_path / output, tiny_bundle, **options)
-
-    return score
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Let a file have several blocks, and be read as it is scored."""
+    monkeypatch.setattr(rows, "BLOCK", 500)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -96,14 +91,12 @@ def score(tiny_bundle, tmp_path, monkeypatch):
     "name", ["pairs.parquet", *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs.csv", "pairs.jsonl.gz"))]
 )
 @pytest.mark.parametrize("moment", ["_manifest.json", "part-00000-00001.parquet", "part-00000-00011.parquet"])
-def test_a_job_whose_input_changes_fails_and_is_completed_when_it_is_restored(
-    score, contents, at_name, tmp_path, name, change, moment
-):
+def test_a_job_whose_input_changes_fails_until_it_is_restored(score, contents, at_name, tmp_path, name, change, moment):
     path = tmp_path / name
     table = write_table(path, 1)
     original = path.read_bytes()
     at_name(moment, lambda: change(path))
-    with pytest.raises(InputError, match=rf"{name} has changed since the job began|Cannot read .*{name}"):
+    with pytest.raises(InputError, match=rf"{name} has changed|Cannot read .*{name}"):
         score(path)
     for part in (tmp_path / "scores").glob("part-*"):
         ids = pq.read_table(part)["id"].to_pylist()
@@ -116,7 +109,7 @@ def test_a_job_whose_input_changes_fails_and_is_completed_when_it_is_restored(
     assert contents(tmp_path / "scores") == contents(tmp_path / "undisturbed")
 
 
-def test_references_that_change_while_they_are_counted_are_not_counted(score, at_name, contents, tmp_path):
+def test_references_that_change_meanwhile_are_not_counted(score, at_name, contents, tmp_path):
     path = tmp_path / "pairs.csv"
     write_table(path, 1)
     original = path.read_bytes()

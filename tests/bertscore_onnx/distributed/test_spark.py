@@ -1,21 +1,16 @@
 """Frames of a real Spark session give the scores and counts that one machine gives."""
 
 import shutil
-from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.distributed import CountBatch, ScoreBatch
 from bertscore_onnx.distributed.spark import count_documents, score_dataframe
 from bertscore_onnx.errors import BundleNotFoundError, IdfError, InputError, InputTypeError, UnknownLayerError
+from tests.bertscore_onnx.distributed.conftest import QUIET_SPARK
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-]
+pytestmark = [pytest.mark.spark, QUIET_SPARK]
 
 NOUNS = ("cat", "dog", "mat", "house", "tree")
 COLOURS = ("red", "blue", "a", "the")
@@ -56,32 +51,12 @@ def scores_of(table):
     return table.sort_by("id").select(SCORES).replace_schema_metadata(None).to_pydict()
 
 
-@pytest.mark.parametrize("num_partitions", [1, 7])
-@pytest.mark.parametrize("most_rows", [1, 10_000])
+@pytest.mark.parametrize(("num_partitions", "most_rows"), [(1, 10_000), (7, 1), (200, 10_000)])
 def test_scores_are_those_of_one_machine(pairs, tiny_bundle, set_option, num_partitions, most_rows):
     set_option("spark.sql.execution.arrow.maxRecordsPerBatch", most_rows)
     scored = score_dataframe(pairs.repartition(num_partitions), tiny_bundle).toArrow()
     assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle)(PAIRS))
     assert scored.sort_by("id").select(PAIRS.column_names).to_pydict() == PAIRS.to_pydict()
-
-
-def test_contexts_are_those_of_a_column(spark, tiny_bundle):
-    table = PAIRS.append_column("before", [[[f"it is {number % 3}", "red"] for number in range(40)]])
-    settings = {"context": "before", "matching": "doc-bert-score"}
-    scored = score_dataframe(spark.createDataFrame(table), tiny_bundle, **settings).toArrow()
-    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, **settings)(table))
-
-
-@pytest.mark.parametrize("errors", ["raise", "null"])
-@pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
-def test_a_fourth_name_adds_a_column_of_truncated_texts(spark, tiny_bundle, errors):
-    table = PAIRS.set_column(1, "candidate", [["the cat sat on the mat " * (1 + number % 3) for number in range(40)]])
-    settings = {"names": ("p", "r", "f", "cut"), "max_length": 8, "errors": errors}
-    expected = ScoreBatch(tiny_bundle, **settings)(table)
-    assert set(expected["cut"].to_pylist()) == {False, True}
-    scored = score_dataframe(spark.createDataFrame(table), tiny_bundle, **settings).toArrow().sort_by("id")
-    assert scored.column_names == expected.column_names
-    assert scored.to_pydict() == expected.to_pydict()
 
 
 def test_rows_keep_their_order_in_a_partition(spark, pairs, tiny_bundle):
@@ -122,12 +97,6 @@ def test_strings_may_be_large_in_arrow(pairs, tiny_bundle, set_option):
     assert count_documents(pairs, tiny_bundle) == CountBatch(tiny_bundle).count(PAIRS)
 
 
-def test_many_partitions_of_few_rows_or_none(pairs, tiny_bundle):
-    frame = pairs.repartition(200, "id")
-    assert frame.rdd.getNumPartitions() == 200
-    assert scores_of(score_dataframe(frame, tiny_bundle).toArrow()) == scores_of(ScoreBatch(tiny_bundle)(PAIRS))
-
-
 def test_frame_without_rows_gives_one_with_the_columns(pairs, tiny_bundle):
     scored = score_dataframe(pairs.limit(0), tiny_bundle)
     assert scored.columns == ["id", "candidate", "reference", *SCORES]
@@ -156,68 +125,45 @@ def test_archive_is_found_where_spark_unpacks_it(spark, pairs, tiny_bundle, tmp_
     assert scores_of(scored.toArrow()) == scores_of(ScoreBatch(tiny_bundle, idf=counts)(PAIRS))
 
 
-def test_row_of_ten_megabytes_is_scored(spark, tiny_bundle):
-    text = "the cat sat on the mat. " * 420_000
-    frame = spark.createDataFrame([(text, text)], "candidate string, reference string")
-    [row] = score_dataframe(frame, tiny_bundle).collect()
-    assert row.f1 == pytest.approx(1)
-    assert len(row.candidate) > 10_000_000
-
-
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ("*", {"candidate": "candidates"}, "no column 'candidates'.*Did you mean 'candidate'"),
-        ("*", {"candidate": "reference"}, r"'reference' is of type array<string>; expected string\."),
-        ("*", {"reference": "id"}, r"'id' is of type bigint; expected string or array<string>"),
-        ("*", {"context": "id"}, r"'id' is of type bigint; expected string or array<string>"),
-        ("*, 1 as F1", {}, "there is a column 'F1' already"),
-        ("*, 1 as error", {"errors": "null"}, "there is a column 'error' already"),
-        ("*", {"errors": "ignore"}, '"raise" or "null"'),
-        ("*", {"idf_weights": True}, "no setting 'idf_weights'"),
+        ("*", {"candidate": "candidates"}, "'candidates'"),
+        ("*", {"candidate": "reference"}, "array<string>; expected"),
+        ("*", {"reference": "id"}, "bigint"),
+        ("*", {"context": "id"}, "bigint"),
+        ("*, 1 as F1", {}, "'F1'"),
+        ("*, 1 as error", {"errors": "null"}, "'error'"),
+        ("*", {"errors": "ignore"}, "errors"),
+        ("*", {"idf_weights": True}, "'idf_weights'"),
     ],
 )
-def test_faults_of_columns_and_settings_are_reported_at_the_call(pairs, change, options, message):
+def test_wrong_columns_and_settings_are_reported_at_the_call(pairs, change, options, message):
     with pytest.raises(InputError, match=message):
         score_dataframe(pairs.selectExpr(*change.split(", ")), "no bundle is opened", **options)
 
 
 def test_frame_of_another_library_is_refused(tiny_bundle):
-    with pytest.raises(InputTypeError, match=r"pyarrow\.lib\.Table; expected that of Spark"):
-        score_dataframe(PAIRS, tiny_bundle)
-    with pytest.raises(InputTypeError, match=r"pyarrow\.lib\.Table; expected that of Spark"):
-        count_documents(PAIRS, tiny_bundle)
+    for work in (score_dataframe, count_documents):
+        with pytest.raises(InputTypeError, match="Table"):
+            work(PAIRS, tiny_bundle)
 
 
 def test_error_of_the_bundle_is_raised_at_the_call(pairs, tiny_bundle):
-    with pytest.raises(BundleNotFoundError, match="no folder '/nowhere/bundle'"):
+    with pytest.raises(BundleNotFoundError, match="/nowhere/bundle"):
         score_dataframe(pairs, "/nowhere/bundle")
-    with pytest.raises(UnknownLayerError, match="cut at layer 2"):
+    with pytest.raises(UnknownLayerError, match="layer 2"):
         score_dataframe(pairs, tiny_bundle, num_layers=1)
-    with pytest.raises(IdfError, match="idf weight is 0"):
+    with pytest.raises(IdfError, match="idf"):
         score_dataframe(pairs.where("id < 1"), tiny_bundle, idf=True)
 
 
-def test_row_that_cannot_be_scored_fails_the_job_with_its_number(pairs, tiny_bundle):
+def test_row_that_cannot_be_scored_is_named_by_its_number(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
     wrong = pairs.selectExpr("id", "if(id = 31, null, candidate) candidate", "reference").coalesce(1)
-    with pytest.raises(PythonException, match="InputError: partition 0, row 32: the column 'candidate' holds null"):
+    with pytest.raises(PythonException, match=r"InputError: partition 0, row 32: .*'candidate'"):
         score_dataframe(wrong, tiny_bundle).collect()
-
-
-def test_row_that_cannot_be_scored_gets_nulls_and_a_reason(pairs, tiny_bundle):
-    references = "case when id = 3 then array() when id = 5 then array(null) when id > 7 then reference end reference"
-    wrong = pairs.selectExpr("id", "if(id = 9, null, candidate) candidate", references)
-    scored = score_dataframe(wrong, tiny_bundle, errors="null").toArrow().sort_by("id").to_pydict()
-    assert ["null" in (reason or "") for reason in scored["error"]] == [(i < 8 and i != 3) or i == 9 for i in range(40)]
-    assert "'reference' holds an empty list" in scored["error"][3]
-    without = [i for i in range(40) if i < 8 or i == 9]
-    assert all(scored[name][i] is None for name in SCORES for i in without)
-    expected = ScoreBatch(tiny_bundle)(PAIRS).to_pydict()["f1"]
-    assert [scored["f1"][i] for i in range(40) if i not in without] == [
-        expected[i] for i in range(40) if i not in without
-    ]
 
 
 def test_counts_are_those_of_the_whole_however_it_is_cut(pairs, tiny_bundle, set_option):
@@ -228,58 +174,16 @@ def test_counts_are_those_of_the_whole_however_it_is_cut(pairs, tiny_bundle, set
     assert count_documents(pairs.repartition(3), tiny_bundle) == expected
 
 
-def test_idf_comes_from_the_whole_frame(pairs, tiny_bundle):
-    scored = score_dataframe(pairs.repartition(5), tiny_bundle, idf=True).toArrow()
-    with BERTScorer(tiny_bundle, idf=True) as scorer:
-        _, _, f = scorer.score(PAIRS["candidate"].to_pylist(), PAIRS["reference"].to_pylist())
-    np.testing.assert_array_equal(np.array(scores_of(scored)["f1"], dtype=np.float32), f)
-
-
-def test_idf_may_come_from_other_sentences(pairs, tiny_bundle):
-    sentences = ["the cat sat", "a dog ran", "a red house"]
-    scored = score_dataframe(pairs, tiny_bundle, idf=True, idf_sents=iter(sentences)).toArrow()
-    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle, idf=True, idf_sents=sentences)(PAIRS))
-
-
 def test_faults_of_counting_are_reported(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
-    with pytest.raises(InputError, match="The frame has no rows"):
+    with pytest.raises(InputError, match="no rows"):
         count_documents(pairs.limit(0), tiny_bundle)
-    with pytest.raises(InputError, match="no column 'references'"):
+    with pytest.raises(InputError, match="'references'"):
         count_documents(pairs, tiny_bundle, "references")
-    with pytest.raises(InputTypeError, match="no setting 'nthreads'"):
+    with pytest.raises(InputTypeError, match="'nthreads'"):
         count_documents(pairs, tiny_bundle, nthreads=1)
     wrong = pairs.selectExpr("if(id = 31, null, reference) as reference").coalesce(1)
-    with pytest.raises(PythonException, match="InputError: partition 0, row 32: the column 'reference' holds null"):
+    with pytest.raises(PythonException, match=r"InputError: partition 0, row 32: .*'reference'"):
         count_documents(wrong, tiny_bundle)
     assert count_documents(wrong, tiny_bundle, errors="null").num_documents == 58
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found as Linux shows them")
-def test_job_completes_where_workers_are_killed(pairs, tiny_bundle, set_option, tmp_path):
-    """Rows come through a worker that in the middle kills all others, once: the one that scores these rows too."""
-
-    def kill_others_at_first(batches):
-        import os
-        import signal
-
-        from pyspark import TaskContext
-
-        attempt = TaskContext.get().attemptNumber()
-        (tmp_path / f"attempt {attempt}").touch()
-        for number, batch in enumerate(batches):
-            if number == 20 and attempt == 0:
-                parent = os.getppid()
-                siblings = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-                for sibling in siblings:
-                    if sibling != os.getpid():
-                        os.kill(sibling, signal.SIGKILL)
-            yield batch
-
-    set_option("spark.sql.execution.arrow.maxRecordsPerBatch", 1)
-    frame = pairs.coalesce(1).mapInArrow(kill_others_at_first, pairs.schema)
-    scored = score_dataframe(frame, tiny_bundle).toArrow()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["attempt 0", "attempt 1"]
-    assert sorted(scored["id"].to_pylist()) == list(range(40))
-    assert scores_of(scored) == scores_of(ScoreBatch(tiny_bundle)(PAIRS))

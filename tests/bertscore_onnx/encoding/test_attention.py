@@ -22,5 +22,5 @@ def test_each_node_counts_once_by_its_kernel():
 
 def test_a_process_of_its_own_runs_the_bundle(tiny_bundle, tmp_path):
     assert attention_kernels(tiny_bundle, "cpu") == {}  # a CPU prints nothing
-    with pytest.raises(EncodingError, match=r"could not be run on cpu to find its attention kernels: .*no bundle"):
+    with pytest.raises(EncodingError, match="no bundle"):
         attention_kernels(tmp_path, "cpu")

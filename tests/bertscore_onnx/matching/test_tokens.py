@@ -161,7 +161,7 @@ def test_whole_words(family, text):
     assert kept == expected
 
 
-def test_a_word_that_a_vocabulary_lacks_leaves_other_unknown_words_in(tiny_bundle):
+def test_a_word_outside_the_vocabulary_excludes_no_other(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(words=("zebra", "cat"))) as scorer:
         [ids] = scorer.encode(["the lion saw the cat"]).embeddings.sequences
     with BERTScorer(tiny_bundle) as scorer:

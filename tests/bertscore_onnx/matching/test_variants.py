@@ -12,6 +12,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError, UnknownLayerError
 from bertscore_onnx.matching.variants import PRESETS, ContextRole, Cost, Excluded, Matching, Pool
 from bertscore_onnx.serving import MicroBatcher
+from tests.support.parity import equations, unit
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 
 CONTEXTS = ["it was a tree.", ["the house is blue.", "a dog sat!"], "red"]
@@ -104,65 +105,50 @@ def test_f_beta_weighs_recall(tiny_bundle):
     np.testing.assert_allclose(f3, 10 * precision * recall / (9 * precision + recall), rtol=1e-6)
 
 
-def by_hand(scorer, candidate, reference, is_matched=lambda ids: np.ones(len(ids), dtype=bool)):
-    """Return P and R of the matched tokens in float64."""
-    sides = []
-    for text in (candidate, reference):
-        table = scorer.encode([text]).embeddings
-        ids, vectors = table.sequences[0], table.vectors_of(0, 0).astype(float)
-        kept = is_matched(ids)
-        sides.append((vectors[kept], (~np.isin(ids, scorer.manifest.special_ids))[kept]))
-    (left, of_left), (right, of_right) = sides
-    similarity = left @ right.T
-    return similarity.max(axis=1)[of_left].mean(), similarity.max(axis=0)[of_right].mean()
+WORDS_ALONE = np.s_[1:-1]
+"""All tokens of a text but the special ones around it."""
 
 
-@pytest.mark.parametrize("exclude", [("special",), ("punctuation",), ("subwords",), ("special", "subwords")])
+def tokens_of(scorer, text):
+    """Return the ids of a text and their vectors in each layer, (layers, tokens, hidden), in float64."""
+    table = scorer.encode([text]).embeddings
+    return table.sequences[0], table.vectors[:, : len(table.sequences[0])].astype(float)
+
+
+def assert_first_pair_scores(scorer, candidate, reference):
+    """Compare the scores of the first pair with the equations, of vectors that are made unit vectors."""
+    scores = scorer.score(CANDIDATES[:1], REFERENCES[:1])
+    sides = [part for side in (candidate, reference) for part in (unit(side), WORDS_ALONE)]
+    assert (scores.P[0], scores.R[0]) == pytest.approx(equations(*sides), abs=1e-6)
+
+
+@pytest.mark.parametrize("exclude", [("special",), ("punctuation",), ("special", "punctuation")])
 def test_left_out_tokens_match_nothing_and_weigh_nothing(tiny_bundle, exclude):
     with BERTScorer(tiny_bundle) as plain, BERTScorer(tiny_bundle, matching=Matching(exclude=exclude)) as scorer:
+        special = plain.manifest.special_ids
+        marks = [token for token in tokens_of(plain, ". , ! ?")[0] if token not in special]
+        left_out = [*(special if "special" in exclude else ()), *(marks if "punctuation" in exclude else ())]
         scores = scorer.score(CANDIDATES, REFERENCES)
-        names = plain._token_names
-
-        def is_matched(ids):
-            texts, left_out = names(ids.tolist()), np.zeros(len(ids), dtype=bool)
-            if "special" in exclude:
-                left_out |= np.isin(ids, plain.manifest.special_ids)
-            if "punctuation" in exclude:
-                left_out |= np.array([text.strip() in [*".,!?"] for text in texts])
-            if "subwords" in exclude:
-                tokens = [plain._pipeline.tokenizer([f"{word}"])[0][0] for word in ("cats", "saying")]
-                left_out |= np.isin(ids, [of_word[-2] for of_word in tokens if len(of_word) > 3])
-            return ~left_out
-
         for place, pair in enumerate(zip(CANDIDATES, REFERENCES, strict=True)):
-            expected = by_hand(plain, *pair, is_matched)
-            assert (scores.P[place], scores.R[place]) == pytest.approx(expected, abs=1e-6)
+            sides = []
+            for ids, [vectors] in (tokens_of(plain, text) for text in pair):
+                kept = ~np.isin(ids, left_out)
+                sides += [vectors[kept], ~np.isin(ids, special)[kept]]
+            assert (scores.P[place], scores.R[place]) == pytest.approx(equations(*sides), abs=1e-6)
 
 
 def test_centring_subtracts_the_mean_vector(tiny_bundle):
     sentences = ("the cat sat on a mat", "a dog ran")
     with BERTScorer(tiny_bundle) as plain, BERTScorer(tiny_bundle, matching=Matching(center=sentences)) as scorer:
-        tables = [plain.encode([text]).embeddings for text in sentences]
-        words = [table.vectors_of(0, 0)[1:-1].astype(float) for table in tables]
-        mean = np.concatenate(words).mean(axis=0)
-        sides = []
-        for text in (CANDIDATES[0], REFERENCES[0]):
-            vectors = plain.encode([text]).embeddings.vectors_of(0, 0) - mean
-            sides.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-        similarity = sides[0] @ sides[1].T
-        expected = similarity.max(axis=1)[1:-1].mean(), similarity.max(axis=0)[1:-1].mean()
-        scores = scorer.score(CANDIDATES[:1], REFERENCES[:1])
-        assert (scores.P[0], scores.R[0]) == pytest.approx(expected, abs=1e-6)
-        of_references = Matching(center="references")
+        mean = np.concatenate([tokens_of(plain, text)[1][0, WORDS_ALONE] for text in sentences]).mean(axis=0)
+        sides = [tokens_of(plain, text)[1][0] - mean for text in (CANDIDATES[0], REFERENCES[0])]
+        assert_first_pair_scores(scorer, *sides)
     with (
-        BERTScorer(tiny_bundle, matching=of_references) as by_references,
+        BERTScorer(tiny_bundle, matching=Matching(center="references")) as by_references,
         BERTScorer(tiny_bundle, matching=Matching(center=tuple(REFERENCES))) as by_sentences,
     ):
-        np.testing.assert_allclose(
-            stacked(by_references.score(CANDIDATES, REFERENCES)),
-            stacked(by_sentences.score(CANDIDATES, REFERENCES)),
-            atol=1e-6,
-        )
+        found, expected = (scorer.score(CANDIDATES, REFERENCES) for scorer in (by_references, by_sentences))
+    np.testing.assert_allclose(stacked(found), stacked(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("pool", ["mean", "p-means"])
@@ -173,22 +159,16 @@ def test_pooled_layers(all_layers_bundle, pool):
     ):
         sides = []
         for text in (CANDIDATES[0], REFERENCES[0]):
-            layers = every.encode([text]).embeddings.vectors[[1, 3], :, :]
-            length = len(every.encode([text]).embeddings.sequences[0])
-            layers = layers[:, :length].astype(float)
+            layers = tokens_of(every, text)[1][[1, 3]]
             parts = [layers.mean(axis=0)] if pool == "mean" else [layers.min(0), layers.mean(0), layers.max(0)]
-            vectors = np.concatenate(parts, axis=-1)
-            sides.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-        similarity = sides[0] @ sides[1].T
-        expected = similarity.max(axis=1)[1:-1].mean(), similarity.max(axis=0)[1:-1].mean()
-        scores = scorer.score(CANDIDATES[:1], REFERENCES[:1])
-        assert (scores.P[0], scores.R[0]) == pytest.approx(expected, abs=1e-6)
+            sides.append(np.concatenate(parts, axis=-1))
+        assert_first_pair_scores(scorer, *sides)
         assert "layer:1+3" in str(scorer.signature)
 
 
 def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(words=("the", "cat"))) as scorer:
-        with pytest.warns(UserWarning, match="1 pair scores 0 because the matching excludes every token of a side"):
+        with pytest.warns(UserWarning, match="the matching excludes"):
             scores = scorer.score(["the cat", "a dog"], ["a dog", "a dog"])
         assert stacked(scores)[:, 0].tolist() == [0, 0, 0]
         assert scores.F[1] > 0.99
@@ -197,11 +177,11 @@ def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"method": "best"}, InputError, "method is 'best'; expected \"greedy\""),
+        ({"method": "best"}, InputError, "method"),
         ({"exclude": ("stopwords",)}, InputError, "exclude is 'stopwords'"),
-        ({"exclude": "special"}, InputTypeError, "expected a list or a tuple"),
-        ({"words": "the"}, InputTypeError, "expected a list or a tuple"),
-        ({"beta": 0}, InputError, "beta is 0; expected a number above 0"),
+        ({"exclude": "special"}, InputTypeError, "list or a tuple"),
+        ({"words": "the"}, InputTypeError, "list or a tuple"),
+        ({"beta": 0}, InputError, "beta is 0"),
         ({"beta": float("nan")}, InputError, "beta is nan"),
         ({"beta": float("inf")}, InputError, "beta is inf"),
         ({"ngram": 0, "method": "transport"}, InputError, "ngram is 0"),
@@ -211,10 +191,10 @@ def test_everything_excluded_scores_0_with_the_reason(tiny_bundle):
         ({"pool": "p-means"}, InputError, "layers"),
         ({"center": ()}, InputError, "center has no sentence"),
         ({"center": "the cat"}, InputError, "center is 'the cat'"),
-        ({"layers": (1, "last")}, InputTypeError, "layers has 'last'; expected integers"),
-        ({"words": ("the", 3)}, InputTypeError, "words has 3; expected strings"),
-        ({"exclude": ([],)}, InputTypeError, r"exclude has \[\]; expected strings"),
-        ({"center": (None,)}, InputTypeError, "center has None; expected strings"),
+        ({"layers": (1, "last")}, InputTypeError, "layers"),
+        ({"words": ("the", 3)}, InputTypeError, "words"),
+        ({"exclude": ([],)}, InputTypeError, "exclude"),
+        ({"center": (None,)}, InputTypeError, "center"),
         ({"pool": "max"}, InputError, "pool is 'max'"),
         ({"separator": 3}, InputTypeError, "separator is 3"),
     ],
@@ -278,7 +258,7 @@ def test_lists_are_digests_that_only_files_replace():
     files = {"w": ["House", " cat ", ""], "c": ["a", "\t", " b"]}
     assert Matching.parse("words=w,center=c", files.__getitem__) == matching
     for spec in (str(matching), "words=w", "center=c"):
-        with pytest.raises(InputError, match="only the command line reads files"):
+        with pytest.raises(InputError, match="reads files"):
             Matching.parse(spec)
 
 
@@ -318,13 +298,13 @@ def test_pooling_needs_all_layers(tiny_bundle, all_layers_bundle):
         BERTScorer(all_layers_bundle, 2, matching=Matching(layers=(1, 2)))
 
 
-def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
+def test_centring_by_references_needs_texts_that_can_be_reread(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(center="references")) as scorer:
         with pytest.raises(InputError, match="can be read only once"):
             scorer.stream(iter([("a cat", "the cat")]))
         with pytest.raises(InputError, match="cannot be encoded in advance"):
             scorer.encode(["a cat"])
-        with pytest.raises(InputError, match="centres vectors by the references of each call"):
+        with pytest.raises(InputError, match="references of each call"):
             MicroBatcher(scorer)
         assert scorer.score([], []).F.shape == (0,)
         with pytest.warns(UserWarning, match="a side is empty"):
@@ -336,8 +316,8 @@ def test_centring_by_references_of_an_iterator_or_of_encoded_texts(tiny_bundle):
 @pytest.mark.parametrize(
     ("contexts", "error", "message"),
     [
-        (["red"], InputError, "There are 1 contexts for 3 candidates"),
-        (["red"] * 4, InputError, "There are 4 contexts for 3 candidates"),
+        (["red"], InputError, "1 contexts for 3"),
+        (["red"] * 4, InputError, "4 contexts for 3"),
         ("red", InputTypeError, "contexts is str"),
         ([3, "red", "red"], InputTypeError, r"contexts\[0\] is"),
         ([["red", 3], "red", "red"], InputTypeError, r"contexts\[0\]\[1\] is int 3"),
@@ -352,14 +332,14 @@ def test_contexts_of_references_alone_and_of_encoded_texts(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         with pytest.raises(InputError, match="given without contexts"):
             scorer.score(CANDIDATES, REFERENCES, ref_contexts=["red"] * 3)
-        with pytest.raises(InputError, match="encoded before have no context"):
+        with pytest.raises(InputError, match="encoded before"):
             scorer.score(scorer.encode(CANDIDATES), REFERENCES, contexts=["red"] * 3)
 
 
 @pytest.mark.parametrize("empty", ["", " \n", [], ["", " "]])
 def test_an_empty_context_is_none(tiny_bundle, empty):
     with BERTScorer(tiny_bundle) as scorer:
-        with pytest.warns(UserWarning, match="2 texts have an empty context"):
+        with pytest.warns(UserWarning, match="2 texts have"):
             scores = scorer.score(CANDIDATES, REFERENCES, contexts=["red house", empty, "blue"])
         expected = stacked(scorer.score(CANDIDATES[1:2], REFERENCES[1:2]))
     np.testing.assert_array_equal(stacked(scores)[:, 1], expected[:, 0])

@@ -40,7 +40,7 @@ def test_references_that_do_not_differ_are_refused(manifest, documents):
 
 
 def test_no_document_gives_no_weights(manifest):
-    with pytest.raises(IdfError, match="no text to compute idf weights from"):
+    with pytest.raises(IdfError, match="no text"):
         idf_of_documents([], manifest)
 
 
@@ -49,7 +49,7 @@ def test_an_empty_mapping_is_no_idf_as_in_bert_score(manifest):
     assert idf_given(defaultdict(lambda: 3.0), manifest, "test").table[5] == 3
 
 
-def test_the_same_table_has_the_same_name_however_its_documents_come(manifest):
+def test_a_table_of_idf_is_named_by_its_content(manifest):
     name = idf_of_documents([DIFFERENT], manifest).name
     assert idf_of_documents([DIFFERENT[::-1]], manifest).name == name
     assert idf_of_documents(iter([DIFFERENT[:1], DIFFERENT[1:]]), manifest).name == name
@@ -60,14 +60,14 @@ def test_a_ready_table_is_taken_as_it_is(manifest):
     weights = idf_of_mapping({5: 0.5, 6: 2}, manifest)
     assert weights.of(np.array([5, 6, 5])).tolist() == weights.table[[5, 6, 5]].tolist()
     assert weights.table[[5, 6]].tolist() == [0.5, 2]
-    with pytest.raises(IdfError, match="no weight for 2 token ids that occur, 7 among them"):
+    with pytest.raises(IdfError, match="2 token ids that occur, 7"):
         weights.of(np.array([5, 7, 8]))
     assert idf_of_mapping(defaultdict(lambda: 3.0, {5: 0.5}), manifest).table[[5, 6]].tolist() == [0.5, 3]
 
 
 @pytest.mark.parametrize("token", [-1, 10_000, True, np.True_, 5.5, 6.0, "a", None, (5, 6)])
 def test_a_ready_table_with_impossible_ids_is_refused(manifest, token):
-    with pytest.raises(IdfError, match="The idf table has the token id"):
+    with pytest.raises(IdfError, match="token id"):
         idf_of_mapping({5: 0.5, token: 1.0}, manifest)
 
 
@@ -78,9 +78,9 @@ def test_ids_of_numpy_are_token_ids(manifest):
 
 @pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan, "a", None, np.ones(2)])
 @pytest.mark.parametrize("of_unseen", [False, True])
-def test_a_weight_that_could_overflow_a_sum_or_is_none_is_refused(manifest, weight, of_unseen):
+def test_a_weight_that_is_none_or_could_overflow_is_refused(manifest, weight, of_unseen):
     table, tokens = (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
-    with pytest.raises(IdfError, match=rf"gives {tokens} the weight .*; expected a number from 0 to 1e"):
+    with pytest.raises(IdfError, match=f"{tokens} the weight"):
         idf_of_mapping(table, manifest)
 
 

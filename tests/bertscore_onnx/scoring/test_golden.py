@@ -6,23 +6,15 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import GoldenScoreError
 from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+from tests.support.manifests import seal
 
 
 @pytest.fixture
 def bundle(tiny_bundle, tmp_path):
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
-
-
-def seal(bundle, **fields):
-    """Write the manifest again, as a program that damaged the files by a tool of ours would."""
-    manifest = read_manifest(bundle)
-    files = {name: file_digest(bundle / name) for name in manifest.files}
-    write_manifest(bundle, msgspec.structs.replace(manifest, files=files, **fields))
 
 
 def change_weights(bundle, change):
@@ -51,7 +43,7 @@ def test_a_sound_bundle_is_verified_whatever_the_settings(tiny_bundle, all_layer
 def test_other_weights_under_a_fresh_seal_are_noticed_on_request(bundle):
     change_weights(bundle, lambda values: np.random.default_rng(1).normal(size=values.shape))
     BERTScorer(bundle, device="cpu").close()
-    with pytest.raises(GoldenScoreError, match="at most 1e-05 is expected in fp32"):
+    with pytest.raises(GoldenScoreError, match="1e-05"):
         BERTScorer(bundle, device="cpu", verify=True)
 
 
@@ -63,7 +55,7 @@ def test_weights_that_give_no_numbers_are_noticed_on_request(bundle):
 
 def test_without_golden_pairs_nothing_is_verified(bundle):
     seal(bundle, golden=[])
-    with pytest.raises(GoldenScoreError, match="has no golden scores"):
+    with pytest.raises(GoldenScoreError, match="no golden"):
         BERTScorer(bundle, device="cpu", verify=True)
 
 

@@ -57,9 +57,9 @@ def test_what_is_no_text_or_no_pair_is_refused_by_its_place(candidates, referenc
 def test_the_name_of_a_file_in_place_of_texts_is_recognised(tmp_path):
     file = tmp_path / "texts.txt"
     file.write_text("a\n")
-    with pytest.raises(InputTypeError, match="It names a file: read its lines first"):
+    with pytest.raises(InputTypeError, match="names a file"):
         collect_pairs(str(file), ["x"])
-    with pytest.raises(InputTypeError, match="It names a file: read its lines first"):
+    with pytest.raises(InputTypeError, match="names a file"):
         collect_pairs([file], ["x"])
 
 
@@ -100,7 +100,7 @@ TRUNCATED = (
         ),
     ],
 )
-def test_each_kind_that_happened_is_warned_of_once_with_its_number(recwarn, counts, messages):
+def test_each_kind_of_problem_is_warned_of_once_with_its_count(recwarn, counts, messages):
     counts.warn(512, stacklevel=1)
     assert [str(warning.message) for warning in recwarn] == messages
     assert {warning.category for warning in recwarn} <= {UserWarning}

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
 from bertscore_onnx.scoring.chunks import Chunk
@@ -37,17 +39,6 @@ def test_several_chunks_score_like_one(request, bundle, options):
         found = scorer.score(candidates, references)
     assert largest_difference(found, expected) <= 1e-6
     assert found.best_reference.tolist() == expected.best_reference.tolist()
-
-
-def test_a_chunk_ends_where_its_embeddings_are_large_enough(tiny_bundle, monkeypatch):
-    chunks = embeddings_of_chunks(monkeypatch)
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 20)  # 20 tokens of the hidden size 32
-    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 1)
-    with BERTScorer(tiny_bundle) as scorer:
-        scorer.score([f"cat {'dog ' * number}" for number in range(10)], ["the cat"] * 10)
-    tokens = [size // (4 * 32) for size, _ in chunks]
-    assert len(tokens) > 1
-    assert all(20 <= number <= 20 + 12 for number in tokens[:-1])
 
 
 @pytest.mark.parametrize(("nthreads", "most"), [(1, 1), (2, 2)])
@@ -112,15 +103,21 @@ def test_only_new_texts_are_tokenised(pipeline):
     assert new == [["a cat", "a dog"], ["red"]]
 
 
+def limit_chunks(monkeypatch, max_tokens):
+    """Let a chunk of scorers from now on be full with this many tokens of the hidden size 32."""
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * max_tokens)
+
+
 @pytest.fixture
-def chunk_sizes(pipeline, monkeypatch):
+def chunk_sizes(tiny_bundle, monkeypatch):
     """Return a function that scores pairs and returns how many candidates each chunk has."""
 
-    def sizes(slices, *, max_tokens=10_000, max_candidates=99):
+    def sizes(slices, *, max_tokens=10_000, max_candidates=99, provider=CPU):
+        monkeypatch.setattr(CHOICE, lambda device: [provider])
         monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", max_candidates)
-        monkeypatch.setattr(pipeline, "_chunk_tokens", max_tokens)
-        for scores, _ in pipeline.score(slices, uniform(pipeline.manifest)):
-            yield scores.F.shape[1]
+        limit_chunks(monkeypatch, max_tokens)
+        with Pipeline(open_bundle(tiny_bundle)) as pipeline:
+            return [scores.F.shape[1] for scores, _ in pipeline.score(slices, uniform(pipeline.manifest))]
 
     return sizes
 
@@ -140,7 +137,7 @@ def chunk_sizes(pipeline, monkeypatch):
     ],
 )
 def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, expected):
-    assert [*chunk_sizes(slices(*pairs), **limits)] == expected
+    assert chunk_sizes(slices(*pairs), **limits) == expected
 
 
 @pytest.mark.parametrize("long_text", ["truncate", "window"])
@@ -158,9 +155,9 @@ def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, l
     assert largest_difference(found, expected) <= 1e-6
 
 
-def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes, pipeline, monkeypatch):
-    monkeypatch.setattr(pipeline, "_chunk_scale", 3)
-    assert [*chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3)] == [3, 6, 9, 5]
+def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes):
+    provider = replace(CPU, chunk_scale=3)
+    assert chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3, provider=provider) == [3, 6, 9, 5]
 
 
 REFERENCES = [
@@ -172,29 +169,22 @@ REFERENCES = [
 
 
 @pytest.fixture
-def tiny_chunks(scorer, monkeypatch):
-    """Let a chunk hold 60 tokens, and return the sizes of the tables that are encoded."""
-    encoder, sizes = scorer._pipeline.encoder, []
-    encode = encoder.encode
-
-    def watched(sequences, **options):
-        sizes.append(sum(map(len, sequences)))
-        return encode(sequences, **options)
-
-    monkeypatch.setattr(scorer._pipeline, "_chunk_tokens", 60)
-    monkeypatch.setattr(encoder, "encode", watched)
-    return sizes
+def of_tiny_chunks(tiny_bundle, monkeypatch):
+    """A scorer whose chunks are full with 60 tokens."""
+    limit_chunks(monkeypatch, 60)
+    with BERTScorer(tiny_bundle, device="cpu") as of_tiny_chunks:
+        yield of_tiny_chunks
 
 
 @pytest.mark.parametrize("counts", [[98, 1, 1], [1, 98, 1], [30, 40, 30], [1, 2, 97]])
-def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunks, monkeypatch, counts):
+def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, of_tiny_chunks, monkeypatch, counts):
+    chunks = embeddings_of_chunks(monkeypatch)
     ends = np.cumsum(counts)
     groups = [REFERENCES[end - count : end] for count, end in zip(counts, ends, strict=True)]
-    found = scorer.score(CANDIDATES, groups)
-    assert max(tiny_chunks) < 60 + 60
-    assert len(tiny_chunks) > 5
-    assert [len(score) for score in scorer.stream(zip(CANDIDATES, groups, strict=True))] == [3] * 3
-    monkeypatch.undo()
+    found = of_tiny_chunks.score(CANDIDATES, groups)
+    assert max(size for size, _ in chunks) < 4 * 32 * (60 + 60)
+    assert len(chunks) > 5
+    assert [len(score) for score in of_tiny_chunks.stream(zip(CANDIDATES, groups, strict=True))] == [3] * 3
     assert largest_difference(found, scorer.score(CANDIDATES, groups)) <= 1e-6
     singly = [
         scorer.score([candidate] * len(group), group).F for candidate, group in zip(CANDIDATES, groups, strict=True)
@@ -204,10 +194,10 @@ def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, tiny_chunk
     )
 
 
-def test_truncated_and_empty_references_are_counted_over_all_chunks(scorer, tiny_chunks):
+def test_truncated_and_empty_texts_are_counted_over_all_chunks(of_tiny_chunks):
     references = [*REFERENCES[:50], "cat " * 50, "", *REFERENCES[50:], ""]
     with pytest.warns(UserWarning, match="1 text is longer|2 pairs score 0") as caught:
-        scorer.score(["a cat"], [references])
+        of_tiny_chunks.score(["a cat"], [references])
     assert len(caught) == 2
 
 

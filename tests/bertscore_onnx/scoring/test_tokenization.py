@@ -4,19 +4,10 @@ import itertools
 
 import pytest
 
-from bertscore_onnx import BERTScorer, count_documents
+from bertscore_onnx import count_documents
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from tests.support.scores import REFERENCES
-
-
-def test_its_tokens_are_those_of_the_scorer(tiny_bundle):
-    counts = count_documents(["the cat", "the dog"], tiny_bundle)
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        of_the, of_cat = (set(scorer._pipeline.tokenizer([text])[0][0].tolist()) for text in ("the", "cat"))
-    found = dict(zip(counts.tokens.tolist(), counts.documents.tolist(), strict=True))
-    assert {found[token] for token in of_the} == {2}
-    assert {found[token] for token in of_cat - of_the} == {1}
 
 
 def test_an_empty_text_is_a_document(tiny_bundle):
@@ -42,5 +33,5 @@ def test_the_bundle_is_found_as_that_of_a_scorer(tiny_bundle, home):
         count_documents(REFERENCES, "no-such-model")
     with pytest.raises(BundleNotFoundError):
         count_documents(REFERENCES, "./no/such/folder")
-    with pytest.raises(InputError, match="max_length is 33; tiny-bert takes 3"):
+    with pytest.raises(InputError, match="max_length is 33"):
         count_documents(REFERENCES, tiny_bundle, max_length=33)

@@ -1,26 +1,16 @@
 """Servers that run in a thread of the test's process, and models for them."""
 
-import shutil
-
-import msgspec
 import pytest
 
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
-from tests.support.http_server import CPU, IDF_SENTENCES, FakeBatcher, counted, serving
+from tests.support.http_server import CPU, IDF_SENTENCES, FakeBatcher, counted, serving, with_baseline
 
 
 @pytest.fixture(scope="session")
 def rescaled_bundle(tiny_bundle, tmp_path_factory):
     """The tiny model with a baseline."""
-    folder = tmp_path_factory.mktemp("rescaled") / "bundle"
-    shutil.copytree(tiny_bundle, folder)
-    baselines = {"en": [Baseline(0.1, 0.2, 0.3)]}
-    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines=baselines))
-    return folder
+    return with_baseline(tiny_bundle, "en", tmp_path_factory.mktemp("rescaled") / "bundle")
 
 
 @pytest.fixture(scope="session")

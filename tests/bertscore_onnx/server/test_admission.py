@@ -8,8 +8,7 @@ import pytest
 
 from bertscore_onnx.server import admission
 from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models import Models
-from tests.support.http_server import BODY, CPU, JSON, LINE, NDJSON, posted, refusal, serving, wait_until
+from tests.support.http_server import BODY, JSON, LINE, NDJSON, posted, refusal, serving, serving_bundles, wait_until
 from tests.support.raw_http import answer_of, connected, head, received
 
 
@@ -26,9 +25,7 @@ def test_a_slot_that_waits_for_its_client_is_taken_back(models, little_patience,
         assert b"read_timeout" in received(slow)
 
 
-def test_a_scored_request_keeps_its_slot_and_others_are_refused_before_their_bodies(
-    models, little_patience, fake_batcher
-):
+def test_a_scored_request_keeps_its_slot_from_others(models, little_patience, fake_batcher):
     batcher = fake_batcher()
     with serving(models, Limits(max_requests=1)) as client:
         with posted(client) as answers:
@@ -68,9 +65,8 @@ def test_the_bytes_of_all_bodies_have_a_bound(models):
 
 
 def test_no_more_than_a_queue_is_tokenised_at_a_time(rescaled_bundle, monkeypatch):
-    limits = Limits(max_queue=1)
-    with Models.load([str(rescaled_bundle)], {}, limits, CPU) as models, serving(models, limits) as client:
-        batcher = models.select().batcher
+    with serving_bundles(rescaled_bundle, limits=Limits(max_queue=1)) as client:
+        batcher = client.models.select().batcher
         entered, gate = threading.Event(), threading.Event()
         tokenise = batcher.tokenise
 

@@ -126,7 +126,7 @@ def test_errors_of_the_batcher_are_answered(models, fake_batcher, path, error, s
     assert response.headers.get("Retry-After") == {429: "3", 503: "1", 504: None}[status]
 
 
-def test_a_deadline_is_reported_for_the_request_and_not_for_a_piece(client, fake_batcher):
+def test_a_deadline_is_reported_for_the_request_as_a_whole(client, fake_batcher):
     fake_batcher(DeadlineError("There was no score within 0.25 s. The request has 3 candidates."))
     message = error_of(client.post("/v1/score", json=BODY))["message"]
     assert "candidates" not in message

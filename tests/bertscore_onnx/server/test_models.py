@@ -4,20 +4,16 @@ import asyncio
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
-import msgspec
 import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError, WorkerError
 from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.models import Models
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving, wait_until
+from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, wait_until, with_baseline
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
@@ -86,13 +82,13 @@ def test_all_tables_share_one_model(models, loaded, tiny_bundle):
 
 def test_a_table_of_another_tokenizer_is_named(tiny_bundle, fast_bundle, loaded):
     counts = count_documents(IDF_SENTENCES, fast_bundle)
-    with pytest.raises(IdfError, match=r"The idf table 'zoo' does not fit the model 'tiny-bert'\."):
+    with pytest.raises(IdfError, match="'zoo' does not fit"):
         Models.load([str(tiny_bundle)], {"zoo": lambda bundle: counts}, Limits(), CPU)
     with pytest.raises(ClosedError):
         loaded[0].score(*PAIR)
 
 
-def test_a_model_that_fails_is_loaded_again_for_its_table_while_others_keep_theirs(models, loaded):
+def test_a_model_that_fails_is_loaded_again_for_its_table(models, loaded):
     before = scores(models)
     others = [models.select(idf="town"), models.select()]
     kept = [model.scorer for model in others]
@@ -161,12 +157,9 @@ def test_a_full_queue_is_waited_for_if_there_is_time(models, monkeypatch, times,
 
 
 def test_norwegian_and_raw_scores_have_the_scorers_signatures(tiny_bundle, tmp_path):
-    folder = tmp_path / "norwegian"
-    shutil.copytree(tiny_bundle, folder)
-    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines={"no": [Baseline(0.1, 0.2, 0.3)]}))
+    folder = with_baseline(tiny_bundle, "no", tmp_path / "norwegian")
     with (
-        Models.load([str(folder)], {}, Limits(), CPU) as models,
-        serving(models) as client,
+        serving_bundles(folder) as client,
         BERTScorer(folder, device="cpu", lang="no", rescale_with_baseline=True) as scorer,
     ):
         signatures = [

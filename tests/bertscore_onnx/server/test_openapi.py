@@ -53,7 +53,7 @@ def test_every_field_and_every_parameter_is_described(document):
     assert all(parameter["description"] for parameter in parameters)
 
 
-def test_it_names_the_endpoints_that_are_open_if_keys_are_needed(models, document):
+def test_it_names_the_endpoints_that_need_no_key(models, document):
     assert not re.search('security|Bearer|"401"', json.dumps(document))
     with serving(models, keys=ApiKeys(["k" * 32])) as client:
         document = client.get("/openapi.json").json()

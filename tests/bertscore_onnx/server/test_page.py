@@ -7,14 +7,13 @@ import pytest
 
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.middleware import ApiKeys
-from bertscore_onnx.server.models import Models
-from tests.support.http_server import CPU, serving
+from tests.support.http_server import serving, serving_bundles
 from tests.support.programs import chromium, contrast, luminance, prefer
 
 KEY = "correct-horse-battery"
 
 
-def test_the_page_runs_its_own_script_and_loads_nothing_from_elsewhere(client):
+def test_the_page_loads_nothing_from_elsewhere(client):
     response = client.get("/")
     policy = dict(rule.split(" ", 1) for rule in response.headers["Content-Security-Policy"].split("; "))
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -136,8 +135,7 @@ def test_texts_that_are_truncated_or_too_long_are_named(client, opened, monkeypa
 
 @pytest.mark.browser
 def test_a_model_can_be_chosen_where_there_are_several(rescaled_bundle, tiny_bundle, opened):
-    served = [f"one={rescaled_bundle}", f"two={tiny_bundle}"]
-    with Models.load(served, {}, Limits(), CPU) as models, serving(models) as client:
+    with serving_bundles(f"one={rescaled_bundle}", f"two={tiny_bundle}") as client:
         page = opened(client)
         assert page["rescale-field"].is_displayed()
         page.choose("model", "two")

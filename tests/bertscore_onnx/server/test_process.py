@@ -18,7 +18,7 @@ KEY = "correct-horse-battery"
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(4)]
 
 
-def test_sigterm_finishes_the_requests_in_progress_and_refuses_others(minilm_bundle, tmp_path):
+def test_sigterm_finishes_requests_and_refuses_others(minilm_bundle, tmp_path):
     key_file = tmp_path / "keys"
     key_file.write_text(KEY)
     options = ["--model", str(minilm_bundle), "--api-key-file", str(key_file), "--log-format", "json"]

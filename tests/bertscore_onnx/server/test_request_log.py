@@ -38,7 +38,7 @@ def test_log_lines_as_json():
     assert json.loads(JsonLines().format(record))["status"] == 200
 
 
-def test_a_message_is_one_line_and_control_characters_are_escaped():
+def test_control_characters_of_a_message_are_escaped():
     try:
         raise ValueError("a\x1b[2Jb")
     except ValueError as error:

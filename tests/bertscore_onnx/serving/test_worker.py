@@ -140,11 +140,11 @@ def test_a_thread_that_cannot_be_started_is_tried_again(make_batcher, fake, monk
     assert batcher.stats().restarts == 2
 
 
-def test_waiting_requests_get_their_deadline_while_the_worker_is_busy(make_batcher, fake, held):
+def test_waiting_requests_get_their_deadline(make_batcher, fake, held):
     batcher = make_batcher()
     busy = held(batcher)
     late = batcher.submit(["late"], ["x"], deadline=0.01)
-    with pytest.raises(TimeoutError, match=r"no score within 0.01 s"):
+    with pytest.raises(TimeoutError, match=r"0\.01 s"):
         late.result(GUARD)
     fake.gate.set()
     assert busy.result(GUARD).P.tolist() == [4]
@@ -213,7 +213,7 @@ def stalled(scorer):
     return gate
 
 
-def test_a_scorer_that_stalls_twice_is_replaced_and_closed_when_no_run_uses_it(make_batcher, fake):
+def test_a_scorer_that_stalls_twice_is_replaced_and_closed(make_batcher, fake):
     fresh = FakeScorer()
     batcher = make_batcher(max_stall=0.05, make_scorer=lambda: fresh)
     gate = stalled(fake)
@@ -226,7 +226,7 @@ def test_a_scorer_that_stalls_twice_is_replaced_and_closed_when_no_run_uses_it(m
     wait_until(lambda: fake.closed)
 
 
-def test_a_batcher_whose_replacements_stall_too_is_not_ready_and_leaves_few_threads(make_batcher, fake, held):
+def test_a_batcher_whose_replacements_stall_too_is_not_ready(make_batcher, fake, held):
     batcher = make_batcher(max_stall=0.02)
     gate = stalled(fake)
     futures = [batcher.submit(["a"], ["x"], deadline=0.05)]

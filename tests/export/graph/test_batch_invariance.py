@@ -57,7 +57,7 @@ def scores(bundle, texts, size, **options):
     ]
     + [pytest.param(name, one, 160, marks=IN_TRANSFORMERS_5) for name in ONLY_IN_5 for one in PRECISIONS],
 )
-def test_a_score_is_equal_to_the_bit_whatever_is_scored_beside_it(name, precision, number, tmp_path, record_property):
+def test_a_score_does_not_depend_on_what_is_beside_it(name, precision, number, tmp_path, record_property):
     model = saved(name, is_wide=True)
     mode = "fast" if name in FAST else "slow"
     bundle = exported("wide", model, num_layers=0 if name == "bort" else 2, tokenizer_mode=mode)

@@ -117,7 +117,7 @@ def test_weights_of_another_vocabulary_are_an_error(graph, size):
         graph.run([CANDIDATE], [REFERENCE], weights=np.ones(size, dtype=np.float32))
 
 
-def test_the_encoders_graph_gives_the_same_bits_with_a_scoring_graph_beside_it(fast_bundle, scoring_bundle):
+def test_a_scoring_graph_does_not_change_the_encoders_scores(fast_bundle, scoring_bundle):
     scores = []
     for bundle in (fast_bundle, scoring_bundle):
         with BERTScorer(bundle, device="cpu") as scorer:

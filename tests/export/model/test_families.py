@@ -118,7 +118,7 @@ def test_every_model_of_the_catalogue_has_a_family():
     assert len(named) == len({*named})
 
 
-def test_the_catalogue_has_a_length_for_the_families_that_have_a_bound():
+def test_the_catalogue_has_a_length_for_bounded_families():
     """A bundle of the others has a maximum only if its tokenizer states one, which the catalogue does not know."""
 
     def is_bounded(name):

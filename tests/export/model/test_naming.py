@@ -27,15 +27,15 @@ def other_model(tiny_model, folder):
 
 
 @pytest.mark.parametrize("name", ["model", "Checkpoint-500", "output", "12000", "0_Transformer", "5c7f" * 10])
-def test_a_folder_whose_name_says_nothing_needs_another_in_the_store(tiny_model, tmp_path, name):
+def test_a_folder_of_a_generic_name_needs_another_in_the_store(tiny_model, tmp_path, name):
     copytree(tiny_model, tmp_path / name)
     stages = []
-    with pytest.raises(ExportError, match=rf"The folder's name, '{name}', would .*--name"):
+    with pytest.raises(ExportError, match=f"{name}.*--name"):
         export_model(str(tmp_path / name), num_layers=1, report=stages.append)
     assert stages == []
 
 
-def test_a_folder_of_any_name_can_be_exported_to_a_place_of_its_own_or_under_another_name(tiny_model, tmp_path):
+def test_a_folder_of_any_name_has_a_place_or_a_name_of_its_own(tiny_model, tmp_path):
     folder = copytree(tiny_model, tmp_path / "model")
     bundle = export_model(str(folder), num_layers=1, output=tmp_path / "bundle")
     assert open_bundle(bundle).manifest.model_id == "model"
@@ -52,11 +52,11 @@ def test_a_folder_in_the_cache_of_a_hub_has_the_hubs_name(tmp_path, repository, 
     assert Source(str(snapshot)).model_id == name
 
 
-def test_two_models_of_one_name_do_not_meet_in_the_store_unless_it_is_given(tiny_model, tmp_path):
+def test_two_models_of_one_name_do_not_meet_in_the_store(tiny_model, tmp_path):
     one, other = copytree(tiny_model, tmp_path / "a" / "news"), other_model(tiny_model, tmp_path / "b" / "news")
     bundle = export_model(str(one), num_layers=1)
     digest = open_bundle(bundle).manifest.digest
-    with pytest.raises(ExportError, match=r"holds another model that is called 'news'.*--name"):
+    with pytest.raises(ExportError, match="another model"):
         export_model(str(other), num_layers=1, force=True)
     with pytest.raises(ExportError, match="already exists"):
         export_model(str(other), num_layers=1)
@@ -71,7 +71,7 @@ def test_a_model_of_another_size_does_not_join_one_of_its_name(tiny_model, tmp_p
     model = AutoModel.from_pretrained(other)
     model.resize_token_embeddings(40)
     model.save_pretrained(other)
-    with pytest.raises(ExportError, match="holds another model"):
+    with pytest.raises(ExportError, match="another model"):
         export_model(str(other), num_layers=2)
     assert open_bundle(export_model(str(one), num_layers=2)).manifest.num_layers == 2
 

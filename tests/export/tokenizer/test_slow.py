@@ -28,7 +28,7 @@ def test_texts_of_other_ids_are_counted_and_the_first_few_kept(compare):
     assert len(found.examples) == EXAMPLES
 
 
-def test_where_plain_texts_have_the_same_ids_only_edge_cases_are_kept(compare):
+def test_with_equal_ids_of_plain_texts_edge_cases_are_kept(compare):
     found = compare("bert")
     assert found.num_different < 5
     assert len(found.examples) == found.num_different

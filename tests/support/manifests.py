@@ -1,0 +1,31 @@
+"""Bundles whose manifest has other fields than the export wrote."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bertscore_onnx.bundle.bundle import Bundle, read_manifest
+from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.store import file_digest
+from tests.support.bundles import link_or_copy
+
+
+def with_fields(bundle: Bundle, **fields: Any) -> Bundle:
+    """Return an open bundle with these fields in its manifest."""
+    return Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, **fields))
+
+
+def seal(folder: Path, **fields: Any) -> Path:
+    """Write a manifest again with these fields, and the digests of its files as they are now; return the folder."""
+    manifest = read_manifest(folder)
+    fields = {"files": {name: file_digest(folder / name) for name in manifest.files}, **fields}
+    (folder / "bertscore.json").unlink()  # it may be a link
+    write_manifest(folder, msgspec.structs.replace(manifest, **fields))
+    return folder
+
+
+def changed_copy(bundle: Path, folder: Path, **fields: Any) -> Path:
+    """Return a copy of a bundle, whose files may be links, with these fields in its manifest."""
+    return seal(shutil.copytree(bundle, folder, copy_function=link_or_copy), **fields)
