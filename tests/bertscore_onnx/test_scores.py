@@ -29,7 +29,7 @@ def test_each_score_is_the_best_over_the_references_on_its_own(scores):
 @pytest.mark.parametrize(
     ("of_references", "best"), [([[0.5, 0.5]], [[0]]), ([[0.1, 0.2], [0.4, 0.3]], [[1], [0]])], ids=["equal", "layers"]
 )
-def test_the_first_of_the_best_references_is_named_in_each_layer(of_references, best):
+def test_the_first_best_reference_is_named_in_each_layer(of_references, best):
     scores = np.float32(of_references)
     assert best_of_references(scores, scores, scores, np.array([2])).best_reference.tolist() == best
 

@@ -88,19 +88,6 @@ def test_several_references(scorer, peer):
         assert_same_scores(scorer.score(MULTI_CANDIDATES, references), theirs)
 
 
-def test_the_diagonal_of_every_pair(scorer, theirs):
-    ours = scorer.pairwise(CANDIDATES, REFERENCES)
-    assert_same_scores([np.diagonal(array) for array in ours], theirs)
-
-
-def test_every_pair(scorer, peer):
-    candidates, references = CANDIDATES[4:9], REFERENCES[10:16]
-    ours = scorer.pairwise(candidates, references)
-    for column, reference in enumerate(references):
-        theirs = peer.score(candidates, [reference] * len(candidates), batch_size=1)
-        assert_same_scores([array[:, column] for array in ours], theirs)
-
-
 def test_idf_and_a_baseline_in_several_chunks(bundle, layer, minilm, peer_of, baseline_path, chunks):
     rescaling = {"rescale_with_baseline": True, "baseline_path": str(baseline_path)}
     peer = peer_of(minilm, layer, idf=True, idf_sents=EDGE_REFERENCES, lang="en", **rescaling)

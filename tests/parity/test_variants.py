@@ -28,7 +28,7 @@ import transformers
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.matching.variants import PRESETS
 from tests.support.bundles import exported, saved
-from tests.support.parity import KNOWN_WARNINGS, TOLERANCE
+from tests.support.parity import KNOWN_WARNINGS, TOLERANCE, unit
 
 CODE = PRESETS["code-bert-score"]
 NUM_PAIRS = 200
@@ -274,10 +274,6 @@ def minilm_model(minilm):
         return tokenizer.convert_ids_to_tokens(ids), layers.numpy().astype(np.float64)
 
     return encode
-
-
-def unit(vectors):
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def mover_tokens(tokens, layers, idf, version, ngram):

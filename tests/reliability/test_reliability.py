@@ -106,7 +106,7 @@ def test_the_document_has_its_marks_and_every_case():
     assert all(f"| {number} {title} |" in text for number, (title, _) in CASES.items())
 
 
-def test_a_crash_a_hang_and_an_error_in_a_process_are_told_apart():
+def test_a_crash_a_hang_and_an_error_of_a_process_differ():
     with Child() as child:
         with pytest.raises(ChildError, match="invalid literal"):
             child.do(int, "x", limit=60)
@@ -292,7 +292,7 @@ def test_bit_flips_not_found_or_repaired_break_their_bounds(settings, monkeypatc
         (1, "Error: There is not enough memory.\n", SystemExit(1), True, hostile.FULL),
     ],
 )
-def test_a_command_that_does_not_end_with_one_clear_line_is_seen(status, errors, raised, must_fail, outcome):
+def test_a_command_without_one_clear_last_line_is_seen(status, errors, raised, must_fail, outcome):
     assert hostile.outcome_of(status, errors, raised, must_fail=must_fail)[0] == outcome
 
 

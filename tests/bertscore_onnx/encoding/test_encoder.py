@@ -131,7 +131,7 @@ def test_on_a_gpu_whoever_calls_the_same_threads_run_the_model(bundle, monkeypat
     assert all(name.startswith("bertscore-encode") for name in names)
 
 
-def test_a_model_that_takes_no_padding_gets_none_on_a_gpu_either(bundle, monkeypatch, runs):
+def test_a_model_that_takes_no_padding_gets_none_on_a_gpu(bundle, monkeypatch, runs):
     monkeypatch.setattr(CHOICE, lambda device: [like_cuda()])
     Encoder(with_fields(bundle, padding=False)).encode(SEQUENCES)
     assert sorted(runs) == [(1, 2), (1, 5), (2, 3)]

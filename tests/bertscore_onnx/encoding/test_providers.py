@@ -143,7 +143,7 @@ class FakeSession:
         return [providers.CPU.name]
 
 
-def test_a_session_may_not_fall_back_to_the_cpu_at_once_or_later(monkeypatch):
+def test_a_session_may_not_fall_back_to_the_cpu(monkeypatch):
     monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
     session, failure = open_session("graph", None, providers.CUDA)
     assert session is None

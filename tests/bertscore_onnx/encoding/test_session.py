@@ -52,7 +52,7 @@ def run_once(shared):
 
 
 @pytest.mark.parametrize(("optimize_for", "num_threads", "concurrency"), [("throughput", 1, 3), ("latency", 3, 1)])
-def test_for_throughput_a_run_has_one_thread_and_for_latency_all(bundle, optimize_for, num_threads, concurrency):
+def test_for_throughput_a_run_has_one_thread_for_latency_all(bundle, optimize_for, num_threads, concurrency):
     shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     assert (threads_of(shared.get()), shared.concurrency) == (num_threads, concurrency)
     assert not shared.get().get_session_options().enable_mem_pattern  # it would keep memory for every shape

@@ -10,6 +10,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx.matching.transport import check_installed, optimal_match
 from bertscore_onnx.matching.variants import Matching
+from tests.support.parity import unit
 from tests.support.scores import CANDIDATES, REFERENCES
 
 COSTS = {
@@ -19,15 +20,10 @@ COSTS = {
 }
 
 
-def unit(rng, number, size=12):
-    vectors = rng.normal(size=(number, size)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
 def text(rng, weighing, most=30):
     """Draw the vectors and the weights of a text."""
     number = int(rng.integers(1, most + 1))
-    vectors = unit(rng, number)
+    vectors = unit(rng.normal(size=(number, 12)).astype(np.float32))
     if weighing == "uniform":
         return vectors, np.ones(number, dtype=np.float32)
     weights = np.log(100 / rng.integers(1, 100, size=number)).astype(np.float32)

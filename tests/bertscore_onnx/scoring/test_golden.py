@@ -40,7 +40,7 @@ def test_a_sound_bundle_is_verified_whatever_the_settings(tiny_bundle, all_layer
     BERTScorer(bundle, device="cpu", verify=True, **options).close()
 
 
-def test_other_weights_under_a_fresh_seal_are_noticed_on_request(bundle):
+def test_other_weights_under_a_new_seal_are_noticed_on_request(bundle):
     change_weights(bundle, lambda values: np.random.default_rng(1).normal(size=values.shape))
     BERTScorer(bundle, device="cpu").close()
     with pytest.raises(GoldenScoreError, match="1e-05"):

@@ -91,7 +91,7 @@ def test_without_a_spec_the_file_decides_all(tmp_path):
     assert ids(tokenizer(tmp_path, None, max_length=2), ["a b", ""]) == [[1, 3], [1, 2]]
 
 
-def test_equally_good_cuts_are_decided_by_the_scores_of_the_file(tmp_path):
+def test_equally_good_cuts_are_decided_by_scores_of_the_file(tmp_path):
     scores = [float(np.float32(-3.1 * 1.07**place)) for place in range(26)]
     pairs = [
         (one * count, score * count) for one, score in zip(ascii_lowercase, scores, strict=True) for count in (1, 2)

@@ -96,7 +96,7 @@ def test_texts_without_width_score_0(graph):
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (1, 2), (2, 1), (3, 2), (0, 0)])
-def test_sides_of_different_numbers_are_an_error_as_are_no_pairs(graph, numbers):
+def test_sides_of_different_numbers_or_none_are_an_error(graph, numbers):
     candidates, references = ([ids] * number for ids, number in zip((CANDIDATE, REFERENCE), numbers, strict=True))
     with pytest.raises((Fail, InvalidArgument)):
         graph.run(candidates, references)

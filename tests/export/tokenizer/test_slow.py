@@ -34,5 +34,5 @@ def test_with_equal_ids_of_plain_texts_edge_cases_are_kept(compare):
     assert len(found.examples) == found.num_different
 
 
-def test_a_model_without_a_slow_tokenizer_has_nothing_to_compare(compare):
+def test_a_model_without_a_slow_tokenizer_is_not_compared(compare):
     assert compare("modernbert") is None
