@@ -83,6 +83,17 @@ def test_the_scores_are_ours_and_the_properties_the_settings(stand_in, tiny_bund
     assert not scorer.use_fast_tokenizer
 
 
+def test_a_bundle_by_path_has_its_own_tokenizer(stand_in, fast_bundle):
+    with bertscore_onnx.BERTScorer(fast_bundle) as own:
+        expected = own.score(CANDIDATES, REFERENCES)
+    name = str(fast_bundle)
+    for scores in (
+        stand_in.BERTScorer(name).score(CANDIDATES, REFERENCES),
+        stand_in.score(CANDIDATES, REFERENCES, name),
+    ):
+        assert np.allclose(scores, expected, atol=1e-6)
+
+
 def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
     name = str(tiny_bundle)
     get_hash = stand_in.utils.get_hash

@@ -34,7 +34,7 @@ def test_lines_beyond_the_first_million_are_not_read(monkeypatch):
     assert list(lines) == ["c"]
 
 
-def test_pairs_are_those_that_bert_score_draws_without_touching_the_callers_generator():
+def test_pairs_are_drawn_as_by_bert_score_without_side_effects():
     np.random.seed(7)
     samples = np.random.choice(range(len(TEXTS)), size=(2, len(TEXTS) // 2), replace=False)
     state = np.random.get_state()
@@ -42,7 +42,7 @@ def test_pairs_are_those_that_bert_score_draws_without_touching_the_callers_gene
     np.testing.assert_equal(np.random.get_state(), state)
 
 
-def test_no_text_is_drawn_twice_and_fewer_pairs_are_the_first_of_them():
+def test_no_text_is_drawn_twice_and_fewer_pairs_are_the_first():
     drawn = draw_pairs(TEXTS, None, 1)
     assert len({text for pair in drawn for text in pair}) == 20
     assert draw_pairs(TEXTS, 4, 1) == drawn[:4]
@@ -94,7 +94,7 @@ def scores(scorer):
     return np.stack(scorer.score(candidates, references)).astype(np.float64)
 
 
-def test_each_layer_has_the_mean_its_standard_error_and_the_quantiles(measured, scores):
+def test_each_layer_has_its_mean_standard_error_and_quantiles(measured, scores):
     assert [layer.layer for layer in measured.layers] == [0, 1, 2, 3]
     for number, layer in enumerate(measured.layers):
         mean, error = layer.mean, layer.standard_error
@@ -177,7 +177,7 @@ def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured_
         assert scorer.score(*PAIR).F[0] == pytest.approx((raw - mean) / (1 - mean), abs=1e-5)
 
 
-def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundle, measured_layer):
+def test_only_the_baseline_of_the_same_language_is_replaced(bundle, measured_layer):
     first = write_baseline(bundle, measured_layer, "de")
     second = write_baseline(bundle, measured_layer, "en")
     assert second.baselines == {"de": first.baselines["de"], "en": first.baselines["de"]}
@@ -185,7 +185,7 @@ def test_baselines_of_other_languages_stay_and_one_of_the_same_is_replaced(bundl
     assert write_baseline(bundle, measured_layer, "en") == second
 
 
-def test_scores_of_unrelated_pairs_follow_the_settings_of_the_scorer(bundle, measured_layer):
+def test_unrelated_pairs_are_scored_with_the_scorers_settings(bundle, measured_layer):
     write_baseline(bundle, measured_layer, "en")
     with BERTScorer(bundle, device="cpu") as scorer:
         assert scorer.unrelated_scores() is None  # of 50 pairs
@@ -219,7 +219,7 @@ def test_a_scorer_that_is_open_goes_on_as_it_is(bundle, measured_layer):
             scorer.with_rescaling("en")
 
 
-def test_a_generated_model_card_is_updated_and_another_one_is_kept(bundle, measured_layer):
+def test_only_a_generated_model_card_is_updated(bundle, measured_layer):
     sealed = write_baseline(bundle, measured_layer, "en")
     card = (bundle / "README.md").read_text(encoding="utf-8")
     assert "| baselines | en |" in card

@@ -77,7 +77,7 @@ def test_fewer_errors_are_better_and_shown_as_they_are():
     assert metric.categories["x"]["mean_good"].value == pytest.approx(100 / 3)
 
 
-def test_bertscore_is_that_of_the_scorer_and_progress_is_shown_on_request(scorer, capsys):
+def test_bertscore_is_that_of_the_scorer_and_shows_progress(scorer, capsys):
     bertscore = evaluate_challenge_set(EXAMPLES, scorer=scorer).metrics["bertscore"]
     assert capsys.readouterr().err == ""
     candidates = ["the cat is not there", "he does not sleep", "three cats"]
@@ -88,7 +88,7 @@ def test_bertscore_is_that_of_the_scorer_and_progress_is_shown_on_request(scorer
     assert "100%" in capsys.readouterr().err
 
 
-def test_each_of_several_good_translations_has_to_beat_the_bad_ones():
+def test_each_good_translation_has_to_beat_the_bad_ones():
     close, far = "the cat is not there", "felines are absent"
     right = ChallengeExample("x", "the cat is not here", [close], ["the cat is here somewhere else"])
     wrong = ChallengeExample("x", "the cat is not here", [close, far], ["the cat is here somewhere else"])

@@ -43,7 +43,7 @@ def metric_of(comparison, name):
     return metric
 
 
-def test_the_score_of_a_system_is_the_mean_of_its_segments_scored_alone(comparison, scorer):
+def test_the_score_of_a_system_is_the_mean_of_its_segments(comparison, scorer):
     metric = metric_of(comparison, "bertscore")
     for row, (name, texts) in enumerate(SYSTEMS.items()):
         alone = scorer.score(texts, REFERENCES).F.astype(np.float64)
@@ -69,7 +69,7 @@ def test_references_of_the_same_tokens_have_no_idf_weights(tiny_bundle):
 
 
 @pytest.mark.parametrize("test", ["bs", "ar"])
-def test_scores_intervals_and_p_of_bleu_and_ter_are_those_of_sacrebleu(test, monkeypatch):
+def test_scores_intervals_and_p_are_those_of_sacrebleu(test, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     paired = PairedTest([*SYSTEMS.items()], {"BLEU": BLEU(), "TER": TER()}, [REFERENCES], test, 300, 1000)
     _, expected = paired()
@@ -119,7 +119,7 @@ def test_json_names_the_segments_that_differ_most(comparison, scorer):
     assert gains[0]["references"] == [REFERENCES[delta.argmax()]]
 
 
-def test_a_segment_with_the_texts_of_another_is_no_further_example():
+def test_a_segment_of_equal_texts_is_no_further_example():
     texts = {"base": ["a b c d"] * 3 + ["x"], "other": ["e f g h"] * 3 + ["a b c d"]}
     comparison = compare(texts, [*["e f g h"] * 3, "a b c e"], metrics=["chrf"], num_resamples=1)
     assert [example.segment for example in comparison.examples] == [0, 3]
@@ -222,7 +222,7 @@ def test_arguments_of_another_type_are_refused(systems, references, metrics):
         ({"metrics": ["bleu"], "seed": -1}, "seed is -1"),
     ],
 )
-def test_options_out_of_range_are_refused_before_any_text_is_read(options, message):
+def test_bad_options_are_refused_before_any_text_is_read(options, message):
     def unread():
         raise AssertionError("the references were read")
         yield
@@ -260,7 +260,7 @@ def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
         compare(SYSTEMS, REFERENCES, scorer=scorer)
 
 
-def test_where_unrelated_pairs_were_measured_segments_above_them_are_counted(tiny_bundle, tmp_path):
+def test_segments_above_measured_unrelated_pairs_are_counted(tiny_bundle, tmp_path):
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     with BERTScorer(bundle, device="cpu") as scorer:
         write_baseline(bundle, replace(compute_baseline(scorer, sentences(5) * 3, num_pairs=50), num_pairs=100), "en")
@@ -313,7 +313,7 @@ def test_a_margin_makes_a_system_equivalent_or_not():
             compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
 
 
-def test_differences_to_plan_for_have_a_power_and_a_number_of_segments():
+def test_planned_differences_have_a_power_and_segment_count():
     names = [f"news-{segment // 2}" for segment in range(SEGMENTS)]
     found = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=50, documents=names, power=[1, 9])
     _, closer, _ = found.metrics[0].systems

@@ -137,7 +137,7 @@ def test_outliers_are_far_from_the_median():
     assert not outliers(np.array([1.0, 1.0, 1.0, 9.0])).any()  # the median deviation is 0
 
 
-def test_accuracy_is_pooled_over_the_judged_systems_of_language_pairs():
+def test_accuracy_is_pooled_over_the_language_pairs():
     right = (np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 2.0, 9.0, 3.0]))
     wrong = (np.array([1.0, 2.0]), np.array([2.0, 1.0]))
     measure = pairwise_accuracy([right, wrong])
@@ -286,7 +286,7 @@ def test_scores_whose_sums_would_overflow_are_refused(side):
         mean_by_system(scores[side])
 
 
-def test_a_metric_gains_nothing_by_being_constant_where_it_is_useless():
+def test_a_useless_metric_gains_nothing_by_being_constant():
     constant, useless = [], []
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ def test_a_data_frame_has_a_column_for_each_system(columns):
     assert [system.won for system in comet.systems] == [system.lost for system in mqm.systems]
 
 
-def test_scores_written_out_and_read_back_are_compared_as_ours_are(scorer):
+def test_scores_read_back_are_compared_as_ours_are(scorer):
     systems = {"base": ["the cat sat", "a dog"] * 10, "other": ["a cat", "the dog sat on it"] * 10}
     references = ["the cat sat on the mat", "the dog sat"] * 10
     ours = compare(systems, references, scorer=scorer)
@@ -130,7 +130,7 @@ def test_a_paired_test_takes_a_data_frame_and_its_names(matrix, columns):
 
 
 @pytest.mark.parametrize("test", [paired_bootstrap, paired_permutation, approximate_randomization])
-def test_more_systems_than_segments_are_refused_unless_they_are_meant(matrix, test):
+def test_more_systems_than_segments_are_refused_unless_meant(matrix, test):
     with pytest.raises(InputError, match="There are 60 systems, and scores of 3 segments each"):
         test(matrix.T)
     assert len(test(SegmentMeans(matrix.T)).p) == 59

@@ -146,7 +146,7 @@ def test_pearson_is_that_of_a_loop():
 
 
 @pytest.mark.parametrize(("name", "sign"), [("bleu", 1), ("chrf", 1), ("ter", -1)])
-def test_a_corpus_metric_scores_the_texts_of_each_hybrid_as_a_corpus(name, sign):
+def test_a_corpus_metric_scores_each_hybrid_as_a_corpus(name, sign):
     metric = {"bleu": BLEU, "chrf": CHRF, "ter": TER}[name]()
     scores = []
     for hybrid in drawn():

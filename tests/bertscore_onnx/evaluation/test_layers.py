@@ -63,7 +63,7 @@ def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):
             assert found.low < found.pearson < found.high
 
 
-def test_the_best_layer_is_the_first_with_the_highest_correlation_of_f(tuning):
+def test_the_best_layer_is_the_first_of_highest_correlation(tuning):
     f1 = [result.f1.pearson for result in tuning.layers]
     assert tuning.best_layer == f1.index(max(f1))
     assert tuning.layers[tuning.best_layer].p is None
@@ -89,7 +89,7 @@ def test_a_layer_as_good_as_people_beats_all_others(scorer):
     assert 0 not in tuning.not_worse
 
 
-def test_rows_that_nobody_judged_and_pairs_of_equal_judgements_count_nowhere(scorer, tuning):
+def test_rows_without_judgements_and_tied_pairs_count_nowhere(scorer, tuning):
     human, pairs = [*HUMAN, np.nan, np.nan, 1, 1], [*PAIRS, "cs-en", "fi-en", "ru-en", "ru-en"]
     found = tune_layers(scorer, [*CANDIDATES, *"abef"], [*REFERENCES, *"cdgh"], human, pairs)
     assert found.layers == tuning.layers
@@ -116,7 +116,7 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
     assert content["export"] == tuning.export_command
 
 
-def test_a_bundle_of_one_layer_is_refused_with_the_export_option(tiny_bundle):
+def test_a_bundle_of_one_layer_is_refused(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as one, pytest.raises(UnknownLayerError, match="--all-layers"):
         tune_layers(one, CANDIDATES, REFERENCES, HUMAN)
 
@@ -196,7 +196,7 @@ def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=
 
 
 @pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 5)])
-def test_a_best_layer_is_seldom_called_worse_and_intervals_hold_their_values(rows, rows_of_unit):
+def test_a_best_layer_is_seldom_called_worse(rows, rows_of_unit):
     worse, covered, loss_covered = rates_of_equal_layers(60, rows, rows_of_unit, gap=0.3, num_resamples=200)
     assert worse <= 0.12
     assert covered >= 0.85
@@ -215,7 +215,7 @@ def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit, record_prope
     assert rates_of_equal_layers(2000, rows, rows_of_unit, gap=0.3)[2] >= 0.93
 
 
-def test_the_optimism_is_most_of_what_the_best_of_equal_layers_gains():
+def test_optimism_is_most_of_the_gain_of_the_best_equal_layer():
     rng = np.random.default_rng(3)
     gains, found = [], []
     for _ in range(60):
@@ -251,7 +251,7 @@ def judged():
     return human, (human / 1000 + rng.normal(0.8, 0.02, size=(3, 40))).astype(np.float32)
 
 
-def test_each_resample_of_units_has_the_correlation_that_scipy_gives_their_rows(judged):
+def test_resampled_units_have_the_correlations_of_scipy(judged):
     human, metrics = judged
     units = np.array([0, 1, 2, 3, 3] * 8)
     found = resampled_pearson(human, metrics, np.random.default_rng(7), 20, units)
@@ -261,7 +261,7 @@ def test_each_resample_of_units_has_the_correlation_that_scipy_gives_their_rows(
         assert of_metrics == pytest.approx(expected, abs=1e-12)
 
 
-def test_each_resample_has_the_correlation_that_scipy_gives_its_segments(judged):
+def test_resampled_segments_have_the_correlations_of_scipy(judged):
     human, metrics = judged
     found = resampled_pearson(human, metrics, np.random.default_rng(7), 20)
     drawn = np.random.default_rng(7).choice(40, size=(20, 40), replace=True)
@@ -302,5 +302,5 @@ def test_large_and_tiny_scores_do_not_lose_their_digits(judged):
         ([], []),
     ],
 )
-def test_pairs_into_the_language_that_most_share_are_chosen_and_all_where_there_is_none(names, chosen):
+def test_pairs_into_the_commonest_target_language_are_chosen(names, chosen):
     assert pairs_into_one_language(names) == chosen

@@ -165,7 +165,7 @@ def test_ten_equal_metrics_have_one_rank_over_many_trials(record_property):
     assert ranks <= 0.06
 
 
-def test_p_of_exchanged_segments_is_the_share_of_exchanges_with_as_large_a_difference():
+def test_p_of_segments_is_the_share_of_as_large_differences():
     rng = np.random.default_rng(1)
     human = rng.normal(size=(4, 9))
     metrics = [human + rng.normal(size=human.shape) for _ in range(3)]
@@ -210,7 +210,7 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_statistics_of_resampled_units_are_those_of_the_segments_drawn(seed):
+def test_resampled_units_have_the_statistics_of_their_segments(seed):
     rng = np.random.default_rng(seed)
     human = rng.normal(size=(5, 60)) + np.linspace(0, 0.5, 5)[:, None]
     metric = human + rng.normal(size=human.shape)
@@ -268,7 +268,7 @@ def test_intervals_hold_the_values_of_other_segments():
 
 
 @pytest.mark.calibration
-def test_intervals_hold_the_values_of_other_segments_over_many_trials(record_property):
+def test_intervals_hold_other_segments_over_many_trials(record_property):
     found = coverage(2000)
     lowest = min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall"))
     record_property("`meta`: r and τ of 60 segments | coverage", f"{lowest:.3f}")

@@ -88,7 +88,7 @@ def test_real_systems_are_compared_as_by_sacrebleu(name, kind, monkeypatch):
     assert_equal(PAIRED_TESTS[kind](corpus_metric(name, systems, reference).corpus), expected)
 
 
-def test_segments_and_smoothed_corpora_are_scored_as_by_sacrebleu():
+def test_segments_and_corpora_are_scored_as_by_sacrebleu():
     systems, (reference,) = made_texts(1)
     alone = {"bleu": sacrebleu.sentence_bleu, "chrf": sacrebleu.sentence_chrf, "ter": sacrebleu.sentence_ter}
     for name, function in alone.items():

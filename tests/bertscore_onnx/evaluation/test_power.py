@@ -100,7 +100,7 @@ def test_promised_power_holds_over_many_trials(segments, of_detectable, record_p
 @pytest.mark.calibration
 @pytest.mark.parametrize("difference", [0.1, 0.2, 0.5])
 @pytest.mark.parametrize("name", SHAPES)
-def test_as_many_segments_as_needed_have_the_power_over_many_trials(name, difference, record_property):
+def test_as_many_segments_as_needed_have_the_power(name, difference, record_property):
     _, found = promised_and_found(SHAPES[name], 100, 2000, difference=difference)
     record_property(f"{name} | {difference} deviations", f"{found:.3f}")
     assert found == pytest.approx(0.8, abs=0.04 if name == "even" else 0.1)

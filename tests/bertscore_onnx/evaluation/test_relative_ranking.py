@@ -82,7 +82,7 @@ def test_no_value_has_a_reason(human, scores, reason):
     assert reason in of_json["reason"]
 
 
-def test_a_metric_without_scores_leaves_the_others_and_ties_are_discordant():
+def test_missing_metrics_are_left_out_and_ties_are_discordant():
     metrics = {"a": [[1, 1], [np.nan, 1]], "b": [[1, 0], [0, 0]]}
     found = darr_by_language_pair([judged([[90, 90], [60, 60]], metrics)]).to_dict()
     of_metrics = found["language_pairs"]["cs-en"]["metrics"]

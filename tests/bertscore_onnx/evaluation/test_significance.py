@@ -187,7 +187,7 @@ def test_p_is_uniform_under_the_null():
 
 
 @pytest.mark.calibration
-def test_p_of_the_bootstrap_that_is_not_centred_is_too_small_under_the_null():
+def test_p_of_an_uncentred_bootstrap_is_too_small():
     p = p_under_the_null(paired_bootstrap)
     assert p.max() < 0.5
     assert 0.07 < (p < 0.05).mean() < 0.13

@@ -156,7 +156,7 @@ def test_it_prints_on_white_with_folded_parts_open(browser, opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_fragment_of_a_notebook_takes_its_colours_and_changes_nothing_else(browser, tmp_path, scheme):
+def test_a_fragment_takes_colours_and_leaves_the_page_alone(browser, tmp_path, scheme):
     prefer(browser, scheme)
     ink, paper = (
         ("rgb(10, 20, 30)", "rgb(255, 255, 255)") if scheme == "light" else ("rgb(240, 241, 242)", "rgb(0, 0, 0)")
