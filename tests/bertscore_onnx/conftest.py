@@ -8,6 +8,8 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import CPU, OPENVINO
 from bertscore_onnx.encoding.session import OnnxSession, open_session
+from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
+from bertscore_onnx.text.tokenizer import TextTokenizer
 from tests.support.fake_hub import fake_hub
 
 
@@ -66,6 +68,21 @@ def small_chunks(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
+
+
+@pytest.fixture
+def many_texts(monkeypatch):
+    """An iterator of texts, and a list that grows by how many were read, whenever a tokenizer gets some of them."""
+    read, read_before = [], []
+    tokenise = TextTokenizer.__call__
+
+    def tokenise_and_record(self, texts):
+        read_before.append(len(read))
+        return tokenise(self, texts)
+
+    monkeypatch.setattr(TextTokenizer, "__call__", tokenise_and_record)
+    texts = (read.append(number) or ("the cat" if number % 2 else "a dog") for number in range(3 * PAIRS_AT_ONCE))
+    return texts, read_before
 
 
 @pytest.fixture
