@@ -21,6 +21,8 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Replace the mark in a document by the help of all commands."""
     if MARK in source[0]:
         group = typer.main.get_command(command_line)
+        for command in group.commands.values():
+            command.epilog = f"Examples:\n\n```bash\n{command.epilog}\n```"
         context = typer.Context(group, info_name="bertscore-onnx")
         text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")
         source[0] = source[0].replace(MARK, _with_quoted_options(text))

@@ -98,7 +98,7 @@ STAGES = {
     "decode digits": lambda number: partial(decoded, b'{"pairs": %s}' % (b"9" * number * 100)),
     "decode bytes that are no UTF-8": lambda number: partial(decoded, b'{"pairs": "%s' % (b"\xc3\xa9" * number * 100)),
     "refuse lines": line_errors,
-    "pair up": lambda number: partial(to_pairs, [PairBody("a", references=["b", "c"])] * number, " "),
+    "pair up": lambda number: partial(to_pairs, [PairBody("a", references=["b", "c"])] * number),
     "cut chunks": lambda number: lambda: list(cut([17] * number * 10, 4096)),
     "count tokens": request,
     "count tokens of many references": partial(request, references=1000),
