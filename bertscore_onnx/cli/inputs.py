@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -219,14 +219,14 @@ def open_pairs(
         seekable = [(file, source) for file, source in opened if source.is_seekable]
         kept = kept or KeptRows(keeps=False)
         kept.candidates = opened[0]
-        numbers = [0] * len(seekable)
-        for row, texts in enumerate(zip_longest(*(file.rows(source) for file, source in seekable)), 1):
-            _check_ids(seekable, texts, row)
-            numbers = [number if of_file is None else row for number, of_file in zip(numbers, texts, strict=True)]
-        for other, number in zip(seekable, numbers, strict=True):
-            if number != numbers[0]:
-                raise _unequal(seekable[0], numbers[0], other, number)
-        yield TextPairs(opened, numbers[0], kept) if len(seekable) == len(opened) else _pairs(opened, kept)
+        number = 0
+        for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable]):
+            number += 1
+            if None in rows:
+                numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
+                other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
+                raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
+        yield TextPairs(opened, number, kept) if len(seekable) == len(opened) else _pairs(opened, kept)
 
 
 def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfRow]:
@@ -234,12 +234,10 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
     (first, source), *others = files
     num_texts = len([file for file, _ in files if not file.is_context])
     iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
-    for number, rows in enumerate(zip_longest(*iterators)):
+    for number, rows in enumerate(_side_by_side(files, iterators)):
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
-        _check_ids(files, rows, number + 1)
-        rows = tuple(texts if file.ids is None else texts[:-1] for (file, _), texts in zip(files, rows, strict=True))
         candidate, *references = [text for row in rows[:num_texts] for text in row]
         kept.has_several_references |= len(references) > 1
         if watching is not None:
@@ -247,19 +245,28 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
         yield _with_contexts(candidate, references, rows[num_texts:])
 
 
-def _check_ids(files: Sequence[tuple[InputFile, Source]], rows: Sequence[list[str] | None], number: int) -> None:
-    """Raise InputError if the ids of a row differ; None stands for a file that has ended."""
-    ids = [
-        (source.title, texts[-1])
-        for (file, source), texts in zip(files, rows, strict=True)
-        if file.ids is not None and texts is not None and texts[-1]
-    ]
-    for title, name in ids[1:]:
-        if name != ids[0][1]:
-            raise InputError(
-                f"Row {number} is {ids[0][1]!r} in {ids[0][0]} and {name!r} in {title}; expected the same segments in "
-                "the same order. Sort the tables alike, or add --columns id=none if these are not ids of segments."
-            )
+def _side_by_side(
+    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[list[str]]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the texts of all files row by row, without ids, which have to agree; None for a file that has ended."""
+    together = zip_longest(*rows)
+    return together if all(file.ids is None for file, _ in files) else _without_ids(files, together)
+
+
+def _without_ids(
+    files: Sequence[tuple[InputFile, Source]], rows: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    for number, texts in enumerate(rows, 1):
+        of_files = [*zip(files, texts, strict=True)]
+        ids = [(source.title, row[-1]) for (file, source), row in of_files if file.ids is not None and row and row[-1]]
+        for title, name in ids[1:]:
+            if name != ids[0][1]:
+                raise InputError(
+                    f"Row {number} is {ids[0][1]!r} in {ids[0][0]} and {name!r} in {title}; expected the same segments "
+                    "in the same order. Sort the tables alike, or add --columns id=none if these are not ids of "
+                    "segments."
+                )
+        yield tuple(row if row is None or file.ids is None else row[:-1] for (file, _), row in of_files)
 
 
 def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Sequence[str]]) -> TextsOfRow:
