@@ -13,7 +13,7 @@ import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, Column, TextsOfRow, context_column
+from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -30,9 +30,6 @@ from bertscore_onnx.tables.sources import (
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
     from bertscore_onnx.tables.whole_table import WholeTable
-
-REFERENCE_COLUMNS = ("reference", "references")
-"""The names of a column of references; the first one that a table has counts."""
 
 
 @dataclass(frozen=True, slots=True)

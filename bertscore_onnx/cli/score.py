@@ -44,6 +44,7 @@ _FORMATS: tuple[InputFormat, ...] = get_args(InputFormat)
 
 
 def _input_format(name: str) -> InputFormat:
+    """Return a format that exists; Typer has no lists of choices."""
     for known in _FORMATS:
         if name == known:
             return known

@@ -16,7 +16,7 @@ import msgspec
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
-from bertscore_onnx.tables.columns import Column, Errors, check_free, context_column
+from bertscore_onnx.tables.columns import REFERENCE_COLUMNS, Column, Errors, check_free, context_column
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
     MAX_ROWS,
@@ -80,7 +80,7 @@ class Settings(
     def text_columns(self) -> list[Column]:
         """Return the columns of candidates, of references, and of contexts if there are any."""
         names = (self.reference,) if isinstance(self.reference, str) else self.reference
-        references = [(name,) for name in names] if names else [("reference", "references")]
+        references = [(name,) for name in names] if names else [REFERENCE_COLUMNS]
         return [
             Column((self.candidate or "candidate",), "`candidate`"),
             *(Column(names, "`reference`", may_hold_lists=True) for names in references),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, Column
+from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column
 from bertscore_onnx.tables.whole_table import WholeTable
 
 Missing = Literal["raise", "drop"]
@@ -22,7 +22,7 @@ Missing = Literal["raise", "drop"]
 
 CANDIDATE, REFERENCE, DOCUMENT = (
     Column(("candidate",), "--columns candidate=NAME"),
-    Column(("reference", "references"), "--columns reference=NAME", may_hold_lists=True),
+    Column(REFERENCE_COLUMNS, "--columns reference=NAME", may_hold_lists=True),
     Column(("document", "document_id", "doc", "doc_id"), ""),
 )
 

@@ -22,6 +22,9 @@ REASON = "error"
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
 """The names of a column of ids; the first one that a table has counts."""
 
+REFERENCE_COLUMNS = ("reference", "references")
+"""The names of a column of references; the first one that a table has counts."""
+
 NO_IDS = "none"
 """In place of the name of a column of ids: rows belong together by position."""
 

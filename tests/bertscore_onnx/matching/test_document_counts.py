@@ -162,9 +162,9 @@ def test_rows_of_arrow_add_up(whole, tiny_bundle):
     assert DocumentCounts.from_arrow(rows.take(np.random.default_rng(1).permutation(len(rows)))) == whole + more
 
 
-@pytest.mark.parametrize(("kept", "told"), [(4, "0 documents"), (0, "no row")])
-def test_rows_without_the_number_of_documents_are_refused(kept, told):
-    with pytest.raises(InputError, match=told):
+@pytest.mark.parametrize(("kept", "message"), [(4, "0 documents"), (0, "no row")])
+def test_rows_without_the_number_of_documents_are_refused(kept, message):
+    with pytest.raises(InputError, match=message):
         DocumentCounts.from_arrow(counted(*SOME).to_arrow().slice(0, kept))
 
 
