@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bertscore_onnx.evaluation.significance import MIN_UNITS
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from harness.results import table, with_figures
 
 MEAN = "mean"

@@ -1,10 +1,11 @@
 """`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -79,6 +80,16 @@ def compare(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
     ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            "--runs",
+            metavar="N",
+            min=2,
+            help="Every N files of -c, and of --scores, are runs of one system, or of one metric. A table may have a "
+            "column run instead.",
+        ),
+    ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
         typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
@@ -94,8 +105,12 @@ def compare(
     ] = None,
     metric: Metrics = None,
     test: Annotated[
-        Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option("--test", help="A paired permutation test, or one of sacreBLEU's tests, to the digit."),
+        Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
+        typer.Option(
+            "--test",
+            help="A paired permutation test; its mid-p, for scores of few grades; or one of sacreBLEU's tests, to the "
+            "digit.",
+        ),
     ] = "permutation",
     resamples: Annotated[
         int | None,
@@ -104,9 +119,7 @@ def compare(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Also test every pair of systems, with Holm's correction.")
-    ] = False,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Also test every pair of systems.")] = False,
     documents: Annotated[
         str | None,
         typer.Option(
@@ -135,6 +148,9 @@ def compare(
             help="Print text, one JSON object, a row for each metric and system with all digits, or a table for LaTeX.",
         ),
     ] = "text",
+    methods: Annotated[
+        bool, typer.Option("--methods", help="Also print a paragraph on the test for a paper, and its BibTeX entries.")
+    ] = False,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
     ] = None,
@@ -149,9 +165,9 @@ def compare(
     """Compare systems, with tests of their differences.
 
     Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
-    both systems were equally good; a * marks values below 0.05. It is not corrected for the number of systems, but
-    with --all-pairs it is, by Holm's method. The last columns are the numbers of segments that the system wins, loses
-    and ties.
+    both systems were equally good; a * marks values below 0.05. With three systems or more, p is corrected for their
+    number by Holm's method, and the * goes by that. The last columns are the numbers of segments that the system wins,
+    loses and ties, and of those on which the two differ.
 
     Rows of tables belong together if their ids are the same; lines of text files go by position.
 
@@ -186,6 +202,7 @@ def compare(
         ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
+        ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
     )
     num_context = sentences_before(settings, context_sentences)
     if num_context and documents is None:
@@ -215,9 +232,12 @@ def compare(
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    texts, references = _read_texts(files, of_references, systems, id_column, missing) if files else (systems, [])
+    texts: Any = systems
+    references: list[SegmentColumns] = []
+    if files:
+        texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, missing)
     names = [_read(file, id_column, missing) for file in of_documents]
-    given = {} if scores is None else _read_scores(scores, input_format, dialect.dialect)
+    given = {} if scores is None else _read_scores(scores, runs or 1, input_format, dialect.dialect)
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
@@ -245,6 +265,8 @@ def compare(
         _print_choices(comparison)
     try:
         print_comparison(comparison, output_format)
+        if methods:
+            print(f"\n{comparison.methods}\n\n{comparison.bibtex}")
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
@@ -254,11 +276,12 @@ def _read_texts(
     files: Mapping[str, InputFile],
     references: Sequence[InputFile],
     systems: Sequence[str] | None,
+    runs: int,
     id_column: str | None,
     missing: "Missing",
 ) -> "tuple[SegmentColumns | dict[str, SegmentColumns], list[SegmentColumns]]":
     """Return the texts of the systems, in one table or by name, and the references."""
-    from bertscore_onnx.evaluation.segments import system_texts, text_columns
+    from bertscore_onnx.evaluation.segments import as_runs, system_texts, text_columns
 
     of_references = [_read(file, id_column, missing) for file in references]
     if len(files) == 1:
@@ -268,10 +291,29 @@ def _read_texts(
             table, systems=systems, candidate=candidate, references=columns, id_column=id_column, missing=missing
         )
         return texts, of_references or [text_columns(table, columns, id_column=id_column, missing=missing)]
+    groups = _groups([*files], runs)
     for name in systems or ():
-        if name not in files:
-            raise InputError(f"There is no file of the system {name!r}; there are {', '.join(files)}.")
-    return {name: _read(files[name], id_column, missing) for name in systems or files}, of_references
+        if name not in groups:
+            raise InputError(f"There is no file of the system {name!r}; there are {', '.join(groups)}.")
+    of_systems = {name: [_read(files[one], id_column, missing) for one in groups[name]] for name in systems or groups}
+    if runs == 1:
+        return {name: of_system for name, [of_system] in of_systems.items()}, of_references
+    return {name: as_runs(of_runs, name, missing) for name, of_runs in of_systems.items()}, of_references
+
+
+def _groups(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
+    """Return every so many names by what they have in common; or each by itself."""
+    if len(names) % runs:
+        raise typer.BadParameter(
+            f"there are {len(names)} files, which are no multiple of {runs} runs; expected as many of each.",
+            param_hint="--runs",
+        )
+    groups = [names[start : start + runs] for start in range(0, len(names), runs)]
+    prefixes = [os.path.commonprefix(one) for one in groups]  # noqa: RUF071 -- characters in common are meant
+    titles = [
+        one[0] if runs == 1 else prefix.rstrip("._-") or one[0] for one, prefix in zip(groups, prefixes, strict=True)
+    ]
+    return {title if titles.count(title) == 1 else one[0]: one for title, one in zip(titles, groups, strict=True)}
 
 
 def _read(file: InputFile, id_column: str | None, missing: "Missing") -> "SegmentColumns":
@@ -294,10 +336,12 @@ def _table(file: InputFile) -> "WholeTable":
 
 
 def _read_scores(
-    names: Sequence[str], input_format: "InputFormat | None", dialect: "Dialect"
+    names: Sequence[str], runs: int, input_format: "InputFormat | None", dialect: "Dialect"
 ) -> "dict[str, WholeTable]":
     """Return the tables of scores by their names, without folder and suffixes, which metrics have."""
-    from bertscore_onnx.tables.whole_table import read_table
+    from bertscore_onnx.evaluation.segments import RUN
+    from bertscore_onnx.tables.columns import ID_COLUMNS
+    from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
     tables: dict[str, WholeTable] = {}
     for name in names:
@@ -305,7 +349,12 @@ def _read_scores(
         if metric in tables:
             raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
         tables[metric] = read_table(name, input_format, dialect)
-    return tables
+    if runs == 1:
+        return tables
+    groups = _groups([*tables], runs)
+    return {
+        name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS) for name, of_runs in groups.items()
+    }
 
 
 def _print_choices(comparison: "Comparison") -> None:

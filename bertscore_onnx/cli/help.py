@@ -24,8 +24,8 @@ FIRST: Mapping[str, str] = {
 
 GROUPS: Mapping[str, str] = {
     "EvalSet": "--gold --reference --metric-scores",
-    "Texts and tables": "--context --ref-context --documents --context-sentences --line --worst --systems --missing "
-    "--language-pair --columns --input-format --no-header --no-quotes --delimiter",
+    "Texts and tables": "--context --ref-context --documents --context-sentences --line --worst --systems --runs "
+    "--missing --language-pair --columns --input-format --no-header --no-quotes --delimiter",
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
     "--scoring-graph --tokenizer-mode --precision --use-fast-tokenizer --long-text --max-length",
     "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
@@ -35,7 +35,7 @@ GROUPS: Mapping[str, str] = {
     "Speed": "--device --nthreads --batch-size --optimize-for",
     "Access and limits": "--api-key-file --allow-anonymous --limits",
     "Job": "--errors --part-rows --verify",
-    "Output": "--seg-level --output --format --keep --html --examples --verbose --quiet",
+    "Output": "--seg-level --output --format --keep --html --methods --examples --verbose --quiet",
 }
 """The other options, in the order of the help."""
 

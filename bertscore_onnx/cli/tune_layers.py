@@ -186,8 +186,8 @@ def _warn(tuning: "LayerTuning") -> None:
     """Warn of language pairs that are left out, and of judgements that seem to be reversed."""
     for name, reason in tuning.left_out.items():
         echo(f"Warning: {name} is left out of all means: {reason}.")
+    from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
     from bertscore_onnx.evaluation.layers import MIN_JUDGEMENTS
-    from bertscore_onnx.evaluation.significance import MIN_UNITS
 
     judged, units = (
         sum(n for name, n in counts.items() if name not in tuning.left_out)

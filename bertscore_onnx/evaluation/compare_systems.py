@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -11,32 +12,25 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
+from bertscore_onnx.evaluation.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
 from bertscore_onnx.evaluation.joined_inputs import Frame, join_inputs
 from bertscore_onnx.evaluation.metrics import (
     BERTSCORE,
     MetricScores,
+    means_of_runs,
     metric_options,
     preceding_sentences,
     score_systems,
-)
-from bertscore_onnx.evaluation.power import (
-    SIGNIFICANT,
-    detectable_difference,
-    needed_units,
-    power_of,
-    student_quantile,
 )
 from bertscore_onnx.evaluation.segments import Missing
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
     SEED,
-    CorpusScores,
     PairedTestResult,
     approximate_randomization,
     check_draws,
-    document_numbers,
     paired_bootstrap,
     paired_permutation,
     segment_outcomes,
@@ -47,6 +41,10 @@ from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similari
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
+
+
+RUNS_DIFFER = 0.01
+"""A p below it brings a warning that the runs of a system differ as wholes."""
 
 
 def compare(
@@ -80,6 +78,10 @@ def compare(
     segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
     are in order.
 
+    Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
+    of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
+    Units stay segments; the results state which part of the error is due to runs.
+
     Args:
         systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column
             `candidate`. Or a data frame with a column of texts for each system, or with the columns `system`,
@@ -100,8 +102,8 @@ def compare(
         metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
             `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The
             first chooses the examples.
-        test: "permutation" for `paired_permutation`; "sacrebleu-bs" and "sacrebleu-ar" for sacreBLEU's tests, to the
-            digit: `paired_bootstrap` and `approximate_randomization`.
+        test: "permutation" for `paired_permutation`, "mid-p" for its `mid_p`; "sacrebleu-bs" and "sacrebleu-ar" for
+            sacreBLEU's tests, to the digit: `paired_bootstrap` and `approximate_randomization`.
         num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
             intervals of the other tests come from 1,000 resamples.
         seed: of the resamples and swaps, 0 or more.
@@ -146,7 +148,9 @@ def compare(
         missing=missing,
         needs_texts=bool(options),
     )
-    names, candidates, lists = joined.systems, joined.candidates, joined.references
+    names, lists = joined.systems, joined.references
+    runs = [_runs_of(texts) for texts in joined.candidates]
+    candidates = tuple(of_runs[0] for of_runs in runs)
     given = given_metrics(joined.scores, lower_is_better)
     num_segments = len(joined.segments)
     planned = tuple(power)
@@ -166,9 +170,14 @@ def compare(
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         scored = given
         if options:
+            texts = [texts for of_runs in runs for texts in of_runs]
             of_texts = score_systems(
-                options, candidates, [lists] * len(names), scorer=weighted, contexts=contexts, verbose=verbose
+                options, texts, [lists] * len(texts), scorer=weighted, contexts=contexts, verbose=verbose
             )
+            if len(texts) > len(names):
+                rows = iter(range(len(texts)))
+                of_systems = [[next(rows) for _ in of_runs] for of_runs in runs]
+                of_texts = {name: means_of_runs(metric, of_systems) for name, metric in of_texts.items()}
             scored = of_texts | given
         first = next(iter(scored.values()))
         shown = weighted if contexts is None and has_matches(weighted) else None
@@ -183,11 +192,15 @@ def compare(
             corpus = corpus.by_document(numbers)
         if test == "sacrebleu-bs":
             tested = paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
+        elif test == "sacrebleu-ar":
+            tested = approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
         else:
-            swap = paired_permutation if test == "permutation" else approximate_randomization
-            tested = swap(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
+            tested = paired_permutation(corpus, all_pairs=all_pairs, mid_p=test == "mid-p", num_swaps=draws, seed=seed)
+        units = corpus.shape[1], "segment" if numbers is None else "document"
         results.append(
-            metric_result(name, metric, tested, names, settings, all_pairs, corpus.shape[1], margin, planned)
+            metric_result(
+                name, metric, tested, names, settings, units, all_pairs=all_pairs, margin=margin, planned=planned
+            )
         )
     return Comparison(
         test,
@@ -199,10 +212,15 @@ def compare(
         tuple(results),
         examples,
         joined.segments,
-        num_documents,
+        () if numbers is None else tuple(numbers.tolist()),
         joined.dropped,
         joined.choices,
     )
+
+
+def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the texts of a system, (runs, segments)."""
+    return [*zip(*([text] if isinstance(text, str) else text for text in texts), strict=True)]
 
 
 def metric_result(
@@ -211,8 +229,9 @@ def metric_result(
     tested: PairedTestResult,
     names: Sequence[str],
     settings: str,
-    all_pairs: bool,
-    num_units: int,
+    units: tuple[int, str],
+    *,
+    all_pairs: bool = False,
     margin: float | None = None,
     planned: Sequence[float] = (),
 ) -> MetricResult:
@@ -224,37 +243,52 @@ def metric_result(
     above: list[float | None] = [None] * len(names)
     if metric.unrelated is not None:
         above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
-    one_sided = student_quantile(1 - SIGNIFICANT, num_units)  # two tests of equivalence: Schuirmann, 1987
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
+    runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
+    num_runs = () if metric.corpus is None else metric.corpus.num_runs
+    run_effects = ((name, run_effect(of_system)) for name, of_system in zip(names, runs, strict=False))
 
     def system_result(system: int) -> SystemResult:
         row = rows.get((0, system))  # None for the baseline
-        intervals = float(tested.score[system]), float(tested.mean[system]), float(tested.half_width[system])
-        if row is None:
-            return SystemResult(names[system], *intervals, above_unrelated=above[system])
-        delta, (low, high), error = float(tested.delta[row]), tested.interval[row].tolist(), float(tested.error[row])
-        loss, largest_loss = (delta, high) if metric.lower_is_better else (-delta, -low)
-        return SystemResult(
+        score = SystemResult(
             names[system],
-            *intervals,
+            float(tested.score[system]),
+            float(tested.mean[system]),
+            float(tested.half_width[system]),
+            num_runs[system] if num_runs else None,
+            above_unrelated=above[system],
+        )
+        if row is None:
+            return score
+        delta, (low, high), (low_90, high_90) = (
+            float(tested.delta[row]),
+            tested.interval[row].tolist(),
+            tested.interval_90[row].tolist(),
+        )
+        curve = tested.power_curves[row]
+        return replace(
+            score,
             delta=delta,
             delta_low=low,
             delta_high=high,
+            delta_low_90=low_90,
+            delta_high_90=high_90,
             p=float(tested.p[row]),
+            p_holm=float(tested.p_holm[row]),
             wins=float(tested.wins[row]),
             won=won[system],
             lost=lost[system],
             tied=tied[system],
-            detectable=detectable_difference(error, num_units),
-            needed=needed_units(delta, error, num_units),
-            not_worse=None if margin is None else largest_loss < margin,
-            equivalent=None if margin is None else abs(loss) + one_sided * error < margin,
-            power=tuple(
-                PlannedPower(size, power_of(size, error, num_units), needed_units(size, error, num_units))
-                for size in planned
-                if error
-            ),
-            above_unrelated=above[system],
+            differing=int(tested.differing[row]),
+            run_share=None if tested.run_share is None else float(tested.run_share[row]),
+            detectable=None if curve is None else curve.detectable(),
+            needed=None if curve is None else curve.needed(delta),
+            not_worse=None if margin is None else (high if metric.lower_is_better else -low) < margin,
+            # Two one-sided tests: D. J. Schuirmann, 1987
+            equivalent=None if margin is None else max(-low_90, high_90) < margin,
+            power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
+            if curve and curve.is_known
+            else (),
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
@@ -262,15 +296,18 @@ def metric_result(
         p, p_holm, wins = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins))
         return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
 
+    of_runs = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
     return MetricResult(
         name,
-        f"{metric.signature}|{settings}",
+        f"{metric.signature}{of_runs}|{settings}",
         metric.lower_is_better,
         tuple(map(system_result, range(len(names)))),
         tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
         segment_scores,
         metric.unrelated,
         margin,
+        units,
+        tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
     )
 
 

@@ -6,28 +6,34 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.segments import ColumnChoice
-from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
     PairResult,
     SystemResult,
-    corrected_p,
+    equals,
     headline,
+    is_significant,
+    outcome,
     power,
+    runs,
     verdict,
+    verdict_of,
 )
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenSimilarity
 
-Test = Literal["permutation", "sacrebleu-bs", "sacrebleu-ar"]
-"""A paired permutation test; or sacreBLEU's paired bootstrap or approximate randomization, to the digit."""
+Test = Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"]
+"""A paired permutation test, or its mid-p; or sacreBLEU's paired bootstrap or approximate randomization, to the
+digit."""
 
 TESTS = {
     "permutation": ("paired permutation test", "swaps"),
+    "mid-p": ("mid-p of a paired permutation test", "swaps"),
     "sacrebleu-bs": ("sacreBLEU’s paired bootstrap", "resamples"),
     "sacrebleu-ar": ("sacreBLEU’s approximate randomization", "swaps"),
 }
@@ -56,9 +62,10 @@ class Example:
 class Comparison(Result):
     """The result of `compare`.
 
-    As text there is a table for each metric, the best system first, and `*` at a p below 0.05; as TSV a row for each
-    metric and system; as LaTeX a row for each system, and `*` too. In JSON a value that the baseline lacks is null, and
-    `segments` are those that differ most under the first metric, with their ids.
+    As text there is a table for each metric, the best system first, and `*` at a p below 0.05, with several tests after
+    Holm's correction; as TSV a row for each metric and system; as LaTeX a row for each system, and `*` too. In JSON a
+    value that the baseline lacks is null, and `segments` are those that differ most under the first metric, with their
+    ids.
     """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
@@ -84,8 +91,8 @@ class Comparison(Result):
     segments: tuple[str | int, ...]
     """The id of each segment; its position, counted from 1, where there are no ids."""
 
-    num_documents: int | None = None
-    """The documents that were the units of the tests; None if segments were."""
+    documents: tuple[int, ...] = ()
+    """The document of each segment, as a number from 0, if documents were the units of the tests."""
 
     dropped: tuple[str | int, ...] = ()
     """The segments that were left out, since some input lacks them."""
@@ -103,17 +110,17 @@ class Comparison(Result):
         return int(self.metrics[0].segment_scores.shape[1])
 
     @property
+    def num_documents(self) -> int | None:
+        """The number of documents; None if segments were the units of the tests."""
+        return max(self.documents) + 1 if self.documents else None
+
+    @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signature of each metric."""
         documents = f"|documents:{self.num_documents}" if self.num_documents else ""
         documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
         draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
         return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
-
-    @property
-    def units(self) -> tuple[int, str]:
-        """The number of units that the tests draw: segments or documents."""
-        return (self.num_documents, "document") if self.num_documents else (self.num_segments, "segment")
 
     @property
     def test_settings(self) -> str:
@@ -127,16 +134,22 @@ class Comparison(Result):
     def warnings(self) -> list[str]:
         """The reasons why the tests are weaker than they seem."""
         found = []
-        number, unit = self.units
+        number, unit = self.metrics[0].units
         if number < MIN_UNITS:
             found.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
-        num_pairs = max(len(metric.pairs) for metric in self.metrics)
+        num_pairs = max(len(metric.pairs) or len(metric.systems) - 1 for metric in self.metrics)
         if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
             _, draws = TESTS[self.test]
             found.append(
                 f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm’s correction "
                 f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
             )
+        for metric in self.metrics:
+            found += [
+                f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
+                "runs, and others may differ by more than the intervals."
+                for name, p in metric.run_effects
+            ]
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,6 +166,7 @@ class Comparison(Result):
             "dropped": list(self.dropped),
             "columns": [asdict(choice) for choice in self.choices],
             "warnings": self.warnings,
+            "methods": self.methods,
             "headlines": {name: headline(metric) for name, metric in metrics.items()},
             "systems": [
                 {"name": name, "metrics": {key: self._with_verdict(metric, row) for key, metric in metrics.items()}}
@@ -165,8 +179,11 @@ class Comparison(Result):
         return record
 
     def _with_verdict(self, metric: MetricResult, row: int) -> dict[str, Any]:
-        found = verdict(metric, metric.systems[row], self.systems[0])
-        return _values(metric.systems[row]) | {"verdict": found and f"{self.systems[row]} {found.sentence}"}
+        system = metric.systems[row]
+        found = verdict(metric, system, self.systems[0])
+        is_marked = None if found is None else is_significant(found.name)
+        words = found and f"{system.name} {found.sentence}"
+        return _values(system) | {"significant": is_marked, "verdict": words}
 
     def _segment(self, example: Example) -> dict[str, Any]:
         systems = {name: self.systems.index(name) for name in (self.systems[0], example.system)}
@@ -181,8 +198,24 @@ class Comparison(Result):
             "references": self.references[example.segment],
         }
 
+    @property
+    def methods(self) -> str:
+        """A paragraph on how the systems were compared, for a paper."""
+        from bertscore_onnx.evaluation.methods import methods_paragraph
+
+        return methods_paragraph(self)
+
+    @property
+    def bibtex(self) -> str:
+        """The BibTeX entries that the paragraph should cite."""
+        from bertscore_onnx.evaluation.methods import bibtex
+
+        return bibtex(self)
+
     def to_html(self) -> str:
-        """Return a page about it that needs neither a network nor a script; the same comparison gives the same bytes.
+        """Return a page about it that needs no network; its one script copies a paragraph.
+
+        The same comparison gives the same bytes.
 
         Raises:
             MissingExtraError: Jinja is not installed.
@@ -212,6 +245,11 @@ class Comparison(Result):
                 yield _pairs(metric).text()
             yield "\n".join(self._sentences(metric))
             yield metric.signature
+        if len(self.metrics) > 1:
+            corrected = (
+                "is corrected for the systems under each metric, not" if len(self.systems) > 2 else "is not corrected"
+            )
+            yield f"p {corrected} for the {len(self.metrics)} metrics."
         if self.dropped:
             yield f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
         yield from map("Warning: {}".format, self.warnings)
@@ -222,8 +260,15 @@ class Comparison(Result):
         for row in metric.ranked:
             if found := verdict(metric, metric.systems[row], self.systems[0]):
                 yield f"{self.systems[row]} {found.sentence}"
-        if sentence := power(metric, *self.units):
-            yield sentence
+        yield from filter(None, (runs(metric), power(metric)))
+        if mcnemar := self.mcnemar(metric):
+            yield mcnemar
+
+    def mcnemar(self, metric: MetricResult) -> str:
+        """Return which test it is of scores of 0 and 1; nothing for others, or for other tests."""
+        if self.test not in ("permutation", "mid-p") or self.documents or not metric.is_binary:
+            return ""
+        return f"The scores are 0 or 1, so the test is McNemar's{', mid-p' if self.test == 'mid-p' else ', exact'}."
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]
@@ -258,11 +303,13 @@ def _systems(metric: MetricResult) -> Table:
             "delta": system.delta,
             "above_unrelated": system.above_unrelated,
         }
-        if system.delta is not None and system.p is not None:
-            corrected = corrected_p(metric, system)
-            is_marked = _is_significant(system.p if corrected is None else corrected, system.delta)
-            row |= {"p": _marked_p(system.p, is_marked), "counts": f"{system.won}/{system.lost}/{system.tied}"}
+        if system.p is not None and system.p_holm is not None:
+            is_marked = is_significant(outcome(metric, system))
+            p, p_holm = _marked_p(system.p, is_marked and not metric.is_corrected), _marked_p(system.p_holm, is_marked)
+            row |= {"p": p, "p_holm": p_holm, "counts": f"{system.won}/{system.lost}/{system.tied}"}
             row["delta_interval"] = _interval(system, metric.digits)
+            row["differing"] = count(system.differing)
+            row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
         rows.append(row)
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
@@ -271,8 +318,12 @@ def _systems(metric: MetricResult) -> Table:
         ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
         ("95 % of delta", "delta_interval", plain),
         ("p", "p", plain),
+        *([("p (Holm)", "p_holm", plain)] if metric.is_corrected else []),
         ("won/lost/tied", "counts", plain),
+        (f"{metric.units[1]}s that differ" if metric.units[1] == "document" else "differ", "differing", plain),
     ]
+    if any(system.run_share is not None for system in metric.systems):
+        columns.append(("due to runs", "run_share", plain))
     if metric.unrelated is not None:
         columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
     return Table(columns, rows)
@@ -285,7 +336,7 @@ def _pairs(metric: MetricResult) -> Table:
             "delta": pair.delta,
             "delta_interval": _interval(pair, metric.digits),
             "p": _marked_p(pair.p, False),
-            "p_holm": _marked_p(pair.p_holm, _is_significant(pair.p_holm, pair.delta)),
+            "p_holm": _marked_p(pair.p_holm, is_significant(verdict_of(metric, pair.delta, pair.p_holm))),
         }
         for pair in metric.pairs
     ]
@@ -303,12 +354,6 @@ def _marked_p(p: float, is_marked: bool) -> str:
     return f"{p:.4f}{'*' if is_marked else ' '}"
 
 
-def _is_significant(p: float, delta: float) -> bool:
-    """Return whether to mark a difference; none is not, though sacreBLEU's tests give it the smallest p."""
-    return p < SIGNIFICANT and delta != 0
-
-
 def _latex_cell(metric: MetricResult, system: SystemResult) -> str:
-    is_marked = system.p is not None and system.delta is not None and _is_significant(system.p, system.delta)
-    mark = "^{*}" if is_marked else ""
+    mark = "^{*}" if is_significant(outcome(metric, system)) else ""
     return rf"${system.score:.{metric.digits}f} \pm {system.ci:.{metric.digits}f}{mark}$"

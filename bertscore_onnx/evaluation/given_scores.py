@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.evaluation.correlation import mean_by_system
+from bertscore_onnx.evaluation.corpus_scores import SegmentMeans
 from bertscore_onnx.evaluation.metrics import METRICS, MetricScores
-from bertscore_onnx.evaluation.segments import SegmentColumns, ids_of, is_frame, system_scores, table_of
-from bertscore_onnx.evaluation.significance import SegmentMeans
+from bertscore_onnx.evaluation.segments import RUN, SegmentColumns, ids_of, is_frame, scores_of, system_scores, table_of
 
 SegmentScores = Any
-"""The scores of each system by its name, one for each segment; or a data frame of `system_scores`."""
+"""The scores of each system by its name, one for each segment or (runs, segments); or a data frame of
+`system_scores`."""
 
 
 def score_columns(
@@ -35,10 +35,10 @@ def score_columns(
     """
     found: dict[str, SegmentColumns] = {}
     for name, table in _by_metric(scores).items():
-        rows = table_of(table, "scores" if table is scores else f"scores[{name!r}]")
+        rows = table_of(_with_runs(table), "scores" if table is scores else f"scores[{name!r}]")
         names = systems
         if names is None and isinstance(table, Mapping) and "system" not in table:  # its names are explicit
-            names = [column for column in rows.names if column != ids_of(rows, id_column)[0]]
+            names = [column for column in table if column not in (ids_of(rows, id_column)[0], RUN)]
         for metric, columns in system_scores(rows, name, systems=names, id_column=id_column).items():
             if metric.lower() in METRICS:
                 raise InputError(f"The metric {metric!r} is computed here. Give these scores another name.")
@@ -47,6 +47,19 @@ def score_columns(
             found[metric] = columns
             systems = [*columns.columns] if systems is None else systems
     return found
+
+
+def _with_runs(table: SegmentScores) -> SegmentScores:
+    """Return a mapping of systems to scores of runs, (runs, segments), as rows; and anything else as it is."""
+    if not isinstance(table, Mapping) or not any(np.ndim(scores) == 2 for scores in table.values()):
+        return table
+    rows = [
+        (system, segment, run, score)
+        for system, of_runs in table.items()
+        for run, of_run in enumerate(np.atleast_2d(of_runs).tolist(), 1)
+        for segment, score in enumerate(of_run, 1)
+    ]
+    return dict(zip(("system", "segment", RUN, "score"), zip(*rows, strict=True), strict=True))
 
 
 def _by_metric(scores: SegmentScores | Mapping[str, SegmentScores]) -> Mapping[str, SegmentScores]:
@@ -61,9 +74,9 @@ def _by_metric(scores: SegmentScores | Mapping[str, SegmentScores]) -> Mapping[s
 
 
 def given_metrics(
-    scores: Mapping[str, Sequence[Sequence[float]]], lower_is_better: Collection[str] = ()
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]], lower_is_better: Collection[str] = ()
 ) -> dict[str, MetricScores]:
-    """Return metrics of given segment scores, (systems, segments), by their names.
+    """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds those of runs.
 
     InputError is raised if `lower_is_better` names another metric.
     """
@@ -73,12 +86,12 @@ def given_metrics(
             raise InputError(f"There are no scores of {name!r}, whose lower scores are better; only of {available}.")
     metrics = {}
     for name, rows in scores.items():
-        matrix, is_error_rate = np.array(rows, dtype=np.float64), name in lower_is_better
+        corpus = SegmentMeans([scores_of(of_system) for of_system in rows], lower_is_better=name in lower_is_better)
         metrics[name] = MetricScores(
-            mean_by_system(matrix),
-            matrix,
+            corpus.observed(),
+            corpus.segment_scores,
             f"{name}|scores:given",
-            lower_is_better=is_error_rate,
-            corpus=SegmentMeans(matrix, lower_is_better=is_error_rate),
+            lower_is_better=corpus.lower_is_better,
+            corpus=corpus,
         )
     return metrics

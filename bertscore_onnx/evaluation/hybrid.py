@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
 from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, sum_by_unit
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SummedStatistics, bootstrap_counts
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,

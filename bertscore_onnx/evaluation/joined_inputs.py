@@ -14,6 +14,7 @@ from bertscore_onnx.evaluation.segments import (
     ColumnChoice,
     Missing,
     SegmentColumns,
+    as_runs,
     columns_of_list,
     is_frame,
     join_segments,
@@ -39,14 +40,14 @@ class JoinedInputs:
     systems: tuple[str, ...]
     """The baseline first."""
 
-    candidates: tuple[tuple[str, ...], ...]
-    """By system and segment; none where only scores were given."""
+    candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
+    """By system and segment, a text or that of each run; none where only scores were given."""
 
     references: tuple[tuple[str, ...], ...]
     """Of each segment one or more; likewise."""
 
-    scores: Mapping[str, Sequence[Sequence[float]]]
-    """By metric, system and segment."""
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
+    """By metric, system and segment, a score or that of each run."""
 
     documents: Sequence[Hashable]
     """Of each segment; none where none were given."""
@@ -134,7 +135,12 @@ def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list
         found = []
         for name, texts in systems.items():
             title = f"systems[{name!r}]"
-            of_system = _column_of(texts, title, CANDIDATE, partial(collect_strings, name=title), id_column, missing)
+            is_runs = isinstance(texts, list | tuple) and texts and all(isinstance(one, list | tuple) for one in texts)
+            runs = [
+                _column_of(of_run, title, CANDIDATE, partial(collect_strings, name=title), id_column, missing)
+                for of_run in (texts if is_runs else [texts])
+            ]
+            of_system = as_runs(runs, name, missing) if is_runs else runs[0]
             [values] = of_system.columns.values()
             found.append(replace(of_system, columns={name: values}))
         return found

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import (
     Floats,
     Measure,
@@ -48,7 +49,6 @@ from bertscore_onnx.evaluation.metric_tests import (
     williams,
 )
 from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.significance import MIN_UNITS
 from bertscore_onnx.evaluation.tables import plural
 
 Test = Literal["segments", "perm-both"]

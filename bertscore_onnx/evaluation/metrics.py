@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
+from bertscore_onnx.evaluation.corpus_scores import CorpusScores, SegmentMeans, SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
-from bertscore_onnx.evaluation.significance import CorpusScores, SegmentMeans, SummedStatistics
 from bertscore_onnx.scoring.inputs import Pair, check_positive
 from bertscore_onnx.text.texts import Context, in_context
 
@@ -184,6 +184,20 @@ def _bertscore(
         tie_tolerance=TIE_TOLERANCE,
         best_reference=best_reference,
         unrelated=None if contexts is not None else scorer.unrelated_scores(),
+    )
+
+
+def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:
+    """Return the scores of systems whose runs are rows of a metric: means by segment."""
+    corpus = metric.corpus and metric.corpus.pooled(rows)
+    segment = np.stack([np.asarray(metric.segment)[list(of_runs)].mean(axis=0) for of_runs in rows])
+    first = [of_runs[0] for of_runs in rows]
+    return replace(
+        metric,
+        system=mean_by_system(segment) if corpus is None else corpus.observed(),
+        segment=segment,
+        corpus=corpus,
+        best_reference=None if metric.best_reference is None else metric.best_reference[first],
     )
 
 

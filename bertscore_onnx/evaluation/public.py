@@ -5,6 +5,7 @@ from bertscore_onnx.evaluation.baselines import MeasuredBaseline, compute_baseli
 from bertscore_onnx.evaluation.challenge_sets import ChallengeExample, check_challenges, evaluate_challenge_set
 from bertscore_onnx.evaluation.compare_systems import compare
 from bertscore_onnx.evaluation.comparison import Comparison
+from bertscore_onnx.evaluation.corpus_scores import SegmentMeans, SummedStatistics
 from bertscore_onnx.evaluation.correlation import (
     correlate,
     correlate_pairs,
@@ -24,8 +25,6 @@ from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 from bertscore_onnx.evaluation.metrics import MetricScores, preceding_sentences, score_systems
 from bertscore_onnx.evaluation.relative_ranking import darr, darr_by_language_pair
 from bertscore_onnx.evaluation.significance import (
-    SegmentMeans,
-    SummedStatistics,
     approximate_randomization,
     holm,
     paired_bootstrap,

@@ -7,7 +7,7 @@ the natural order of their ids, so that the order of rows changes no result. Inp
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -75,6 +75,10 @@ class SegmentColumns:
     choice: ColumnChoice | None = None
     """How the columns were chosen, if they had to be."""
 
+    lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """The run that a column lacks in a row, where its value is None; its other values are tuples, a value for each
+    run."""
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
@@ -84,7 +88,7 @@ class SegmentColumns:
         rows: dict[int, str] = {}
         for name, values in self.columns.items():
             for row, value in enumerate(values):
-                if value is None or value != value:  # NaN
+                if any(one is None or one != one for one in (value if isinstance(value, tuple) else (value,))):  # NaN
                     rows.setdefault(row, name)
         return rows
 
@@ -208,6 +212,8 @@ def system_scores(
     columns = {name: table.numbers(name).tolist() for name in names}
     if systems is None:
         _check_alike(table, columns)
+    if RUN in table.names:
+        return {metric: _Cells(table, id_column).by_run(columns)}
     return {metric: SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names))}
 
 
@@ -238,7 +244,7 @@ def system_texts(
 
 
 def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str]) -> ColumnChoice:
-    ignored = [name for name in table.names if name not in systems and name != id_column]
+    ignored = [name for name in table.names if name not in systems and name not in (id_column, RUN)]
     return ColumnChoice(table.title, id_column, tuple(systems), tuple(ignored))
 
 
@@ -274,50 +280,88 @@ def _check_alike(table: WholeTable, columns: Mapping[str, Sequence[float]]) -> N
         )
 
 
+RUN = "run"
+"""The column of runs: other samples, seeds or judgements of the same systems and segments."""
+
+Cells = dict[str, dict[str, dict[str, int]]]
+"""The row of a cell, by system, segment and run."""
+
+
 class _Cells:
-    """A table with a row for each system and segment."""
+    """A table with several rows for a segment: one for each system, or for each run, or for both."""
 
     def __init__(self, table: WholeTable, id_column: str | None) -> None:
         self._table = table
+        kind = "system and segment" if "system" in table.names else "segment and run"
         if id_column == NO_IDS:
-            raise InputError(f"{table.title} has a row for each system and segment, so its segments need ids.")
+            raise InputError(f"{table.title} has a row for each {kind}, so its segments need ids.")
         self._id_column = table.find(id_column or ID_COLUMNS, "--columns id=NAME")
-        self._segments, self._systems = table.keys(self._id_column), table.keys("system")
+        self._segments = table.keys(self._id_column)
+        self._has_runs = RUN in table.names and len({*table.keys(RUN)}) > 1
+        self._runs = table.keys(RUN) if self._has_runs else [""] * len(table)
+
+    def by_run(self, columns: Mapping[str, Sequence[float]]) -> SegmentColumns:
+        """Return columns of systems, (rows,), with the values of the runs of a segment together."""
+        cells: Cells = {}
+        for row, (segment, run) in enumerate(zip(self._segments, self._runs, strict=True)):
+            for system in columns:
+                self._put(cells, row, system, segment, run)
+        choice = _choice(self._table, self._id_column, [*columns])
+        return self._columns("", cells, columns, choice)
 
     def by_metric(
         self, metrics: Sequence[str], values: Sequence[Any], systems: Sequence[str] | None
     ) -> dict[str, SegmentColumns]:
         """Return the values of each row as columns of systems, which are sorted by name unless they are named."""
-        cells: dict[str, dict[str, dict[str, int]]] = {}
-        for row, (metric, system, segment) in enumerate(zip(metrics, self._systems, self._segments, strict=True)):
-            earlier = cells.setdefault(metric, {}).setdefault(system, {}).setdefault(segment, row)
-            if earlier != row:
-                raise InputError(
-                    f"{self._table.place(row)}: the system {system!r} has a second row for segment {segment!r}; the "
-                    f"first is {self._table.place(earlier)}. Expected one."
-                )
-        available = sorted({*self._systems}, key=natural_key)
+        of_rows = self._table.keys("system")
+        found: dict[str, Cells] = {}
+        for row, (metric, system) in enumerate(zip(metrics, of_rows, strict=True)):
+            self._put(found.setdefault(metric, {}), row, system, self._segments[row], self._runs[row])
+        available = sorted({*of_rows}, key=natural_key)
         names = available if systems is None else systems
         left_out = tuple(name for name in available if name not in names)
         choice = ColumnChoice(self._table.title, self._id_column, tuple(names), left_out)
-        return {metric: self._columns(metric, of_metric, values, choice) for metric, of_metric in cells.items()}
+        columns = dict.fromkeys(names, values)
+        return {metric: self._columns(metric, cells, columns, choice) for metric, cells in found.items()}
+
+    def _put(self, cells: Cells, row: int, system: str, segment: str, run: str) -> None:
+        earlier = cells.setdefault(system, {}).setdefault(segment, {}).setdefault(run, row)
+        if earlier != row:
+            of_run = f" and run {run!r}" if self._has_runs else ""
+            raise InputError(
+                f"{self._table.place(row)}: the system {system!r} has a second row for segment {segment!r}{of_run}; "
+                f"the first is {self._table.place(earlier)}. Expected one, or other runs in a column {RUN!r}."
+            )
 
     def _columns(
-        self, metric: str, cells: Mapping[str, Mapping[str, int]], values: Sequence[Any], choice: ColumnChoice
+        self, metric: str, cells: Cells, values: Mapping[str, Sequence[Any]], choice: ColumnChoice
     ) -> SegmentColumns:
         rows: dict[str, int] = {}  # of each segment the first one
         for name in choice.systems:
             if name not in cells:
                 of_metric = f" of {metric}" if metric else ""
                 raise InputError(f"{self._table.title} lacks the system {name!r}{of_metric}; it has {_list(cells)}.")
-            rows = {**cells[name], **rows}
-        columns = {
-            name: [values[cells[name][segment]] if segment in cells[name] else None for segment in rows]
-            for name in choice.systems
-        }
+            rows = {segment: min(of_runs.values()) for segment, of_runs in cells[name].items()} | rows
+        columns: dict[str, list[Any]] = {}
+        lacking: dict[tuple[str, int], str] = {}
+        for name in choice.systems:
+            runs = sorted({run for of_runs in cells[name].values() for run in of_runs}, key=natural_key)
+            column = columns.setdefault(name, [])
+            for segment in rows:
+                of_runs = cells[name].get(segment, {})
+                missing = [run for run in runs if run not in of_runs]
+                found = tuple(values[name][of_runs[run]] for run in runs if run in of_runs)
+                if of_runs and missing:
+                    lacking[name, len(column)] = missing[0]
+                column.append(None if missing else found if self._has_runs else found[0])
         places = [*rows.values()]
         return SegmentColumns(
-            self._table.title, columns, [*rows], lambda row: self._table.place(places[row]), choice=choice
+            self._table.title,
+            columns,
+            [*rows],
+            lambda row: self._table.place(places[row]),
+            choice=choice,
+            lacking_runs=lacking,
         )
 
 
@@ -328,14 +372,32 @@ def _long_scores(
     return _Cells(table, id_column).by_metric(metrics, table.numbers("score").tolist(), systems)
 
 
-def score_matrix(frame: Any) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Return the systems of a data frame of scores, and a row for each, (systems, segments), by `system_scores`."""
+def score_matrix(frame: Any) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
+    """Return the systems of a data frame of scores, and their `scores_of`, by `system_scores`."""
     by_metric = system_scores(table_of(frame, "scores"), "score")
     if len(by_metric) > 1:
         raise InputError(f"scores has {len(by_metric)} metrics, {_list(by_metric)}; expected one.")
     [columns] = by_metric.values()
     joined = join_segments([columns])
-    return tuple(columns.columns), np.array([joined.values(0, values) for values in columns.columns.values()])
+    return tuple(columns.columns), [scores_of(joined.values(0, values)) for values in columns.columns.values()]
+
+
+def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
+    """Return the scores of a system, (segments,), or of its runs, (runs, segments)."""
+    scores = np.array(values, dtype=np.float64)
+    return scores.T if scores.ndim == 2 else scores
+
+
+def as_runs(inputs: Sequence[SegmentColumns], name: str, missing: Missing = "raise") -> SegmentColumns:
+    """Return inputs of one column each, which are runs of one system, as a column of this name."""
+    joined = join_segments(inputs, missing)
+    runs = (joined.values(place, next(iter(one.columns.values()))) for place, one in enumerate(inputs))
+    first = inputs[0]
+    rows = joined.rows[0].tolist()
+    ids = None if all(one.ids is None for one in inputs) else [*map(str, joined.names)]
+    return SegmentColumns(
+        first.title, {name: [*zip(*runs, strict=True)]}, ids, lambda row: first.place(rows[row]), first.unit
+    )
 
 
 # Joining.
@@ -479,6 +541,8 @@ def _incomplete(
             return InputError(f"{place}: segment {name!r} is not in {one.title}. Add it there, {remedy}")
         if (column := columns.get(rows[name])) is not None:
             of_column = f" of {column!r}" if column != one.title else ""
+            if (run := one.lacking_runs.get((column, rows[name]))) is not None:
+                of_column += f" in run {run!r}, which other segments have,"
             return InputError(
                 f"{one.place(rows[name])}: there is no value{of_column} for segment {name!r}. Add it, {remedy}"
             )

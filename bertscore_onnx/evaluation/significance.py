@@ -5,9 +5,8 @@ pitfalls in automatic evaluation and significance testing for MT", 2005. All met
 seed, numbers of resamples and segments share their resamples.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from html import escape
 from itertools import combinations
 
@@ -15,249 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.power import intervals, widening
+from bertscore_onnx.evaluation.corpus_scores import (
+    MIN_UNITS,
+    ROUNDING,
+    CorpusScores,
+    SegmentMeans,
+    UnitValues,
+    draw_counts,
+    run_variance,
+)
+from bertscore_onnx.evaluation.power import DEGENERATE, SIGNIFICANT, PowerCurve, intervals, studentised_intervals
 from bertscore_onnx.evaluation.segments import is_frame, score_matrix
-
-# Scores of whole corpora, of resamples of them, and of systems that swapped segments: means, and functions of sums.
-
-
-ALL = slice(None)
-"""All systems."""
-
-ROUNDING = 1e-12
-"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
-
-LARGEST = 1e150
-"""Larger scores are refused."""
-
-MIN_UNITS = 20
-"""Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
-
-EXACT = 1 << 24
-"""Up to here every whole number is a float32, so that sums of whole numbers are exact in any order."""
-
-
-class SegmentMeans:
-    """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
-
-    def __init__(self, scores: ArrayLike, *, lower_is_better: bool = False) -> None:
-        """Take a matrix of scores.
-
-        Args:
-            scores: finite segment scores, (systems, segments).
-            lower_is_better: true for an error rate.
-
-        Raises:
-            InputError: the scores are no such matrix.
-        """
-        self._scores = checked_scores(scores)
-        self._sizes = np.ones(self._scores.shape[1])  # segments of each unit, (units,)
-        self.shape = (len(self._scores), self._scores.shape[1])
-        self.lower_is_better = lower_is_better
-        self.rounding = ROUNDING * float(np.abs(self._scores).max())
-
-    def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
-        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
-        metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
-        metric._sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
-        return metric
-
-    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
-        """Return the units in which two systems differ, (units,)."""
-        differ: NDArray[np.bool_] = self._scores[first] != self._scores[second]
-        return differ
-
-    def observed(self) -> NDArray[np.float64]:
-        """Return the mean of each system, (systems,)."""
-        means: NDArray[np.float64] = self._scores.sum(axis=1) / self._sizes.sum()
-        return means
-
-    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
-        """Return the means of some systems on resamples.
-
-        Args:
-            indices: the segments of each resample, (resamples, segments).
-            systems: the rows of the systems.
-
-        Returns:
-            Means, (resamples, systems).
-        """
-        times = draw_counts(indices)
-        means: NDArray[np.float64] = times @ self._scores[systems].T / (times @ self._sizes)[:, None]
-        return means
-
-    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
-
-        Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
-
-        Args:
-            kept: which segments are not swapped, (swaps, segments).
-            pairs: the rows of two systems each, (pairs, 2).
-
-        Returns:
-            Differences, (swaps, pairs); those that are closer than `rounding` may be equal.
-        """
-        kept_sums = kept.astype(np.float64) @ self._scores.T  # (swaps, systems)
-        all_sums = self._scores.sum(axis=1)
-        first, second = pairs.T
-        of_kept = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
-        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self._sizes.sum()
-        return differences
-
-
-class SummedStatistics:
-    """A metric that is a function of statistics summed over the segments, such as BLEU: the function is run again."""
-
-    def __init__(
-        self,
-        statistics: NDArray[np.float64],
-        score: Callable[[NDArray[np.floating]], float],
-        *,
-        lower_is_better: bool = False,
-    ) -> None:
-        """Take the statistics and the function.
-
-        Args:
-            statistics: what each segment adds, (systems, segments, statistics).
-            score: from the sums, (statistics,), to the corpus score.
-            lower_is_better: true for an error rate such as TER.
-
-        Raises:
-            InputError: the statistics have another shape, or are not finite.
-        """
-        if statistics.ndim != 3 or 0 in statistics.shape or not np.isfinite(statistics).all():
-            raise InputError(
-                f"The statistics have the shape {statistics.shape}, or are not all finite. Give numbers for each "
-                "system and segment: (systems, segments, statistics)."
-            )
-        num_systems, num_segments, _ = statistics.shape
-        self.shape = (num_systems, num_segments)
-        self.lower_is_better = lower_is_better
-        self._score = score
-        self._statistics = statistics
-        is_whole = (statistics == np.rint(statistics)).all()
-        self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
-        self.rounding = 0.0  # sums of whole numbers have none; with others a tie falls as in sacreBLEU
-
-    def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
-        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
-        summed = _summed(self._statistics, documents)
-        return SummedStatistics(summed, self._score, lower_is_better=self.lower_is_better)
-
-    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
-        """Return the units in which two systems differ, (units,)."""
-        differ: NDArray[np.bool_] = (self._statistics[first] != self._statistics[second]).any(axis=1)
-        return differ
-
-    def observed(self) -> NDArray[np.float64]:
-        """Return the corpus score of each system, (systems,)."""
-        return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
-
-    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
-        """Return the scores of some systems on resamples, as `SegmentMeans` does.
-
-        Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
-        close to the observed one may fall on its other side, and p be another.
-        """
-        if self._is_exact:  # one matrix product has the same sums
-            sums = self._sums(draw_counts(indices))[:, systems].astype(np.float32)
-        else:
-            statistics = self._statistics[systems].astype(np.float32)
-            sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
-        return np.array([self._scores(row) for row in sums])
-
-    def gathered(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of all systems on gathered segments, in float64.
-
-        Args:
-            indices: some segments in each row, in any number, (rows, gathered).
-
-        Returns:
-            Scores, (rows, systems).
-        """
-        return np.stack([self._scores(self._statistics[:, segments].sum(axis=1)) for segments in indices])
-
-    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the differences after swapping, (swaps, pairs), with `kept` and `pairs` as for `SegmentMeans`."""
-        kept_sums = self._sums(kept)
-        swapped_sums = self._sums(~kept)
-        return np.stack(
-            [
-                self._scores(kept_sums[:, second] + swapped_sums[:, first])
-                - self._scores(kept_sums[:, first] + swapped_sums[:, second])
-                for first, second in pairs
-            ],
-            axis=1,
-        )
-
-    def _sums(self, chosen: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum the statistics of segments as often as chosen, (rows, segments); (rows, systems, statistics)."""
-        times = chosen.astype(np.float64)
-        return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
-
-    def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Score each row of sums, (rows, statistics)."""
-        return np.array([self._score(row) for row in sums], dtype=np.float64)
-
-
-CorpusScores = SegmentMeans | SummedStatistics
-"""The metrics that the paired tests take."""
-
-
-def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
-    sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
-    for system, of_system in zip(sums, values, strict=True):
-        np.add.at(system, documents, of_system)
-    return sums
-
-
-def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArray[np.int64]:
-    """Return the document of each segment as a number from 0, in the order of their first segments, (segments,).
-
-    Raises:
-        InputError: there are more or fewer names than segments, or a single document.
-    """
-    numbers: dict[Hashable, int] = {}
-    found = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
-    if len(found) != num_segments:
-        raise InputError(
-            f"There are documents for {len(found)} segments, and {num_segments} segments. Name one for each."
-        )
-    if len(numbers) < 2:
-        raise InputError("All segments are of one document. A test by documents needs two or more.")
-    return found
-
-
-def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Count how often each segment is in each resample, (resamples, segments)."""
-    rows, num_segments = indices.shape
-    cells = indices + np.arange(rows)[:, None] * num_segments
-    return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
-
-
-def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return segment scores as a matrix of finite float64, (systems, segments); raise InputError for anything else."""
-    try:
-        matrix = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The scores are no matrix of numbers, a row for each system: {error}.") from error
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise InputError(
-            f"The scores have the shape {matrix.shape}. Give a row for each system and a column for each segment."
-        )
-    missing = np.argwhere(~np.isfinite(matrix))
-    if len(missing):
-        system, segment = missing[0]
-        raise InputError(
-            f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
-            "Leave out the segments that have no score for some system."
-        )
-    if np.abs(matrix).max() > LARGEST:
-        raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of squares would overflow. Scale the scores.")
-    return matrix
-
 
 # Holm's correction for several tests: Holm, "A simple sequentially rejective multiple test procedure", 1979.
 
@@ -355,7 +122,7 @@ class PairedTestResult:
     """The mean of the system's resamples, (systems,)."""
 
     half_width: NDArray[np.float64]
-    """Half the width of the 95 % interval about that mean, (systems,)."""
+    """Half the width of the 95 % interval about that mean, (systems,); `paired_permutation` widens it for few units."""
 
     pairs: NDArray[np.int64]
     """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
@@ -364,11 +131,23 @@ class PairedTestResult:
     """The other system's score minus the baseline's, (pairs,)."""
 
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: quantiles of the differences on resamples, widened for few
-    units as Student's t is; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: at each end the wider of Student's and the bootstrap-t;
+    (pairs, 2)."""
+
+    interval_90: NDArray[np.float64]
+    """The 90 % interval, within which a test of equivalence at a level of 5 % is; (pairs, 2)."""
 
     error: NDArray[np.float64]
-    """The standard error of the difference: √(n / (n - 1)) times the standard deviation of those, (pairs,)."""
+    """The standard error of the difference, by linearisation, (pairs,)."""
+
+    differing: NDArray[np.int64]
+    """The number of units in which the two systems differ, (pairs,)."""
+
+    power_curves: tuple[PowerCurve | None, ...]
+    """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
+
+    run_share: NDArray[np.float64] | None
+    """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; None without runs."""
 
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
@@ -406,6 +185,7 @@ def paired_permutation(
     scores: ArrayLike | CorpusScores,
     *,
     all_pairs: bool = False,
+    mid_p: bool = False,
     num_swaps: int = NUM_SWAPS,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
@@ -416,13 +196,18 @@ def paired_permutation(
     systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
     differ, p is exact: the share of all 2^n ways to swap them. Systems that are the same have p = 1. Intervals and wins
     come from bootstrap resamples (Fisher, The Design of Experiments, 1935; Phipson and Smyth, "Permutation p-values
-    should never be zero", 2010).
+    should never be zero", 2010). With scores of 0 and 1 the test is McNemar's, exact up to the draw of swaps.
+
+    Where many ways give the same difference, as with scores of few grades, p is larger than it need be. `mid_p` counts
+    half of those equal to the observed one: about α of comparisons of equal systems have p ≤ α, on average over such
+    scores, and not at most α (Lancaster, "Significance tests in discrete distributions", 1961).
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
             or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
             the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        mid_p: whether ways that give the observed difference count half.
         num_swaps: n, at least 1.
         num_resamples: the resamples of the intervals and the wins, at least 1.
         seed: of the swaps and the resamples, 0 or more.
@@ -432,23 +217,31 @@ def paired_permutation(
             an option out of its range.
     """
     names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
-    threshold = np.abs(delta) - max(metric.rounding, ROUNDING * float(np.abs(score).max()))
+    rounding = max(metric.rounding, ROUNDING * float(np.abs(score).max()))
+
+    def reaching(kept: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Count the swaps that reach the observed differences of some pairs, (rows,)."""
+        differences = np.abs(metric.differences(kept, pairs[rows]))  # (swaps, rows)
+        counts: NDArray[np.float64] = (differences >= np.abs(delta[rows]) - rounding).sum(axis=0, dtype=np.float64)
+        if mid_p:
+            counts = (counts + (differences > np.abs(delta[rows]) + rounding).sum(axis=0)) / 2
+        return counts
+
     differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
     is_exact = differing.sum(axis=1) <= MAX_EXACT
     p = np.empty(len(pairs))
     for pair in np.flatnonzero(is_exact):
-        reached = [
-            np.abs(metric.differences(kept, pairs[pair : pair + 1])[:, 0]) >= threshold[pair]
-            for kept in _all_swaps(differing[pair])
-        ]
-        p[pair] = np.concatenate(reached).mean()
+        counts = [reaching(kept, np.array([pair])) for kept in _all_swaps(differing[pair])]
+        p[pair] = np.sum(counts) / 2.0 ** differing[pair].sum()
     rng, drawn = np.random.default_rng(seed), np.flatnonzero(~is_exact)
-    reaching = np.zeros(len(drawn), dtype=np.int64)
+    counted = np.full(len(drawn), 0.5 if mid_p else 1.0)  # the observed assignment is one of the ways
     for kept in kept_segments(rng, metric.shape[1], num_swaps) if len(drawn) else ():
-        reaching += (np.abs(metric.differences(kept, pairs[drawn])) >= threshold[drawn]).sum(axis=0)
-    p[drawn] = _p_value(reaching, num_swaps)
-    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), resampled, names)
+        counted += reaching(kept, drawn)
+    p[drawn] = counted / (num_swaps + 1)
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    low, high = intervals(resampled.scores, metric.shape[1])
+    own = resampled.scores.mean(axis=0), (high - low) / 2
+    return _result(metric, pairs, score, delta, p, resampled, own, names)
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -490,14 +283,14 @@ def paired_bootstrap(
             an option out of its range.
     """
     names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
-    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples)
-    differences = _differences(resampled, pairs)
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    differences = resampled.differences(pairs)
     if centred:
         spread = np.abs(differences - differences.mean(axis=0))
     else:
         spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = _p_value((spread > np.abs(delta)).sum(axis=0), num_resamples)
-    return _result(metric, pairs, score, delta, p, differences, resampled, names)
+    return _result(metric, pairs, score, delta, p, resampled, confidence_interval(resampled.scores), names)
 
 
 def approximate_randomization(
@@ -532,10 +325,11 @@ def approximate_randomization(
     for kept in kept_segments(rng, metric.shape[1], num_swaps):
         exceeding += (np.abs(metric.differences(kept, pairs)) > threshold).sum(axis=0)
     p = _p_value(exceeding, num_swaps)
-    resampled = _resampled(metric, rng, num_resamples)
-    first = _resampled(metric, np.random.default_rng(seed), num_resamples, slice(1))
-    whole = np.hstack([first, resampled[:, 1:]])
-    return _result(metric, pairs, score, delta, p, _differences(resampled, pairs), whole, names)
+    resampled = _resampled(metric, rng, num_resamples, pairs)
+    blocks = bootstrap_indices(np.random.default_rng(seed), metric.shape[1], num_resamples)
+    first = np.concatenate([metric.resampled(indices, slice(1)) for indices in blocks])
+    own = confidence_interval(np.hstack([first, resampled.scores[:, 1:]]))
+    return _result(metric, pairs, score, delta, p, resampled, own, names)
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -579,36 +373,87 @@ def _of_rows(scores: ArrayLike) -> SegmentMeans:
     return metric
 
 
+def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num_tests: int) -> PowerCurve | None:
+    """Return the power of the test of a pair; None if its units are too few, or differ by the same."""
+    of_pair = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
+    number = len(of_pair.sizes)
+    if number < 2:
+        return None
+    error = float(of_pair.errors(np.ones((1, number)))[0, 0] * of_pair.sizes.sum() / units.sizes.sum())
+    largest = np.abs(units.values[pair]).max()
+    if error <= DEGENERATE * largest:
+        return None
+    squares = (of_pair.deviations()[0] / largest) ** 2
+    kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
+    return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Resampled:
+    """Resamples of the units, which are the same for all systems."""
+
+    scores: NDArray[np.float64]
+    """The corpus scores, (resamples, systems)."""
+
+    errors: NDArray[np.float64]
+    """The standard errors of the differences of pairs, (resamples, pairs)."""
+
+    def differences(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the differences of pairs, (resamples, pairs)."""
+        differences: NDArray[np.float64] = self.scores[:, pairs[:, 1]] - self.scores[:, pairs[:, 0]]
+        return differences
+
+
+def _resampled(
+    metric: CorpusScores, rng: np.random.Generator, num_resamples: int, pairs: NDArray[np.int64]
+) -> _Resampled:
+    """Score all resamples."""
+    units = metric.unit_values(pairs)
+    scores, errors = [], []
+    for indices in bootstrap_indices(rng, metric.shape[1], num_resamples):
+        scores.append(metric.resampled(indices))
+        errors.append(units.errors(draw_counts(indices)))
+    return _Resampled(np.concatenate(scores), np.concatenate(errors))
+
+
 def _result(
     metric: CorpusScores,
     pairs: NDArray[np.int64],
     score: NDArray[np.float64],
     delta: NDArray[np.float64],
     p: NDArray[np.float64],
-    differences: NDArray[np.float64],
-    resampled: NDArray[np.float64],
+    resampled: _Resampled,
+    own: tuple[NDArray[np.float64], NDArray[np.float64]],
     names: tuple[str, ...],
 ) -> PairedTestResult:
-    """Return the result of a test, given the differences, (resamples, pairs), and scores, (resamples, systems)."""
-    num_units = metric.shape[1]
-    interval, error = intervals(differences, num_units).T, differences.std(axis=0) * widening(num_units)
+    """Return the result of a test; `own` are the means of the systems' resamples and their half-widths, (systems,)."""
+    num_units, units, differences = metric.shape[1], metric.unit_values(pairs), resampled.differences(pairs)
+    [error] = units.errors(np.ones((1, num_units)))
+    studentised = (delta, error, differences, resampled.errors, num_units)
+    interval, interval_90 = (studentised_intervals(*studentised, tail).T for tail in (SIGNIFICANT / 2, SIGNIFICANT))
+    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, units)
+    run_share = None
+    if isinstance(metric, SegmentMeans) and metric.runs:
+        of_runs = np.array([run_variance(runs) for runs in metric.runs])[pairs].sum(axis=1)
+        share = np.zeros(len(pairs))
+        run_share = np.minimum(np.divide(of_runs, error**2, out=share, where=error > 0), 1)
     wins = _wins(differences, metric.lower_is_better)
-    mean, half_width = confidence_interval(resampled)
-    return PairedTestResult(score, mean, half_width, pairs, delta, interval, error, p, holm(p), wins, names)
-
-
-def _resampled(
-    metric: CorpusScores, rng: np.random.Generator, num_resamples: int, systems: slice = ALL
-) -> NDArray[np.float64]:
-    """Return the corpus scores of all resamples, (resamples, systems)."""
-    blocks = bootstrap_indices(rng, metric.shape[1], num_resamples)
-    return np.concatenate([metric.resampled(indices, systems) for indices in blocks])
-
-
-def _differences(resampled: NDArray[np.float64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the differences of pairs on resamples, (resamples, pairs), from scores, (resamples, systems)."""
-    differences: NDArray[np.float64] = resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]]
-    return differences
+    return PairedTestResult(
+        score,
+        *own,
+        pairs,
+        delta,
+        interval,
+        interval_90,
+        error,
+        differing.sum(axis=1),
+        tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
+        run_share,
+        p,
+        holm(p),
+        wins,
+        names,
+    )
 
 
 def _p_value(exceeding: NDArray[np.int64], num_draws: int) -> NDArray[np.float64]:

@@ -140,6 +140,11 @@ def plural(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Write names in a sentence, such as `a, b and c`."""
+    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + "".join(names[-1:])
+
+
 def with_notes(table: str, notes: Mapping[str, str]) -> str:
     """Write below a table why values of these names are missing."""
     return "\n".join([table, *(f"{name}: {reason}" for name, reason in notes.items() if reason)])

@@ -1,14 +1,13 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.power import SIGNIFICANT
-from bertscore_onnx.evaluation.tables import count, plural
+from bertscore_onnx.evaluation.power import MIN_PLANNED_UNITS, SIGNIFICANT
+from bertscore_onnx.evaluation.tables import count, listed, plural
 
 TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
 """The names for readers of the metrics that are computed here."""
@@ -23,10 +22,10 @@ class PlannedPower:
 
     difference: float
     power: float
-    """The share of tests that would find it, with as many segments, or documents, as there are."""
+    """The share of tests that would find it, with as many segments, or documents, as there are; at least."""
 
     needed: int | None
-    """The number of segments, or documents, that would find it with a power of 80 %."""
+    """The number of segments, or documents, that would find it with a power of 80 %; at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,9 @@ class SystemResult:
     ci: float
     """Half the width of the 95 % interval about that mean."""
 
+    runs: int | None = None
+    """The number of runs whose mean is the score of a segment; None where there is one score."""
+
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
 
@@ -53,8 +55,17 @@ class SystemResult:
     delta_high: float | None = None
     """The high end."""
 
+    delta_low_90: float | None = None
+    """The low end of the 90 % interval of the difference, by which systems are equivalent or not."""
+
+    delta_high_90: float | None = None
+    """The high end."""
+
     p: float | None = None
     """The p-value of the difference, two-sided."""
+
+    p_holm: float | None = None
+    """p, corrected for all tests under this metric (Holm)."""
 
     wins: float | None = None
     """The share of resamples in which the system is better than the baseline."""
@@ -68,11 +79,18 @@ class SystemResult:
     tied: int | None = None
     """Segments on which neither is."""
 
+    differing: int | None = None
+    """Units, segments or documents, on which the two differ."""
+
+    run_share: float | None = None
+    """The part of the squared standard error of the difference that is due to runs; None without runs."""
+
     detectable: float | None = None
-    """The smallest difference from the baseline that this many segments show with a power of 80 %."""
+    """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
+    20 differ."""
 
     needed: int | None = None
-    """The number of segments, or of documents, that would show the observed difference with a power of 80 %."""
+    """The number of other units that would show the observed difference with a power of 80 %; None likewise."""
 
     not_worse: bool | None = None
     """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 %; None without a margin."""
@@ -134,6 +152,22 @@ class MetricResult:
 
     margin: float | None = None
     """The difference from which on a system counts as worse, if one was given."""
+
+    units: tuple[int, str] = (0, "segment")
+    """The number of units that the test exchanged, and what they are: segments or documents."""
+
+    run_effects: tuple[tuple[str, float], ...] = ()
+    """The systems whose runs differ as wholes, with p of the test."""
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether p is corrected, since there are several tests."""
+        return len(self.systems) > 2
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(np.isin(self.segment_scores, (0, 1)).all())
 
     @property
     def digits(self) -> int:
@@ -217,35 +251,59 @@ class Verdict(NamedTuple):
 def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdict | None:
     """Put the comparison of a system with the baseline, as it is to be shown, into words; None for the baseline.
 
-    If all pairs were compared, p after Holm's correction decides.
+    Of several tests, p after Holm's correction decides.
     """
-    if system.delta is None or system.p is None or system.delta_low is None or system.delta_high is None:
+    found = outcome(metric, system)
+    if found is None or system.delta is None or system.p is None or system.p_holm is None:
         return None
     segments = _segments(system)
     if system.delta == 0:
         return Verdict("same", f"has the same score as {baseline}.", segments)
-    corrected = corrected_p(metric, system)
     p = f"p {equals(system.p)}"
-    if corrected is not None:
-        p += f" ({p_value(corrected)} with Holm’s correction)"
-    found = verdict_of(metric, system.delta, system.p if corrected is None else corrected)
-    low, high = (signed(bound, metric) for bound in (system.delta_low, system.delta_high))
-    size = f"{signed(system.delta, metric)}, 95 % interval {low} to {high}, {p}"
+    if metric.is_corrected:
+        p += f" ({p_value(system.p_holm)} with Holm’s correction)"
+    size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
     sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
-    return Verdict(found, f"{sentence}: {size}.{_within_margin(metric, system, baseline)}", segments)
+    return Verdict(
+        found, f"{sentence}: {size}.{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}", segments
+    )
+
+
+def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
+    """Judge a system against the baseline; None for the baseline. Everything that is shown goes by this."""
+    if system.delta is None or system.p_holm is None:
+        return None
+    return verdict_of(metric, system.delta, system.p_holm)
+
+
+def is_significant(found: Outcome | None) -> bool:
+    """Return whether an outcome has a star."""
+    return found in ("better", "worse")
+
+
+def _ends(metric: MetricResult, low: float | None, high: float | None) -> str:
+    return f"{signed(low or 0.0, metric)} to {signed(high or 0.0, metric)}"
+
+
+def _few_differ(metric: MetricResult, system: SystemResult) -> str:
+    """Return a warning where the units that differ are too few for an interval."""
+    number, unit = metric.units
+    if system.differing is None or system.differing >= min(MIN_PLANNED_UNITS, number):
+        return ""
+    verb = "differs" if system.differing == 1 else "differ"
+    return f" Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
 
 
 def headline(metric: MetricResult) -> str:
     """Return a sentence with the system that scores best, and those that it is significantly better than."""
     first, *others = (metric.systems[row].name for row in metric.ranked)
-    tests = {(pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs}
+    tests: dict[tuple[str, str], Outcome] = {
+        (pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs
+    }
     if not tests:
         baseline = metric.systems[0].name
-        tests = {
-            (baseline, one.name): verdict_of(metric, one.delta, one.p)
-            for one in metric.systems
-            if one.delta is not None and one.p is not None
-        }
+        against = ((one.name, outcome(metric, one)) for one in metric.systems)
+        tests = {(baseline, name): judged for name, judged in against if judged is not None}
     better = [one for one in others if tests.get((one, first)) == "better" or tests.get((first, one)) == "worse"]
     undecided = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
     untested = [one for one in others if one not in better and one not in undecided]
@@ -254,11 +312,7 @@ def headline(metric: MetricResult) -> str:
         "not significantly better than": undecided,
         "not tested against": untested,
     }
-    return f"{first} scores best: {'; '.join(f'{words} {_and(names)}' for words, names in found.items() if names)}."
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{first} scores best: {'; '.join(f'{words} {listed(names)}' for words, names in found.items() if names)}."
 
 
 def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:
@@ -266,7 +320,8 @@ def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) ->
         return ""
     margin = score(metric.margin, metric)
     if system.equivalent:
-        return f" The two are equivalent within {margin}."
+        ends = _ends(metric, system.delta_low_90, system.delta_high_90)
+        return f" The two are equivalent within {margin}: 90 % interval {ends}."
     if system.not_worse:
         return f" It is not worse than {baseline} by {margin} or more."
     return f" Whether it is worse than {baseline} by {margin} or more remains open."
@@ -281,15 +336,6 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
     return "better" if (delta < 0) == metric.lower_is_better else "worse"
 
 
-def corrected_p(metric: MetricResult, system: SystemResult) -> float | None:
-    """Return p of a system against the baseline after Holm's correction; None where not all pairs were compared."""
-    baseline = metric.systems[0].name
-    for pair in metric.pairs:
-        if {pair.baseline, pair.system} == {baseline, system.name}:
-            return pair.p_holm
-    return None
-
-
 def _segments(system: SystemResult) -> str:
     """Return on how many segments the system is better."""
     won, lost, tied = system.won or 0, system.lost or 0, system.tied or 0
@@ -298,21 +344,57 @@ def _segments(system: SystemResult) -> str:
     return f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(tied)}."
 
 
-def power(metric: MetricResult, num_units: int, unit: str) -> str:
-    """Return how large a difference the test finds, and how many segments the clearest of the unclear would need."""
+def power(metric: MetricResult) -> str:
+    """Return how large a difference the tests find, and how many units the clearest of the unclear would need.
+
+    Nothing is said of systems of which fewer than 20 units differ from the baseline's.
+    """
+    num_units, unit = metric.units
     tested = [one for one in metric.systems if one.detectable and one.delta is not None]
+    without = [one.name for one in metric.systems[1:] if one not in tested and one.differing]
+    too_few = (
+        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's, too few to plan with."
+    )
     if not tested:
-        return ""
+        return too_few if without else ""
     worst = max(tested, key=lambda one: one.detectable or 0)
+    at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
     smallest = score(worst.detectable or 0, metric)
-    sentence = f"With {plural(num_units, unit)} a difference of {smallest} is found 80 times in 100"
+    sentence = f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100"
     unclear = [one for one in tested if one.needed is not None and one.needed > num_units]
     if unclear:
         closest = min(unclear, key=lambda one: one.needed or 0)
-        which = "the observed" if len(tested) == 1 else f"{closest.name}'s"
-        sentence += f"; detecting {which} difference would take about {plural(closest.needed or 0, unit)}"
+        which = "the observed" if len(metric.systems) == 2 else f"{closest.name}'s"
+        sentence += f"; detecting {which} difference would take about {count(closest.needed)} other {unit}s"
     found = [f"{sentence}."]
-    for one in worst.power:
-        size, times, needed = score(one.difference, metric), round(100 * one.power), plural(one.needed or 0, unit)
-        found.append(f"One of {size} is found {times} times in 100; with {needed}, 80 times.")
+    for place, one in enumerate(worst.power):
+        of_systems = [system.power[place] for system in tested]
+        times = min(round(100 * planned.power) for planned in of_systems)
+        most = max((planned.needed or 0 for planned in of_systems), default=0)
+        size = score(one.difference, metric)
+        found.append(f"One of {size} is found {at_least}{times} times in 100; with {plural(most, unit)}, 80 times.")
+    if without:
+        found.append(too_few)
     return " ".join(found)
+
+
+def runs(metric: MetricResult) -> str:
+    """Return how much of the error is due to runs, and what more of them would help; nothing without runs."""
+    shares = [(one.run_share, one.name) for one in metric.systems if one.run_share is not None]
+    if not shares:
+        return ""
+    share, name = max(shares)
+    _, unit = metric.units
+    numbers = sorted({one.runs or 1 for one in metric.systems})
+    each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    of_name = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
+    more_runs, more_units = (_percent(1 - (1 - part / 2) ** 0.5) for part in (share, 1.0))
+    return (
+        f"Scores are means of {each} runs. Of the squared error of {of_name}, {_percent(share)} is due to runs and "
+        f"{_percent(1 - share)} to {unit}s: twice the runs would narrow the interval by {more_runs}, twice the "
+        f"{unit}s by {more_units}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

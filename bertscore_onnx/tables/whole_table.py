@@ -62,6 +62,21 @@ class WholeTable:
         ]
         return cls(title, names, rows)
 
+    @classmethod
+    def of_runs(cls, tables: Sequence["WholeTable"], run: str, ids: Sequence[str]) -> "WholeTable":
+        """Return tables below each other, with their numbers in the column `run`.
+
+        Where no table has a column of ids, the numbers of the rows are in the first of these columns.
+        """
+        names = [*dict.fromkeys(name for table in tables for name in table.names), run]
+        has_ids = any(name in names for name in ids)
+        rows = [
+            (place, values | ({} if has_ids else {ids[0]: position}) | {run: number})
+            for number, table in enumerate(tables, 1)
+            for position, (place, values) in enumerate(table._rows, 1)
+        ]
+        return cls(tables[0].title, names if has_ids else [*names, ids[0]], rows)
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self._rows)

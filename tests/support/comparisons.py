@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.evaluation import compare_systems
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
+from bertscore_onnx.evaluation.corpus_scores import SegmentMeans
 from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.significance import SegmentMeans, paired_permutation
+from bertscore_onnx.evaluation.significance import paired_permutation
 from bertscore_onnx.evaluation.verdicts import MetricResult
 from bertscore_onnx.similarity import TokenSimilarity
 
@@ -30,7 +31,9 @@ def metric_result(
     metric = MetricScores(None, matrix, signature or name, lower_is_better=lower, unrelated=unrelated)
     means = SegmentMeans(matrix, lower_is_better=lower)
     tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_RESAMPLES, num_resamples=NUM_RESAMPLES)
-    return compare_systems.metric_result(name, metric, tested, systems, "version:1", all_pairs, matrix.shape[1])
+    return compare_systems.metric_result(
+        name, metric, tested, systems, "version:1", (matrix.shape[1], "segment"), all_pairs=all_pairs
+    )
 
 
 def comparison_of(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.evaluation.corpus_scores import UnitValues
 from bertscore_onnx.evaluation.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx.evaluation.tables import count, plural
 from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
@@ -172,22 +173,32 @@ def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) 
 NUM_BUCKETS = 5
 
 
-def length_differences(metric: MetricResult, systems: Sequence[int], lengths: Sequence[int]) -> list[Chart]:
+def length_differences(
+    metric: MetricResult, systems: Sequence[int], lengths: Sequence[int], documents: Sequence[int] = ()
+) -> list[Chart]:
     """Draw for each system a bar from zero to its mean difference to the baseline, by length of the reference.
 
-    The intervals, of Student's t, hold all of a system's means in 95 of 100 cases; a bucket of few segments has none.
-    One scale serves all systems, which are rows of the scores.
+    The intervals, of Student's t and of whole documents where these are given, hold all of a system's means in 95 of
+    100 cases; a bucket of few units has none. One scale serves all systems, which are rows of the scores.
     """
     characters = np.asarray(lengths)
     buckets = length_buckets(characters)
     names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
     differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
-    each = 1 - SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well hold 0 by chance
-    bars = [[(len(bucket), *_mean_interval(system[bucket], each)) for bucket in buckets] for system in differences]
-    scale = scale_over([0, *(end for row in bars for _, *ends in row for end in ends)])
+    units = np.asarray(documents) if documents else np.arange(len(characters))
+    tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
+    level = level_of(len(buckets))
+    bars = [[_mean_interval(system[bucket], units[bucket], tail) for bucket in buckets] for system in differences]
+    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.low, bar.mean, bar.high))])
     return [
-        chart([_bar(metric, scale, name, *bar) for name, bar in zip(names, row, strict=True)], scale) for row in bars
+        chart([_bar(metric, scale, name, bar, level) for name, bar in zip(names, row, strict=True)], scale)
+        for row in bars
     ]
+
+
+def level_of(num_intervals: int) -> str:
+    """Return the level of each of some intervals that hold all their values in 95 of 100 cases, such as 99 %."""
+    return f"{100 * (1 - SIGNIFICANT / num_intervals):.3g} %"
 
 
 def length_buckets(lengths: NDArray[np.int_]) -> list[NDArray[np.int_]]:
@@ -204,32 +215,48 @@ def _range(low: int, high: int) -> str:
     return count(low) if low == high else f"{count(low)}–{count(high)}"
 
 
-def _mean_interval(differences: NDArray[np.float64], quantile: float) -> tuple[float, float, float]:
-    """Return the lower end, the mean and the upper end of an interval; of few segments the mean alone."""
+@dataclass(frozen=True, slots=True)
+class _MeanDifference:
+    """The mean difference of the segments of a bucket, with its interval."""
+
+    num_segments: int
+    low: float
+    mean: float
+    high: float
+
+    is_tested: bool
+    """Whether there are units enough for an interval."""
+
+
+def _mean_interval(differences: NDArray[np.float64], units: NDArray[np.int_], tail: float) -> _MeanDifference:
+    """Return the mean of some segments with an interval by their units, which leaves out `tail` at each end."""
     number, mean = len(differences), float(differences.mean())
-    if number < MIN_TESTED_UNITS:
-        return mean, mean, mean
-    half_width = student_quantile(quantile, number) * float(differences.std(ddof=1)) / math.sqrt(number)
-    return mean - half_width, mean, mean + half_width
+    _, numbers = np.unique(units, return_inverse=True)
+    num_units = int(numbers.max()) + 1
+    if num_units < MIN_TESTED_UNITS:
+        return _MeanDifference(number, mean, mean, mean, False)
+    sums, sizes = np.bincount(numbers, differences).astype(np.float64), np.bincount(numbers).astype(np.float64)
+    [error] = UnitValues(sums[None], sizes).errors(np.ones((1, num_units)))[:, 0]
+    half_width = student_quantile(1 - tail, num_units) * float(error)
+    return _MeanDifference(number, mean - half_width, mean, mean + half_width, True)
 
 
-def _bar(
-    metric: MetricResult, scale: Scale, name: str, num_segments: int, low: float, mean: float, high: float
-) -> tuple[str, str, Drawing]:
+def _bar(metric: MetricResult, scale: Scale, name: str, bar: _MeanDifference, level: str) -> tuple[str, str, Drawing]:
+    mean = bar.mean
     text = f"Mean difference {signed(mean, metric)}"
-    if num_segments >= MIN_TESTED_UNITS:
-        text += f", 95 % interval {signed(low, metric)} to {signed(high, metric)}"
+    if bar.is_tested:
+        text += f", {level} interval {signed(bar.low, metric)} to {signed(bar.high, metric)}"
     style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if num_segments < MIN_TESTED_UNITS or low <= 0 <= high:
+    if not bar.is_tested or bar.low <= 0 <= bar.high:
         style += " unsure"
     left, right = sorted([scale.share(0), scale.share(mean)])
-    zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
+    zero, x1, x2 = (scale.percent(value) for value in (0, bar.low, bar.high))
     body = (
         f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
         f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     )
-    return name, plural(num_segments, "segment"), Drawing(body, text)
+    return name, plural(bar.num_segments, "segment"), Drawing(body, text)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.

@@ -3,27 +3,51 @@
 Jinja fills in the templates: all values are escaped, except the drawings.
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
+
+import numpy as np
 
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.evaluation.comparison import Comparison, Example
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.report import wording
-from bertscore_onnx.evaluation.report.charts import distributions, intervals, length_differences, scatter
+from bertscore_onnx.evaluation.report.charts import (
+    distributions,
+    intervals,
+    length_buckets,
+    length_differences,
+    level_of,
+    scatter,
+)
 from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
-    corrected_p,
     headline,
     p_value,
     power,
+    runs,
     score,
     signed,
     verdict,
     verdict_of,
 )
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
+
+COPY_SCRIPT = """
+for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const text = document.getElementById(button.dataset.of);
+    getSelection().selectAllChildren(text);
+    document.execCommand("copy");
+    button.textContent = "Copied";
+  });
+}
+"""
+"""Works on pages of files too, where the newer clipboard is not allowed."""
 
 MAX_DETAILED = 6
 """Systems that are drawn segment by segment under each metric, besides the baseline."""
@@ -51,9 +75,11 @@ def report_html(comparison: Comparison) -> str:
         "report.html",
         comparison,
         significant=SIGNIFICANT,
-        sections=[_metric_section(metric, detailed, lengths, comparison.units) for metric in comparison.metrics],
+        sections=[_metric_section(comparison, metric, detailed, lengths) for metric in comparison.metrics],
         verdict_of=verdict_of,
         examples=_examples(comparison, detailed),
+        copy_script=COPY_SCRIPT,
+        copy_digest=b64encode(sha256(COPY_SCRIPT.encode()).digest()).decode(),
         num_references=sorted({min(counts), max(counts)}),
         num_tests=sum(len(one.pairs) or len(one.systems) - 1 for one in comparison.metrics),
     )
@@ -87,20 +113,23 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
 
 
 def _metric_section(
-    metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int], units: tuple[int, str]
+    comparison: Comparison, metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, Any]:
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
     drawn = [row for row, system in enumerate(metric.systems) if system.name in detailed]
-    by_length = length_differences(metric, drawn, lengths) if lengths else [None] * len(drawn)
+    num_lengths = len(length_buckets(np.asarray(lengths))) if lengths else 0
+    by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else [None] * len(drawn)
     return {
         "metric": metric,
         "label": metric.title,
         "rows": _rows(metric),
         "headline": headline(metric),
-        "power": power(metric, *units),
+        "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],
         "intervals": intervals(metric),
         "distributions": distributions(metric),
+        "num_lengths": num_lengths,
+        "length_level": level_of(num_lengths) if num_lengths else "",
         "plots": [
             {
                 "name": metric.systems[row].name,
@@ -119,7 +148,6 @@ def _rows(metric: MetricResult) -> list[dict[str, Any]]:
             "place": place,
             "result": metric.systems[place],
             "verdict": verdict(metric, metric.systems[place], wording.isolated(metric.systems[0].name)),
-            "p_holm": corrected_p(metric, metric.systems[place]) if place else None,
         }
         for place in metric.ranked
     ]

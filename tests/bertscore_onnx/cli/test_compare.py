@@ -44,7 +44,7 @@ def compared(run_json, files):
     return compared
 
 
-@pytest.mark.parametrize("test", ["permutation", "sacrebleu-bs", "sacrebleu-ar"])
+@pytest.mark.parametrize("test", ["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"])
 def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
     record = compared("--test", test, "--resamples", 20, "--seed", 3, metric="chrf")
     assert f"|test:{test}|resamples:20|seed:3|" in record["signature"]
@@ -63,9 +63,35 @@ def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(com
     assert "nw:2" in record["signatures"]["chrf"]
 
 
-def test_differences_to_plan_for_are_a_list(compared):
-    planned = compared("--power", 2, 5)["systems"][1]["metrics"]["bleu"]["power"]
+def test_differences_to_plan_for_are_a_list(run_json, write):
+    files = [
+        write(name, 10 * text) for name, text in (("base.txt", BASE), ("other.txt", OTHER), ("ref.txt", REFERENCES))
+    ]
+    record = run_json("compare", "-c", *files[:2], "-r", files[2], "--metric", "bleu", "--power", 2, 5)
+    planned = record["systems"][1]["metrics"]["bleu"]["power"]
     assert [one["difference"] for one in planned] == [2, 5]
+
+
+def test_files_of_runs_are_one_system(run_json, run, write):
+    texts = {"a.1.txt": BASE, "a.2.txt": OTHER, "b.1.txt": OTHER, "b.2.txt": REFERENCES, "ref.txt": REFERENCES}
+    *files, ref = (write(name, text) for name, text in texts.items())
+    record = run_json("compare", "-c", *files, "-r", ref, "--metric", "chrf", "--runs", 2)
+    assert [(system["name"], system["metrics"]["chrf"]["runs"]) for system in record["systems"]] == [("a", 2), ("b", 2)]
+    result = run("compare", "-c", *files[:3], "-r", ref, "--metric", "chrf", "--runs", 2)
+    assert (result.exit_code, "3 files" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("header", ["base,other", "segment,base,other"])
+def test_score_files_of_runs_are_one_metric(run_json, write, header):
+    first, second = [".5,.6", ".7,.8", ".3,.2"], [".5,.7", ".9,.8", ".3,.4"]
+    if "segment" in header:
+        first, second = ([f"{row},{text}" for row, text in enumerate(rows)] for rows in (first, second))
+        second = second[::-1]
+    files = [write(f"judge_{run}.csv", "\n".join([header, *rows])) for run, rows in enumerate((first, second))]
+    record = run_json("compare", "--scores", *files, "--runs", 2)
+    base, other = (system["metrics"]["judge"] for system in record["systems"])
+    assert (base["score"], other["score"]) == (pytest.approx(3.2 / 6), pytest.approx(3.5 / 6))
+    assert other["runs"] == 2
 
 
 def test_references_of_several_files_are_several_references(compared, write):

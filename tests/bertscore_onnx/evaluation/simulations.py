@@ -35,6 +35,44 @@ class EqualSystems:
         return differences
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How the differences of segments between two systems with the same mean are distributed."""
+
+    draw: Callable[[np.random.Generator, int], Floats]
+    differing: float = 1
+    """The share of segments in which they differ."""
+
+    def __call__(self, rng: np.random.Generator, number: int) -> Floats:
+        """Draw the differences, (segments,)."""
+        differences = self.draw(rng, number)
+        return differences if self.differing == 1 else differences * (rng.random(number) < self.differing)
+
+
+def normal(rng: np.random.Generator, number: int) -> Floats:
+    """Draw normal differences with a deviation of 1."""
+    return rng.normal(size=number)
+
+
+SHAPES = {
+    "normal": Shape(normal),
+    "Student's t, 3 degrees": Shape(lambda rng, number: rng.standard_t(3, size=number)),
+    "Laplace": Shape(lambda rng, number: rng.laplace(size=number) / 2**0.5),
+    "exponential": Shape(lambda rng, number: rng.exponential(size=number) - 1),
+    "exponential losses": Shape(lambda rng, number: 1 - rng.exponential(size=number)),
+    "lognormal": Shape(lambda rng, number: rng.lognormal(size=number) - np.exp(0.5)),
+    "two lognormal scores": Shape(lambda rng, number: rng.lognormal(size=number) - rng.lognormal(size=number)),
+    "2 % fail": Shape(lambda rng, number: np.where(rng.random(number) < 0.02, -1, 0.02 / 0.98)),
+    "30 % differ": Shape(lambda rng, number: rng.normal(size=number) * 0.3**-0.5, 0.3),
+    "10 % differ": Shape(normal, 0.1),
+    "3 % differ": Shape(normal, 0.03),
+    "0.5 % differ": Shape(normal, 0.005),
+    "0 or 1": Shape(lambda rng, number: np.diff(rng.integers(2, size=(2, number)), axis=0)[0].astype(float)),
+    "0, 0.5 or 1": Shape(lambda rng, number: (rng.integers(3, size=number) - rng.integers(3, size=number)) / 2),
+    "counts of errors": Shape(lambda rng, number: (rng.poisson(1, number) - rng.poisson(1, number)).astype(float)),
+}
+"""Most have a deviation of 1."""
+
 EQUAL_SYSTEMS = {
     "20 segments": EqualSystems(20),
     "100 segments": EqualSystems(100),

@@ -8,13 +8,14 @@ import pytest
 from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.evaluation.verdicts import (
     MetricResult,
-    PairResult,
     PlannedPower,
     SystemResult,
     equals,
     fixed,
+    headline,
     p_value,
     power,
+    runs,
     signed,
     verdict,
 )
@@ -23,8 +24,27 @@ from bertscore_onnx.evaluation.verdicts import (
 def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
     """Return a metric of a baseline `base` and a system `new`."""
     base = SystemResult("base", 0.5, 0.5, 0.1)
-    new = SystemResult("new", 0.5 + delta, 0.5 + delta, 0.1, delta, delta - 0.02, delta + 0.03, p, 0.9, *counts)
-    return MetricResult(name, "signature", name == "ter", (base, new), (), np.zeros((2, segments)))
+    won, lost, tied = counts
+    new = SystemResult(
+        "new",
+        0.5 + delta,
+        0.5 + delta,
+        0.1,
+        delta=delta,
+        delta_low=delta - 0.02,
+        delta_high=delta + 0.03,
+        delta_low_90=delta - 0.01,
+        delta_high_90=delta + 0.02,
+        p=p,
+        p_holm=p,
+        wins=0.9,
+        won=won,
+        lost=lost,
+        tied=tied,
+        differing=won + lost,
+    )
+    units = segments, "segment"
+    return MetricResult(name, "signature", name == "ter", (base, new), (), np.zeros((2, segments)), units=units)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +68,12 @@ def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
     assert verdict(found, found.systems[0], "base") is None
 
 
-def test_holms_p_decides_if_there_is_one():
-    found = replace(metric(0.01, 0.02), pairs=(PairResult("base", "new", 0.01, -0.01, 0.04, 0.02, 0.06, 0.99),))
-    reading = verdict(found, found.systems[1], "base")
+def test_holms_p_decides_between_several_systems():
+    found = metric(0.01, 0.02)
+    new = replace(found.systems[1], p_holm=0.06)
+    found = replace(found, systems=(found.systems[0], new, replace(new, name="newer")))
+    reading = verdict(found, new, "base")
+    assert headline(found).startswith("new scores best: not significantly better than base")
     assert reading.name == "unclear"
     assert "p = 0.0200 (0.0600 with Holm’s correction)" in reading.sentence
 
@@ -99,19 +122,35 @@ def test_a_margin_is_answered():
     assert answers == [
         "Whether it is worse than base by 0.0200 or more remains open.",
         "It is not worse than base by 0.0200 or more.",
-        "The two are equivalent within 0.0200.",
+        "The two are equivalent within 0.0200: 90 % interval 0.0000 to +0.0300.",
     ]
 
 
 def test_power_is_said_of_the_system_that_needs_most():
     found = metric(0.01, 0.4)
     new = replace(found.systems[1], detectable=0.05, needed=2500)
-    assert power(replace(found, systems=(found.systems[0], new)), 100, "segment") == (
+    assert power(replace(found, systems=(found.systems[0], new))) == (
         "With 100 segments a difference of 0.0500 is found 80 times in 100; detecting the observed difference would "
-        "take about 2,500 segments."
+        "take about 2,500 other segments."
     )
-    assert power(found, 100, "segment") == ""
+    assert power(found) == "Fewer than 20 segments of new differ from the baseline's, too few to plan with."
     planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))
-    assert power(replace(found, systems=(found.systems[0], planned)), 100, "segment").endswith(
+    assert power(replace(found, systems=(found.systems[0], planned))).endswith(
         " One of 0.0200 is found 29 times in 100; with 1,234 segments, 80 times."
     )
+
+
+def test_few_units_that_differ_are_named():
+    found = metric(0.01, 0.25, counts=(3, 0, 97))
+    sentence = verdict(found, found.systems[1], "base").sentence
+    assert sentence.endswith("p = 0.2500. Only 3 of 100 segments differ, too few to rely on the interval.")
+
+
+def test_runs_are_put_into_words():
+    found = metric(0.01, 0.4)
+    new = replace(found.systems[1], runs=5, run_share=0.5)
+    assert runs(replace(found, systems=(replace(found.systems[0], runs=5), new))) == (
+        "Scores are means of 5 runs. Of the squared error of the difference, 50 % is due to runs and 50 % to segments: "
+        "twice the runs would narrow the interval by 13 %, twice the segments by 29 %."
+    )
+    assert runs(found) == ""

@@ -90,19 +90,31 @@ def test_the_table_has_every_number(tiny_bundle):
         digits = 4 if metric.name == "bertscore" else 2
         chapter = section(page, f"metric-{number}")
         header, *rows = rows_of(next(chapter.iter("table")))
-        assert header == ["System", "Score", "Mean ± 95 %", "Δ", "Δ 95 %", "p", "Won", "Lost", "Tied"]
+        assert header == [
+            "System",
+            "Score",
+            "Mean ± 95 %",
+            "Δ",
+            "Δ 95 %",
+            "p",
+            "p Holm",
+            "Won",
+            "Lost",
+            "Tied",
+            "Differ",
+        ]
         ranked = [metric.systems[place] for place in metric.ranked]
         assert [row[0].removesuffix(" baseline") for row in rows] == [one.name for one in ranked]
         for row, one in zip(rows, ranked, strict=True):
             mean = f"{one.mean:.{digits}f} ± {one.ci:.{digits}f}"
             assert row[1:3] == [f"{one.score:.{digits}f}", mean]
             if one.delta is None:
-                assert row[3:] == [""] * 6
+                assert row[3:] == [""] * 8
                 continue
             delta = f"{one.delta:+.{digits}f}".replace("-", "−")
-            counts = [str(value) for value in (one.won, one.lost, one.tied)]
+            counts = [str(value) for value in (one.won, one.lost, one.tied, one.differing)]
             interval = f"{one.delta_low:+.{digits}f} to {one.delta_high:+.{digits}f}".replace("-", "−")
-            assert row[3:] == [delta, interval, f"{one.p:.4f}", *counts]
+            assert row[3:] == [delta, interval, f"{one.p:.4f}", f"{one.p_holm:.4f}", *counts]
         assert metric.signature in text_of(section(page, "method"))
     assert text_of(next(page.iter("h1"))) == "Which of 3 systems is best?"
     assert "BERTScore F1: better scores best: " in text_of(next(page.iter("header")))
@@ -140,7 +152,7 @@ def test_many_comparisons_and_few_segments_come_with_a_warning():
 
     several = text_of(report(3, metrics=["bertscore", "bleu"]))
     assert "This page makes 4 comparisons." in several
-    assert "not corrected for this" in several
+    assert "it does not for several metrics" in several
     assert "comparisons" not in text_of(report(2, metrics=["bertscore"]))
     few = text_of(next(report(20, 19, ["ter"], all_pairs=True).iter("header")))
     assert "Tested on 19 segments only." in few
@@ -223,7 +235,7 @@ def test_the_table_has_the_systems_under_each_metric(comparison):
     system = comparison.metrics[0].systems[2]
     score, _, mean, delta, interval, p, verdict = rows[2 + bertscore.index("system-2")][1:]
     assert (score, mean) == (f"{system.score:.4f}", f"{system.mean:.4f} ± {system.ci:.4f}")
-    assert (delta, p) == (f"{system.delta:+.4f}", f"{system.p:.4f}")
+    assert (delta, p) == (f"{system.delta:+.4f}", f"{system.p_holm:.4f}")
     assert (interval, verdict) == (f"{system.delta_low:+.4f} to {system.delta_high:+.4f}", "▲ better")
     assert "Paired permutation test, 200 swaps, seed 12345, 40 segments." in text_of(page)
     assert repr(comparison) == (
