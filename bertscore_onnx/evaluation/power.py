@@ -32,7 +32,7 @@ STRETCH = 10
 """What the skewness of n units adds to Student's t is multiplied by 1 + 10 / n: samples are less skewed than their
 population. Chosen by simulation of exponential and lognormal differences."""
 
-DEGENERATE = 1e-9
+DEGENERATE = 1e-6
 """A resample whose standard error is below this share of the observed one has none."""
 
 
@@ -78,8 +78,8 @@ def studentised_intervals(
     """Return intervals that are at each end the wider of Student's and the bootstrap-t, (2, estimates).
 
     The second is right for skewed differences, whose mean and standard error go together; the first protects it where
-    long tails on both sides, or few units that differ, make resamples alike. Efron and Tibshirani, An Introduction to
-    the Bootstrap, 1993, section 12.5.
+    long tails on both sides, or few units that differ, make resamples alike. Fewer than 6 units have the first alone.
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5.
 
     Args:
         estimates: the observed values, (estimates,).
@@ -98,7 +98,7 @@ def studentised_intervals(
     place = min(last, int(np.ceil((1 - tail) * (last + 2))) - 1)
     t, stretch = student_quantile(1 - tail, num_units), 1 + STRETCH / num_units
     below, above = (
-        t + stretch * np.where(np.isfinite(ends), np.maximum(ends - t, 0), 0)
+        t + stretch * np.where(np.isfinite(ends) & (num_units >= MIN_TESTED_UNITS), np.maximum(ends - t, 0), 0)
         for ends in (ratios[place], -ratios[last - place])
     )
     return np.stack([estimates - below * errors, estimates + above * errors])
