@@ -177,3 +177,13 @@ def test_a_fragment_takes_colours_and_leaves_the_page_alone(browser, tmp_path, s
     cell = browser.find_element("css selector", ".bertscore-onnx-comparison td")
     assert cell.value_of_css_property("color").replace("rgba", "rgb").replace(", 1)", ")") == ink
     assert browser.get_log("browser") == []
+
+
+def test_a_button_copies_the_paragraph_for_a_paper(browser, opened):
+    opened(next(iter(CASES)), 1280)
+    button = browser.find_element("css selector", "button.copy[data-of=methods]")
+    assert button.is_displayed()
+    button.click()
+    assert button.text == "Copied"
+    selected = browser.execute_script("return getSelection().toString()")
+    assert selected.startswith("We compared ")
