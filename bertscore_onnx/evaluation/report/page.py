@@ -1,4 +1,4 @@
-"""The report of a comparison: one file without links to others, whose one script copies a paragraph; and its table for a notebook.
+"""The report of a comparison, one file without links to others, and its table for a notebook.
 
 Jinja fills in the templates: all values are escaped, except the drawings.
 """
