@@ -62,7 +62,7 @@ def meta(options: MetaOptions) -> None:
     needed = {
         "tabulate": options.output_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
-        "scipy": task == "correlation",
+        "scipy": task != "hybrid",
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
     run(options)

@@ -92,7 +92,7 @@ class _Rows:
             language_pairs,
             [""] * len(table) if table.is_blank(system) else table.keys(system),
             segments,
-            None if segment is None else _documents(table, options),
+            None if segment is None else documents_of_rows(table, options),
             human,
             scores,
             texts_of_rows(options, table) if options.metrics else None,
@@ -124,7 +124,8 @@ def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
     return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--columns lang_pair=NAME", advice))
 
 
-def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
+def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | None:
+    """Return the document of each row; None if no column has any."""
     has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
     named = options.named("document")
     if not named and not has_any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import systems_of_table, texts_of_rows
+from bertscore_onnx.cli.meta_table import documents_of_rows, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
@@ -291,6 +291,8 @@ def run_darr(options: MetaOptions) -> None:
         read_systems(options, several_judgements=True),
         threshold=THRESHOLD if options.threshold is None else options.threshold,
         human_systems=options.human_system or None,
+        permutations=options.resamples,
+        seed=options.seed,
     )
     _print(options, result)
 
@@ -330,7 +332,16 @@ def run_auc(options: MetaOptions) -> None:
     """Print how well metrics separate paraphrases from other pairs of texts."""
     table = read_table(options.source, options.input_format)
     labels = _labels(table, table.find(options.named("label") or LABEL_COLUMNS, "--columns label=NAME"))
-    _print(options, auc_of_labels(labels, _scores_of_rows(options, table)))
+    units = documents_of_rows(table, options) or _references_of_rows(options, table)
+    scores = _scores_of_rows(options, table)
+    _print(options, auc_of_labels(labels, scores, units=units, permutations=options.resamples, seed=options.seed))
+
+
+def _references_of_rows(options: MetaOptions, table: WholeTable) -> list[str] | None:
+    """Return the references of each row, which its candidate shares with those of other rows; None without a column."""
+    if not options.named("reference") and not {*REFERENCE_COLUMNS} & {*table.names}:
+        return None
+    return [*map(str, references_of_table(table, options.named, REFERENCE_COLUMNS))]
 
 
 def _labels(table: WholeTable, column: str) -> NDArray[np.int64]:
@@ -375,7 +386,10 @@ def run_phenomena(options: MetaOptions) -> None:
             [ChallengeExample(*fields) for fields in zip(categories, references, good, bad, strict=True)],
             metrics={**({} if settings is None else {BERTSCORE: {}}), **options.corpus_metrics},
             scorer=scorer,
+            units=documents_of_rows(table, options),
             min_examples=options.min_examples or MIN_EXAMPLES,
+            permutations=options.resamples,
+            seed=options.seed,
             verbose=_verbose(options),
         )
     named = {name if metric == BERTSCORE else metric: scores for metric, scores in result.metrics.items()}
@@ -399,7 +413,7 @@ TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (run_correlation, _OF_SYSTEMS | {"output", "test"}),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
-    "auc": (run_auc, frozenset({"score", "columns candidate", "columns label"})),
-    "phenomena": (run_phenomena, frozenset({"min_examples"})),
+    "auc": (run_auc, frozenset({"score", "columns candidate", "columns label", "columns document"})),
+    "phenomena": (run_phenomena, frozenset({"min_examples", "columns document"})),
 }
 """The function of each task, and the options that it reads beside those common to all tasks."""

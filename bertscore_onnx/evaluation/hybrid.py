@@ -7,7 +7,6 @@ model selection among them: Zhang et al., "BERTScore", ICLR 2020, section 5.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +16,8 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
-from bertscore_onnx.evaluation.metric_tests import UnitSums, exchange_units, holm_matrix, sum_by_unit
+from bertscore_onnx.evaluation.metric_pairs import PAIR_COLUMNS, MetricDifference, metric_differences, pairs_of
+from bertscore_onnx.evaluation.metric_tests import UnitSums, enough_permutations, exchange_units, sum_by_unit, wilson
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts
@@ -27,8 +27,6 @@ from bertscore_onnx.evaluation.tables import (
     Result,
     Table,
     language_pair_title,
-    number,
-    p_value,
     plain,
     rows_by_language_pair,
     with_notes,
@@ -40,6 +38,7 @@ NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
 NUM_CURVE_CELLS = 200_000
 """Of the simulation of a selection."""
 NUM_POOLS = 30
+NUM_PERMUTATIONS = 1000
 CHUNK_CELLS = 2_000_000
 """Scores or random numbers in memory at a time: 16 MB."""
 
@@ -173,12 +172,8 @@ def select_by_each(
 
 def binomial_interval(hits: int, trials: int) -> Measure:
     """Return a share with its interval: E. B. Wilson, "Probable inference", JASA 1927, at 95 %."""
-    share = hits / trials
-    weight = QUANTILE**2 / trials
-    centre = (share + weight / 2) / (1 + weight)
-    half = QUANTILE * np.sqrt(share * (1 - share) / trials + weight / (4 * trials)) / (1 + weight)
-    low, high = max(0.0, float(centre - half)), min(1.0, float(centre + half))
-    return Measure(share, trials, low=low, high=high)
+    low, high = wilson(hits / trials, trials, QUANTILE)
+    return Measure(hits / trials, trials, low=low, high=high)
 
 
 def _mean_interval(values: Floats) -> Measure:
@@ -188,20 +183,6 @@ def _mean_interval(values: Floats) -> Measure:
 
 
 # Hybrid systems by language pair: how metrics correlate with human scores over them, and select among them.
-
-
-@dataclass(frozen=True, slots=True)
-class HybridDifference:
-    """The difference between two metrics' correlations over hybrid systems."""
-
-    delta: float
-    """Pearson's r of the better minus that of the worse."""
-    p: float | None
-    """Two-sided, of exchanging their scores in whole segments (documents, if known); None without a value."""
-    p_holm: float | None
-    """p, corrected by Holm for all pairs of metrics."""
-    reason: str = ""
-    """Why there is no p."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +202,7 @@ class HybridOfLanguagePair:
     has none."""
     selections: Mapping[str, ModelSelection]
     """By metric, for those that correlate."""
-    pairs: Mapping[tuple[str, str], HybridDifference]
+    pairs: Mapping[tuple[str, str], MetricDifference]
     """Whether one metric correlates better than another, for every two that correlate, by falling correlation."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -231,11 +212,7 @@ class HybridOfLanguagePair:
             "human_systems": list(self.human_systems),
             "segments": self.num_segments,
             "metrics": {name: self._metric(name) for name in self.pearson},
-            "pairs": [
-                {"better": better, "worse": worse, "delta": test.delta, "p": test.p, "p_holm": test.p_holm}
-                | ({"reason": test.reason} if test.reason else {})
-                for (better, worse), test in self.pairs.items()
-            ],
+            "pairs": pairs_of(self.pairs),
         }
 
     def _metric(self, name: str) -> dict[str, Any]:
@@ -266,12 +243,6 @@ _METRICS: tuple[Column, ...] = (
     ("Hits@1", "hits_at_1", _estimate),
     ("MRR", "mrr", _estimate),
     ("Diff", "diff", _estimate),
-)
-_PAIRS: tuple[Column, ...] = (
-    ("metric", "better", str),
-    ("better than", "worse", str),
-    ("delta", "delta", number(4)),
-    ("p", "p_holm", p_value(4)),
 )
 
 
@@ -315,7 +286,7 @@ class HybridResult(Result):
             reasons |= {f"{better} and {worse}": test.reason for (better, worse), test in pair.pairs.items()}
             yield with_notes(f"{title}\n{Table(_METRICS, rows).text()}", reasons)
             if pair.pairs:
-                yield Table(_PAIRS, pair.to_dict()["pairs"]).text()
+                yield Table(PAIR_COLUMNS, pair.to_dict()["pairs"]).text()
         choice = f"the best of {self.num_candidates:,} hybrids is chosen, {self.num_trials:,} times"
         yield (
             f"Hits@1, MRR and Diff where {choice};\nintervals of 95 % over other segments, but for metrics of whole "
@@ -420,6 +391,9 @@ def _of_language_pair(
                 draws["seed"],
                 float(human_scores.std()),
             )
+    tested = [name for name in correlations if name in sums]
+    drawn = enough_permutations(NUM_PERMUTATIONS, len(tested))
+    p = exchange_units([sums[name] for name in tested], permutations=drawn, seed=draws["seed"])
     return HybridOfLanguagePair(
         judged.language_pair,
         outputs.systems,
@@ -428,7 +402,7 @@ def _of_language_pair(
         frozenset(of_corpora),
         pearsons,
         selections,
-        dict(_tested_pairs(correlations, sums, draws["seed"])),
+        metric_differences(correlations, tested, p, "a metric of whole corpora has no scores of segments to exchange"),
     )
 
 
@@ -560,21 +534,3 @@ def _wider(measure: Measure, ends: Floats, of_pool: float, bounds: tuple[float, 
     above = np.hypot(np.hypot(high - value, of_pool), max(0.0, ends[1]))
     low, high = (float(np.clip(end, *bounds)) for end in (value - below, value + above))
     return replace(measure, low=low, high=high)
-
-
-def _tested_pairs(
-    correlations: Mapping[str, float], sums: Mapping[str, UnitSums], seed: int
-) -> Iterator[tuple[tuple[str, str], HybridDifference]]:
-    """Test every two metrics by exchanging whole segments, the one that correlates better first."""
-    tested = [name for name in correlations if name in sums]
-    at = {name: place for place, name in enumerate(tested)}
-    p = exchange_units([sums[name] for name in tested], seed=seed) if len(tested) > 1 else np.ones((1, 1))
-    corrected = holm_matrix(p) if len(tested) > 1 else p
-    for better, worse in combinations(sorted(correlations, key=lambda name: -correlations[name]), 2):
-        delta = correlations[better] - correlations[worse]
-        if better in at and worse in at:
-            pair = at[better], at[worse]
-            yield (better, worse), HybridDifference(delta, float(p[pair]), float(corrected[pair]))
-        else:
-            reason = "a metric of whole corpora has no scores of segments to exchange"
-            yield (better, worse), HybridDifference(delta, None, None, reason)

@@ -39,6 +39,7 @@ from bertscore_onnx.evaluation.metric_tests import (
     UnitSums,
     Williams,
     clusters,
+    enough_permutations,
     exchange_units,
     holm_matrix,
     perm_both,
@@ -54,8 +55,6 @@ from bertscore_onnx.evaluation.tables import plural
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
 """The statistics that are tested; the ranks are by the first."""
-MIN_PERMUTATIONS = 30
-"""For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 
 # How one metric agrees with human scores in one language pair.
 
@@ -240,8 +239,7 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Te
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     system_scores = {name: metric.system for name, metric in judged.metrics.items()}
     segment_scores = {name: metric.segment for name, metric in judged.metrics.items()}
-    num_pairs = len(judged.metrics) * (len(judged.metrics) - 1) // 2
-    drawn = max(permutations, MIN_PERMUTATIONS * num_pairs) if test == "segments" else permutations
+    drawn = enough_permutations(permutations, len(judged.metrics)) if test == "segments" else permutations
     system_ranks, system_differences = compare_metrics(judged.human_system, system_scores, drawn, seed, test)
     sums, of_systems = _unit_sums(judged)
     compared = {

@@ -4,7 +4,7 @@ Deutsch, Dror and Roth, "A Statistical Analysis of Summarization Evaluation Metr
 TACL 2021, section 4.2. The ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -28,8 +28,8 @@ from bertscore_onnx.evaluation.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts, holm
+from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals
+from bertscore_onnx.evaluation.significance import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
 
 Level = Literal["all", "segment", "system", "system_means"]
 LEVELS = (*GROUPINGS, "system_means")
@@ -37,6 +37,8 @@ CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
 KENDALL_SAMPLE = 500
 """Outputs that each is compared with for the interval of Kendall's τ."""
+MIN_PERMUTATIONS = 30
+"""For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 MIN_SYSTEMS = 4
 """Of Williams' test, which has n − 3 degrees of freedom."""
 
@@ -244,31 +246,73 @@ class UnitSums:
 
 
 def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, seed: int = 0) -> Floats:
+    """Test every two metrics by exchanging their scores in whole units; returns p as `exchange_p` does."""
+    totals = [metric.sums.sum(axis=0) for metric in metrics]
+
+    def difference(first: int, second: int, signs: Floats) -> Floats:
+        half = (metrics[first].sums - metrics[second].sums) / 2
+        changed = half.any(axis=0)  # sums of human scores are those of both
+        mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
+        change = np.zeros_like(mean)
+        change[:, changed] = signs @ half[:, changed]
+        statistic = metrics[first].statistic
+        return statistic(mean + change) - statistic(mean - change)
+
+    values = np.array([float(metric.statistic(total)) for metric, total in zip(metrics, totals, strict=True)])
+    num_units = len(metrics[0].sums) if metrics else 0
+    return exchange_p(values, num_units, difference, permutations=permutations, seed=seed)
+
+
+def exchange_p(
+    values: Floats,
+    num_units: int,
+    difference: Callable[[int, int, Floats], Floats],
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+) -> Floats:
     """Test every two metrics by exchanging their scores in whole units, with probability ½ each.
 
-    Returns two-sided p = (#{|Δ*| >= |Δ|} + 1) / (permutations + 1), (metrics, metrics), 1 on the diagonal.
+    Values are (metrics, …), of one statistic or several. `difference` returns Δ*, (exchanges, …), of two metrics by
+    their places, from signs, (exchanges, units), which are -1 where a unit is exchanged.
+
+    Returns two-sided p, (metrics, metrics, …), 1 on the diagonal: with up to 13 units the share of all ways to exchange
+    them in which |Δ*| >= |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random ones.
     """
-    totals = [metric.sums.sum(axis=0) for metric in metrics]
-    values = [float(metric.statistic(total)) for metric, total in zip(metrics, totals, strict=True)]
-    num_units = len(metrics[0].sums)
-    counts = np.zeros((len(metrics), len(metrics)))
+    counts = np.zeros((len(values), *values.shape))
+    num_exchanges = 0
+    for signs in _exchanges(num_units, permutations, seed):
+        num_exchanges += len(signs)
+        for first, second in combinations(range(len(values)), 2):
+            delta = np.abs(difference(first, second, signs))
+            observed = np.abs(values[first] - values[second])
+            counts[first, second] += (~(delta < observed - ROUNDING)).sum(axis=0)  # NaN counts as large
+    observed_too = int(num_units > MAX_EXACT)
+    p = (counts + counts.swapaxes(0, 1) + observed_too) / (num_exchanges + observed_too)
+    p[np.arange(len(values)), np.arange(len(values))] = 1
+    return p
+
+
+def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]:
+    """Yield signs, (exchanges, units), in blocks: of all exchanges of few units, else of random ones."""
+    if num_units <= MAX_EXACT:
+        ways = np.arange(1 << num_units)[:, None] >> np.arange(num_units)
+        yield np.where(ways & 1, -1.0, 1.0)
+        return
     rng = np.random.default_rng(seed)
     chunk = max(1, CHUNK_CELLS // num_units)
     for start in range(0, permutations, chunk):
-        signs = rng.choice([-1.0, 1.0], size=(min(chunk, permutations - start), num_units))
-        for first, second in combinations(range(len(metrics)), 2):
-            half = (metrics[first].sums - metrics[second].sums) / 2
-            changed = half.any(axis=0)  # sums of human scores are those of both
-            mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
-            change = np.zeros_like(mean)
-            change[:, changed] = signs @ half[:, changed]
-            statistic = metrics[first].statistic
-            delta = np.abs(statistic(mean + change) - statistic(mean - change))
-            observed = abs(values[first] - values[second])
-            counts[first, second] += (~(delta < observed - ROUNDING)).sum()  # NaN counts as large
-    p = (counts + counts.T + 1) / (permutations + 1)
-    np.fill_diagonal(p, 1)
-    return p
+        yield rng.choice([-1.0, 1.0], size=(min(chunk, permutations - start), num_units))
+
+
+def smallest_p(num_units: int, permutations: int) -> float:
+    """Return the smallest p that exchanging units can give, before Holm's correction."""
+    return 2.0 ** (1 - num_units) if num_units <= MAX_EXACT else 1 / (permutations + 1)
+
+
+def enough_permutations(permutations: int, num_metrics: int) -> int:
+    """Return at least as many permutations as corrected p-values need to be below .05."""
+    return max(permutations, MIN_PERMUTATIONS * num_metrics * (num_metrics - 1) // 2)
 
 
 def holm_matrix(p: Floats) -> Floats:
@@ -292,6 +336,54 @@ def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_R
     return np.stack([intervals(column, num_units) if len(column) else none for column in kept], axis=1)
 
 
+def share_interval(value: float, influences: Floats, freedom: float) -> tuple[float, float]:
+    """Return the 95 % interval of a share, or of another statistic in [0, 1], such as an area under a curve.
+
+    It is Wilson's, for as many independent observations as would have the same variance, with a quantile of Student's
+    t. `influences`, (units,), are by how much each unit moves the value, and have the mean 0. If the variance is 0, as
+    of a share of 1, there are as many observations as degrees of freedom, plus one.
+    """
+    variance = float((influences**2).sum()) * len(influences) / max(1, len(influences) - 1)
+    number = value * (1 - value) / variance if variance > ROUNDING**2 else freedom + 1
+    return wilson(value, number, float(scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2)))
+
+
+def wilson(share: float, number: float, quantile: float) -> tuple[float, float]:
+    """Return the interval of a share of a number of observations: E. B. Wilson, "Probable inference", JASA 1927."""
+    weight = quantile**2 / number
+    centre = (share + weight / 2) / (1 + weight)
+    half = quantile * np.sqrt(share * (1 - share) / number + weight / (4 * number)) / (1 + weight)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def degrees_of_freedom(influences: Floats) -> float:
+    """Return those of the variance of a sum of influences, (units,): few if a few units make it, else units − 1.
+
+    2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in Sampling Problems", The
+    American Statistician 2014.
+    """
+    n, squares = len(influences), influences**2
+    if n < 2 or not squares.any():
+        return n - 1.0
+    kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
+    return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
+
+
+def mean_interval(value: float, influences: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of a mean by Student's t, from by how much each unit moves it, (units,)."""
+    variance = float((influences**2).sum()) * len(influences) / (len(influences) - 1)
+    quantile = scipy_module("special").stdtrit(degrees_of_freedom(influences), 1 - SIGNIFICANT / 2)
+    half = float(quantile * np.sqrt(variance))
+    return value - half, value + half
+
+
+def ratio_influences(sums: Floats) -> Floats:
+    """Return the influences on a ratio, Σ total / Σ number, of the units that have any number, from (units, 2)."""
+    number, total = sums[sums[:, 0] > 0].T
+    influences: Floats = (total - total.sum() / number.sum() * number) / number.sum()
+    return influences
+
+
 def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:
     """Return statistics of segment scores by their names in `Agreement`; human and metric are (systems, segments).
 
@@ -303,11 +395,11 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     by_item = pearson_of_moments(moments.sum(axis=1))
     by_system = moments.swapaxes(0, 1).reshape(-1, human.shape[1])  # six rows of each system
     by_segment = {
-        "pearson_by_item": (_mean_sums(by_item), _ratio),
+        "pearson_by_item": (_mean_sums(by_item), ratio),
         "pearson_by_system": (by_system, _mean_pearson),
         "acc_eq": (
             _mean_sums(segment_accuracies(human, metric, tie_calibrated_accuracy(human, metric).epsilon or 0.0)),
-            _ratio,
+            ratio,
         ),
     }
     tau_b, tau_c = _kendall_sums(human, metric, is_judged)
@@ -354,6 +446,15 @@ def whole_system_sums(human: Floats, metric: Floats) -> UnitSums:
     return pearson_sums(human[None], metric[None], np.arange(len(human)))
 
 
+def numbered(units: Sequence[str] | None, num_rows: int) -> NDArray[np.int64]:
+    """Return the number of each row's unit, from 0; without units each row is one."""
+    if units is None:
+        return np.arange(num_rows)
+    if len(units) != num_rows:
+        raise InputError(f"There are {num_rows} rows and {len(units)} units; expected one for each.")
+    return np.unique(np.array([*map(str, units)], dtype=object), return_inverse=True)[1]
+
+
 def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
     """Add up the sums of segments, (sums, segments), to those of units, (units, sums); units are numbers from 0."""
     order = np.argsort(units, kind="stable")
@@ -394,7 +495,7 @@ def _pearson_of_totals(totals: Floats) -> Floats:
 
 def _mean_pearson(totals: Floats) -> Floats:
     r = _pearson_of_totals(totals.reshape(*totals.shape[:-1], -1, 6))
-    return _ratio(np.stack([np.isfinite(r).sum(axis=-1), np.nansum(r, axis=-1)], axis=-1))
+    return ratio(np.stack([np.isfinite(r).sum(axis=-1), np.nansum(r, axis=-1)], axis=-1))
 
 
 def _mean_sums(values: Floats) -> Floats:
@@ -402,7 +503,8 @@ def _mean_sums(values: Floats) -> Floats:
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
-def _ratio(totals: Floats) -> Floats:
+def ratio(totals: Floats) -> Floats:
+    """Return the second sum as a share of the first, (…), from (…, 2); NaN where that is 0."""
     number, total = np.moveaxis(totals, -1, 0)
     return np.where(number > 0, total / np.maximum(number, 1e-300), np.nan)
 

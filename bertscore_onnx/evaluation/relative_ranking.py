@@ -2,14 +2,33 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, judged_scores
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems, human_by_name
+from bertscore_onnx.evaluation.metric_pairs import (
+    PAIR_COLUMNS,
+    MetricDifference,
+    ends,
+    metric_differences,
+    notes_of_units,
+    p_of_others,
+    pairs_of,
+)
+from bertscore_onnx.evaluation.metric_tests import (
+    UnitSums,
+    enough_permutations,
+    exchange_units,
+    ratio,
+    ratio_influences,
+    share_interval,
+    sum_by_unit,
+)
 from bertscore_onnx.evaluation.tables import (
     Column,
     Result,
@@ -35,6 +54,10 @@ class Darr:
     """The others, those that the metric ties among them."""
     ties: int
     """Pairs to which the metric gives equal scores."""
+    low: float | None = None
+    """The lower end of the 95 % interval of τ over other segments (documents, if known); None of counts alone."""
+    high: float | None = None
+    """The upper end."""
 
     @property
     def pairs(self) -> int:
@@ -68,16 +91,19 @@ def darr(human: Floats, metric: Floats, *, threshold: float = THRESHOLD) -> Darr
     human, metric = judged_scores(human, metric)
     if not threshold > 0:
         raise InputError(f"The threshold is {threshold}; expected points of assessment above 0, such as {THRESHOLD}.")
-    concordant = discordant = ties = 0
+    return Darr(*_counts(human, metric, threshold).sum(axis=1).tolist())
+
+
+def _counts(human: Floats, metric: Floats, threshold: float) -> NDArray[np.int64]:
+    """Count concordant, discordant and tied pairs in each segment, (3, segments)."""
+    counts = np.zeros((3, human.shape[1]), dtype=np.int64)
     for system in range(len(human) - 1):
         human_delta = human[system] - human[system + 1 :]  # (later systems, segments)
         is_ranked = np.abs(human_delta) >= threshold
-        metric_delta = (metric[system] - metric[system + 1 :])[is_ranked]
-        agreement = np.sign(human_delta[is_ranked]) * np.sign(metric_delta)
-        concordant += int((agreement > 0).sum())
-        discordant += int((agreement <= 0).sum())
-        ties += int((agreement == 0).sum())
-    return Darr(concordant, discordant, ties)
+        agreement = np.sign(human_delta) * np.sign(metric[system] - metric[system + 1 :])
+        outcomes = (agreement > 0, ~(agreement > 0), agreement == 0)
+        counts += np.stack([(is_ranked & outcome).sum(axis=0) for outcome in outcomes])
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +118,19 @@ class DarrOfLanguagePair:
     """By metric; None if judged outputs have no score."""
     reasons: Mapping[str, str]
     """Why τ has no value, by metric."""
+    differences: Mapping[tuple[str, str], MetricDifference]
+    """In τ, by the names of two metrics, the better one first."""
+    units: int
+    """What intervals are of and tests exchange: segments with a ranked pair, or their documents, if known."""
+    notes: tuple[str, ...] = ()
+    """Warnings about the data."""
 
 
 _COUNTS = ("tau", "pairs", "concordant", "discordant", "ties", "tau_without_ties")
 _COLUMNS: tuple[Column, ...] = (
     ("metric", "metric", str),
     ("tau", "tau", number(4, signed=True)),
+    ("95 %", "tau_interval", ends(4)),
     *((name, name, count) for name in _COUNTS[1:5]),
     ("tau without ties", "tau_without_ties", number(4, signed=True)),
 )
@@ -120,26 +153,35 @@ class DarrResult(Result):
                     "human_systems": list(pair.human_systems),
                     "metrics": {
                         name: {key: getattr(counts, key, None) for key in _COUNTS}
+                        | {"tau_interval": None if counts is None or counts.low is None else [counts.low, counts.high]}
                         | ({"reason": pair.reasons[name]} if name in pair.reasons else {})
                         for name, counts in pair.metrics.items()
                     },
+                    "units": pair.units,
+                    "pairs": pairs_of(pair.differences),
+                    "notes": list(pair.notes),
                 }
                 for pair in self.language_pairs
             },
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        return rows_by_language_pair(self.to_dict())
+        differences = {pair.language_pair: pair.differences for pair in self.language_pairs}
+        for row in rows_by_language_pair(self.to_dict()):
+            yield row | p_of_others(differences[row["lang_pair"]], row["metric"])
 
     def _blocks(self) -> Iterator[str]:
-        rows = [*self._rows()]
-        for pair in self.language_pairs:
-            title = language_pair_title(pair.language_pair, pair.systems, pair.human_systems)
-            table = Table(_COLUMNS, [row for row in rows if row["lang_pair"] == pair.language_pair])
-            yield with_notes(f"{title}\n{table.text()}", pair.reasons)
+        for name, pair in self.to_dict()["language_pairs"].items():
+            title = language_pair_title(name, pair["systems"], pair["human_systems"])
+            rows = [{"metric": metric, **values} for metric, values in pair["metrics"].items()]
+            reasons = {row["metric"]: row.get("reason", "") for row in rows}
+            yield "\n".join([title, with_notes(Table(_COLUMNS, rows).text(), reasons), *pair["notes"]])
+            if pair["pairs"]:
+                yield Table(PAIR_COLUMNS, pair["pairs"]).text()
         yield (
             f"Pairs are outputs of one segment whose judgements differ by {self.threshold:g} or more.\n"
-            "A tie of the metric counts as discordant."
+            "A tie of the metric counts as discordant. Intervals of 95 % are over other segments, or\n"
+            "documents if they are known. p: by exchanging these as a whole, two-sided, after Holm."
         )
 
 
@@ -148,6 +190,8 @@ def darr_by_language_pair(
     *,
     threshold: float = THRESHOLD,
     human_systems: Collection[str] | None = None,
+    permutations: int = 1000,
+    seed: int = 4,
 ) -> DarrResult:
     """Count how often metrics rank two outputs as their direct assessments do.
 
@@ -155,24 +199,33 @@ def darr_by_language_pair(
         language_pairs: the systems of each, with the mean raw assessment of each output, from 0 to 100.
         threshold: points by which two assessments differ at least for the outputs to be ranked.
         human_systems: the systems that are human translations, which are left out; None to recognise their names.
+        permutations: of the test of every two metrics; at least 30 for each pair of metrics.
+        seed: of the permutations.
 
     Returns:
-        Kendall's τ with its counts; a tie of the metric counts as discordant.
+        Kendall's τ with its counts; a tie of the metric counts as discordant. Its 95 % interval is over other segments,
+        or documents if they are known, and the test of every two metrics exchanges their counts in whole ones.
 
     Raises:
         InputError: the threshold is not above 0, no system has such a name, or only whole systems have human scores.
+        MissingExtraError: scipy is not installed.
     """
     if not 0 < threshold < math.inf:
         raise InputError(f"The threshold is {threshold}; expected points of assessment above 0, such as {THRESHOLD}.")
     check_systems(language_pairs, human_systems or ())
     excluded = human_by_name(language_pairs) if human_systems is None else human_systems
-    return DarrResult(threshold, tuple(_of_language_pair(one, threshold, excluded) for one in language_pairs))
+    found = tuple(_of_language_pair(one, threshold, excluded, permutations, seed) for one in language_pairs)
+    return DarrResult(threshold, found)
 
 
-def _of_language_pair(judged: JudgedSystems, threshold: float, excluded: Collection[str]) -> DarrOfLanguagePair:
+def _of_language_pair(
+    judged: JudgedSystems, threshold: float, excluded: Collection[str], permutations: int, seed: int
+) -> DarrOfLanguagePair:
     outputs, human, human_systems = judged.exclude_human_systems(excluded)
     found: dict[str, Darr | None] = {}
     reasons = {}
+    sums: dict[str, UnitSums] = {}
+    units = outputs.unit_numbers(np.ones(human.shape[1], dtype=bool))
     for name, metric in outputs.metrics.items():
         found[name], scores = None, outputs.segment_scores(metric)
         if len(outputs.systems) < 2:
@@ -180,7 +233,34 @@ def _of_language_pair(judged: JudgedSystems, threshold: float, excluded: Collect
         elif missing := outputs.unscored(scores):
             reasons[name] = missing
         else:
-            found[name] = counts = darr(human, scores, threshold=threshold)
-            if not counts.pairs:
+            counts = _counts(*judged_scores(human, scores), threshold)
+            found[name] = Darr(*counts.sum(axis=1).tolist())
+            if counts[:2].any():
+                of_units = sum_by_unit(np.stack([counts[:2].sum(axis=0), counts[0] - counts[1]]), units)
+                sums[name] = UnitSums(of_units[of_units[:, 0] > 0], ratio)
+                found[name] = _with_interval(Darr(*counts.sum(axis=1).tolist()), sums[name].sums)
+            else:
                 reasons[name] = "no two outputs of a segment are far enough apart in the judgements"
-    return DarrOfLanguagePair(outputs.language_pair, outputs.systems, human_systems, found, reasons)
+    taus = {name: float(ratio(one.sums.sum(axis=0))) for name, one in sums.items()}
+    drawn = enough_permutations(permutations, len(sums))
+    p = exchange_units([*sums.values()], permutations=drawn, seed=seed)
+    num_units = len(next(iter(sums.values())).sums) if sums else 0
+    kind = "documents" if outputs.documents else "segments"
+    return DarrOfLanguagePair(
+        outputs.language_pair,
+        outputs.systems,
+        human_systems,
+        found,
+        reasons,
+        metric_differences(taus, [*taus], p),
+        num_units,
+        tuple(notes_of_units(num_units, kind, len(sums), drawn)) if sums else (),
+    )
+
+
+def _with_interval(counts: Darr, sums: Floats) -> Darr:
+    """Add the interval of τ, which is twice the share of concordant pairs, minus 1; sums are (units, 2)."""
+    if len(sums) < 2:
+        return counts
+    low, high = share_interval(counts.concordant / counts.pairs, ratio_influences(sums) / 2, len(sums) - 1)
+    return replace(counts, low=2 * low - 1, high=2 * high - 1)

@@ -240,11 +240,10 @@ def test_a_metric_of_two_references_has_one_mean():
 
 
 def test_draws_depend_on_the_seed(full_scores):
-    def p(seed):
-        return evaluate(judged(*full_scores), seed=seed, permutations=20).language_pairs[0].pairs[0].system.p
+    def low(seed):
+        return evaluate(judged(*full_scores), seed=seed).language_pairs[0].metrics[0].segment["pearson"].low
 
-    assert p(1) == p(1)
-    assert len({p(seed) for seed in range(8)}) > 1
+    assert low(1) == low(1) != low(2)
 
 
 def test_json_has_the_form_that_is_documented(full_scores):

@@ -167,14 +167,14 @@ def test_ten_equal_metrics_have_one_rank_over_many_trials(record_property):
 
 def test_p_of_segments_is_the_share_of_as_large_differences():
     rng = np.random.default_rng(1)
-    human = rng.normal(size=(4, 9))
+    human = rng.normal(size=(4, 19))
     metrics = [human + rng.normal(size=human.shape) for _ in range(3)]
     human[0, 2] = human[3, 5] = np.nan
-    units = np.array([0, 0, 1, 2, 3, 3, 3, 4, 5])
+    units = np.array([0, 0, 1, 2, 3, 3, 3, *range(4, 16)])
     is_judged = ~np.isnan(human)
     z = [(metric - metric[is_judged].mean()) / metric[is_judged].std() for metric in metrics]
     found = exchange_units([pearson_sums(human, metric, units) for metric in metrics], permutations=50, seed=9)
-    is_kept = np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 6))[:, units] > 0
+    is_kept = np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 16))[:, units] > 0
     for i, j in itertools.combinations(range(3), 2):
         observed = abs(correlate(human, z[i]).value - correlate(human, z[j]).value)
         exchanged = [[np.where(kept, z[one], z[other]) for one, other in ((i, j), (j, i))] for kept in is_kept]
