@@ -18,7 +18,8 @@ from bertscore_onnx.evaluation.metric_pairs import (
     ends,
     interval_of,
     metric_differences,
-    notes_of_units,
+    notes_of_exchanges,
+    notes_of_few,
     p_of_others,
     pairs_of,
 )
@@ -277,7 +278,7 @@ def auc_of_labels(
         name: metric_differences({metric: of[metric].value or 0.0 for metric in ranks}, [*ranks], p[..., at])
         for at, (name, of) in enumerate(measures.items())
     }
-    notes = notes_of_units(num_units, "units", len(ranks), drawn) if ranks else ()
+    notes = [*notes_of_few(num_units, "units"), *notes_of_exchanges(num_units, "units", len(ranks))] if ranks else ()
     roc, precision_of = measures["roc_auc"], measures["average_precision"]
     return AucResult(n, int(np.sum(labels)), roc, precision_of, differences, num_units, tuple(notes))
 

@@ -20,7 +20,8 @@ from bertscore_onnx.evaluation.metric_pairs import (
     ends,
     interval_of,
     metric_differences,
-    notes_of_units,
+    notes_of_exchanges,
+    notes_of_few,
     p_of_others,
     pairs_of,
 )
@@ -343,7 +344,7 @@ def evaluate_challenge_set(
     drawn = enough_permutations(permutations, len(results))
     differences = {check: compare_checks(check, outcomes, numbers, drawn, seed) for check in CHECKS[1:]}
     num_units = int(numbers.max()) + 1
-    notes = tuple(notes_of_units(num_units, "units", len(results), drawn))
+    notes = (*notes_of_few(num_units, "units"), *notes_of_exchanges(num_units, "units", len(results)))
     return ChallengeResult(len(examples), min_examples, results, differences, num_units, notes)
 
 

@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import (
     Floats,
     Measure,
@@ -34,6 +33,7 @@ from bertscore_onnx.evaluation.meta_results import (
     MetricMean,
     MetricPair,
 )
+from bertscore_onnx.evaluation.metric_pairs import notes_of_exchanges, notes_of_few
 from bertscore_onnx.evaluation.metric_tests import (
     MIN_SYSTEMS,
     UnitSums,
@@ -50,6 +50,7 @@ from bertscore_onnx.evaluation.metric_tests import (
     williams,
 )
 from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import plural
 
 Test = Literal["segments", "perm-both"]
@@ -291,9 +292,12 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Te
         num_segments,
         tuple(ordered),
         tuple(pairs),
-        tuple(_notes(judged)),
-        "documents" if judged.documents else "segments",
-        1 / (drawn + 1),
+        (
+            *_notes(judged),
+            *(_notes_of_tests(judged, len(segment_ranks), len(system_ranks)) if test == "segments" else ()),
+        ),
+        _kind_of_units(judged),
+        0.0 if test == "segments" and _num_units(judged) <= MAX_EXACT else 1 / (drawn + 1),
     )
 
 
@@ -362,10 +366,23 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
-    units = int(judged.unit_numbers(is_judged.any(axis=0)).max(initial=-1)) + 1
-    if units < MIN_UNITS:
-        kind = "documents" if judged.documents else "segments"
-        yield f"{units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
+    yield from notes_of_few(_num_units(judged), _kind_of_units(judged))
+
+
+def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:
+    """Yield warnings where too few units can be exchanged, by how many metrics correlate at each level."""
+    yield from notes_of_exchanges(_num_units(judged), _kind_of_units(judged), num_of_segments)
+    yield from notes_of_exchanges(int((~np.isnan(judged.human_system)).sum()), "systems", num_of_systems)
+
+
+def _num_units(judged: JudgedSystems) -> int:
+    """Return how many segments, or documents if they are known, have a human score."""
+    human = judged.human_segment
+    return 0 if human is None else int(judged.unit_numbers((~np.isnan(human)).any(axis=0)).max(initial=-1)) + 1
+
+
+def _kind_of_units(judged: JudgedSystems) -> str:
+    return "documents" if judged.documents else "segments"
 
 
 def _means(judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.metric_tests import Williams
+from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
@@ -23,11 +24,14 @@ from bertscore_onnx.evaluation.tables import (
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
 difficulty of segments with the quality of outputs. A rank ends where a metric
-in it is significantly better than the next (p < .05); metrics in neighbouring
-ranks need not differ: the tables of p show which do. Below each number is its
-interval of 95 % over other segments with the same systems; of whole systems,
-whose scores then move as the means of their segments do. By item and by
-system, a metric that is constant counts as 0. A negative r orders outputs the
+in it is significantly better than the next (p < .05 after Holm's correction;
+with --test perm-both, which does not correct, p < .05 as it is); metrics in
+neighbouring ranks need not differ: the tables of p show which do. Below each
+number is its interval of 95 % over other segments with the same systems; of
+whole systems, whose scores then move as the means of their segments do. The
+tests of segments, SPA's too, keep the systems as well: metrics that favour
+other systems differ by them, though over many systems they may be equal. By
+item and by system, a metric that is constant counts as 0. A negative r orders outputs the
 wrong way round. Ties are pairs that a metric scores alike; for acc*_eq, alike
 up to epsilon. A missing value, -, has its reason below the tables."""
 
@@ -108,7 +112,8 @@ class Difference:
     """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
 
     delta: float
-    """Pearson's r of the first minus that of the second."""
+    """The first's value minus the second's, of Pearson's r, or of the statistic that was tested; of SPA that with
+    normal p-values, which may differ a little from the value printed."""
     p: float
     """Two-sided, by exchanging whole segments, documents or systems; never 0. With the test perm-both, one-sided: the
     probability of such a lead of the first if the two were equal."""
@@ -154,7 +159,7 @@ class LanguagePairResult:
     units: str = "segments"
     """What the tests exchange and the intervals draw: `segments` or `documents`."""
     smallest_p: float = 0.0
-    """The smallest p that the permutations can give."""
+    """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -378,6 +383,7 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
         "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
     }
     corrected = f"p by exchanging {result.units}, two-sided, after Holm"
+    num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
     tests: dict[str, dict[tuple[str, str], str]] = {}
     for title, differences in by.items():
         for pair, one in differences.items():
@@ -386,7 +392,8 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
             unit = corrected if title.startswith("Segments") else corrected.replace(result.units, "systems")
             kind = unit if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
             p = one.p if one.p_holm is None else one.p_holm
-            smallest = result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
+            is_exact = title.startswith("Whole") and one.p_holm is not None and num_systems <= MAX_EXACT
+            smallest = 0.0 if is_exact else result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
             tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded(p, smallest)
             if one.williams and one.williams.p is not None:
                 kind = "Williams, one-sided p of the upper's lead"

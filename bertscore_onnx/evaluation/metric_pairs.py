@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import Floats, Measure
 from bertscore_onnx.evaluation.metric_tests import holm_matrix, smallest_p
 from bertscore_onnx.evaluation.power import SIGNIFICANT
-from bertscore_onnx.evaluation.significance import MAX_EXACT, MIN_UNITS
-from bertscore_onnx.evaluation.tables import MISSING, Column, Format, number, p_value, plural
+from bertscore_onnx.evaluation.significance import MAX_EXACT
+from bertscore_onnx.evaluation.tables import MISSING, Column, Format, number, p_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,20 @@ PAIR_COLUMNS: tuple[Column, ...] = (
 )
 
 
-def notes_of_units(num_units: int, kind: str, num_metrics: int, permutations: int) -> Iterator[str]:
-    """Yield warnings about units that are too few for intervals, or for a p below .05 after Holm's correction."""
+def notes_of_few(num_units: int, kind: str) -> Iterator[str]:
+    """Yield a warning about units that are too few for intervals."""
     if num_units < MIN_UNITS:
         yield f"{num_units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
+
+
+def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:
+    """Yield a warning if so few units can be exchanged that no p after Holm's correction is below .05."""
     num_pairs = num_metrics * (num_metrics - 1) // 2
-    least = num_pairs * smallest_p(num_units, permutations)
-    if num_units <= MAX_EXACT and least >= SIGNIFICANT:
-        ways = 1 << num_units
-        corrected = f", {least:.3g} after Holm for {plural(num_pairs, 'pair')} of metrics" if num_pairs > 1 else ""
-        yield (
-            f"{num_units} {kind} can be exchanged in {ways} ways: no p can be below 2/{ways} = "
-            f"{2 / ways:.3g}{corrected}, so none is significant"
-        )
+    if num_units > MAX_EXACT or num_pairs * smallest_p(num_units) < SIGNIFICANT:
+        return
+    least = smallest_p(num_units)
+    corrected = f", after Holm {num_pairs * least:.3g}" if num_pairs > 1 else ""
+    yield f"{num_units} {kind}: no p is below 2/{1 << num_units} = {least:.3g}{corrected}: none is significant"
 
 
 def ends(digits: int) -> Format:

@@ -16,7 +16,8 @@ from bertscore_onnx.evaluation.metric_pairs import (
     MetricDifference,
     ends,
     metric_differences,
-    notes_of_units,
+    notes_of_exchanges,
+    notes_of_few,
     p_of_others,
     pairs_of,
 )
@@ -254,7 +255,7 @@ def _of_language_pair(
         reasons,
         metric_differences(taus, [*taus], p),
         num_units,
-        tuple(notes_of_units(num_units, kind, len(sums), drawn)) if sums else (),
+        (*notes_of_few(num_units, kind), *notes_of_exchanges(num_units, kind, len(sums))) if sums else (),
     )
 
 

@@ -221,9 +221,7 @@ def test_every_two_metrics_are_tested(run, run_json, command, task):
     assert float(next(value for key, value in row.items() if key.endswith("p_ter"))) == pair["p_holm"]
 
 
-@pytest.mark.parametrize(
-    ("task", "interval"), [("auc", "roc_auc"), ("darr", "tau"), ("phenomena", "order_kept")]
-)
+@pytest.mark.parametrize(("task", "interval"), [("auc", "roc_auc"), ("darr", "tau"), ("phenomena", "order_kept")])
 def test_tsv_has_the_ends_of_intervals(run, command, task, interval):
     table = run(*command(task, "--metric", "chrf", "--format", "tsv")).stdout
     [row, *_] = csv.DictReader(table.splitlines(), delimiter="\t")

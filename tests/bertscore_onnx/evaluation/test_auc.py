@@ -173,7 +173,7 @@ def test_few_units_are_exchanged_in_all_ways():
     deltas = np.abs(np.subtract(*np.array(areas).T))
     [difference] = result.differences["roc_auc"].values()
     assert difference.p == np.mean(deltas >= difference.delta - 1e-9)
-    assert "no p can be below 2/32 = 0.0625" in result.notes[-1]
+    assert "5 units: no p is below 2/32 = 0.0625" in result.notes[-1]
 
 
 def test_equal_scores_have_p_one_and_a_constant_one_an_interval():

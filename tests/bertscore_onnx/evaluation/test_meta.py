@@ -1,5 +1,6 @@
 """Judging metrics by human scores of systems, from arrays to one result, and the result as tables."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -216,7 +217,7 @@ def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
     [result] = evaluate(replace(systems, metrics={**systems.metrics, "whole": whole})).language_pairs
     last = result.metrics[-1]
     assert (last.name, last.segment, last.rank, last.system.rank) == ("whole", None, None, 1)
-    assert result.notes == ("whole has no scores of segments, and so no rank among them",)
+    assert result.notes[0] == "whole has no scores of segments, and so no rank among them"
 
 
 def test_the_mean_over_language_pairs_and_the_pooled_accuracy():
@@ -324,3 +325,26 @@ def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
 def test_an_unknown_format_is_refused(result):
     with pytest.raises(InputError, match=r"no format 'html'. Choose one of text, tsv"):
         result.table("html")
+
+
+def test_whole_systems_are_exchanged_in_all_ways():
+    human, one, other = np.random.default_rng(5).normal(size=(3, 7))
+    one, other = human + 0.3 * one, human + other
+    [pair] = meta_evaluate([judged_wholes(human, {"a": one, "b": other})]).language_pairs[0].pairs
+    z = [stats.zscore(scores) for scores in (one, other)]
+    deltas = []
+    for kept in itertools.product([True, False], repeat=7):
+        first, second = (np.where(kept, *sides) for sides in (z, z[::-1]))
+        deltas.append(abs(stats.pearsonr(human, first).statistic - stats.pearsonr(human, second).statistic))
+    assert pair.system.p == np.mean(np.array(deltas) >= deltas[0] - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("number", "notes"),
+    [(8, []), (5, ["5 systems: no p is below 2/32 = 0.0625, after Holm 0.188: none is significant"])],
+)
+def test_systems_too_few_for_a_significant_difference_are_named(number, notes):
+    human, *scores = np.random.default_rng(6).normal(size=(4, number))
+    wholes = judged_wholes(human, dict(zip("abc", scores, strict=True)))
+    assert [*meta_evaluate([wholes]).language_pairs[0].notes] == notes
+    assert not meta_evaluate([wholes], test="perm-both").language_pairs[0].notes
