@@ -93,8 +93,8 @@ def tune_layers(
     one of `export --all-layers`.
 
     The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
-    resamples whether another layer is better; "at most" is how much better, at 95 %. The best layer's r is optimistic,
-    since the layer was chosen for it: judge it on other data than those it was tuned on.
+    resamples whether another layer is better; "at most" is how much better, at 95 %, for a layer named beforehand. The
+    best layer's r is optimistic, since the layer was chosen for it: judge it on other data than those it was tuned on.
 
     Examples:
         # Find the best layer, with a bundle made by `export --all-layers`
@@ -224,6 +224,7 @@ def _print_report(tuning: "LayerTuning") -> None:
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows)
     print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
+    print("At most: at 95 %, for a layer named beforehand; for the one chosen here it holds less often.")
     if tuning.optimism is not None:
         is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
         luck = "after subtracting the gain" if is_subtracted else "including the gain"

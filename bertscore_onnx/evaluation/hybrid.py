@@ -17,7 +17,14 @@ from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
 from bertscore_onnx.evaluation.metric_pairs import PAIR_COLUMNS, MetricDifference, metric_differences, pairs_of
-from bertscore_onnx.evaluation.metric_tests import UnitSums, enough_permutations, exchange_units, sum_by_unit, wilson
+from bertscore_onnx.evaluation.metric_tests import (
+    UnitSums,
+    correlation_interval,
+    enough_permutations,
+    exchange_units,
+    sum_by_unit,
+    wilson,
+)
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts
@@ -480,15 +487,20 @@ def _with_segment_errors(
     r, spread = _r_of_totals(totals), np.sqrt(totals[:, 1]) / totals[:, 0]
     grid, curves = _selection_curves(num_candidates)
     expected = {name: np.interp(r, grid, curves[name]) for name in _SELECTED}
+    found = correlation_interval(sums)
+    ends_of_r = np.array(found) if np.isfinite(found).all() else intervals(r[1:], num_units)
     value = selection.diff.value or 0.0
     expected["diff"] *= value / max(float(expected["diff"][0]), 1e-9) * spread / spread[0]
     errors = _pool_errors(round(float(r[0]), 2), pearson.n, num_candidates)
     error = QUANTILE * (1 - (pearson.value or 0.0) ** 2) / np.sqrt(pearson.n)
     drawn = replace(pearson, low=(pearson.value or 0.0) - error, high=(pearson.value or 0.0) + error)
-    widened = [_wider(drawn, intervals(r[1:], num_units) - r[0], 0.0, (-1, 1))]
+    widened = [_wider(drawn, ends_of_r - r[0], 0.0, (-1, 1))]
     for name, bounds in _SELECTED.items():
         of_pool = errors[name] * (scale if name == "diff" else 1.0)
-        ends = intervals(expected[name][1:], num_units) - (value if name == "diff" else expected[name][0])
+        if name == "diff":
+            ends = intervals(expected[name][1:], num_units) - value
+        else:
+            ends = np.interp(ends_of_r, grid, curves[name]) - expected[name][0]
         widened.append(_wider(getattr(selection, name), ends, of_pool, bounds))
     return widened[0], ModelSelection(*widened[1:])
 

@@ -39,6 +39,7 @@ from bertscore_onnx.evaluation.metric_tests import (
     UnitSums,
     Williams,
     clusters,
+    correlation_interval,
     enough_permutations,
     exchange_units,
     holm_matrix,
@@ -209,7 +210,9 @@ def _williams(human: Floats, metrics: list[Floats], r: Sequence[float] | Floats,
 def meta_evaluate(
     language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4, test: Test = "segments"
 ) -> MetaEvaluation:
-    """Correlate metrics with human scores, with 95 % intervals by a bootstrap of segments (documents, if known).
+    """Correlate metrics with human scores, with 95 % intervals over other segments (documents, if known).
+
+    Those of Pearson's r by segments are of Fisher's z, by a jackknife; the others by a bootstrap.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
@@ -332,6 +335,10 @@ def _with_intervals(agreement: Agreement | None, sums: Mapping[str, UnitSums], s
     if agreement is None or not names or len(sums[names[0]].sums) < 2:
         return agreement
     ends = resample_units([sums[name] for name in names], seed=seed)
+    for place, name in enumerate(names):
+        if agreement.outliers is None and name.startswith("pearson"):
+            found = correlation_interval(sums[name])
+            ends[:, place] = found if np.isfinite(found).all() else ends[:, place]
     measures = dict(agreement.measures)
     for name, (low, high) in zip(names, ends.T, strict=True):
         shift = (measures[name].value or 0.0) - float(sums[name].statistic(sums[name].sums.sum(axis=0)))

@@ -31,9 +31,10 @@ number is its interval of 95 % over other segments with the same systems; of
 whole systems, whose scores then move as the means of their segments do. The
 tests of segments, SPA's too, keep the systems as well: metrics that favour
 other systems differ by them, though over many systems they may be equal. By
-item and by system, a metric that is constant counts as 0. A negative r orders outputs the
-wrong way round. Ties are pairs that a metric scores alike; for acc*_eq, alike
-up to epsilon. A missing value, -, has its reason below the tables."""
+item and by system, a metric that is constant counts as 0. A negative r orders
+outputs the wrong way round. Ties are pairs that a metric scores alike; for
+acc*_eq, alike up to epsilon. A missing value, -, has its reason below the
+tables."""
 
 
 @dataclass(frozen=True, slots=True)

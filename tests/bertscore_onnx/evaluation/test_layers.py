@@ -215,6 +215,48 @@ def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit, record_prope
     assert rates_of_equal_layers(2000, rows, rows_of_unit, gap=0.3)[2] >= 0.93
 
 
+@pytest.mark.calibration
+@pytest.mark.parametrize(
+    ("rows", "rows_of_unit", "slope", "title"),
+    [
+        (100, 1, 0.0, "100 rows, equally good layers"),
+        (1000, 5, 0.0, "1,000 rows of 200 references, equally good layers"),
+        (1000, 5, 0.01, "1,000 rows of 200 references, r falls by .01 a layer"),
+    ],
+)
+def test_rates_of_the_chosen_layer(rows, rows_of_unit, slope, title, record_property):
+    rng = np.random.default_rng([rows, rows_of_unit])
+    r = 0.6 - slope * np.abs(np.arange(13) - 6)
+    chosen_fails, fixed_fails, gains, found = [], [], [], []
+    for _ in range(500):
+        human, noise, units = neighbouring_layers(rng, rows, rows_of_unit)
+        metrics = r[:, None] * human + (1 - r[:, None] ** 2) ** 0.5 * noise
+        mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
+        resampled = resampled_pearson(human, metrics, rng, 300, units)
+        best, bounds, loss = mean.argmax(), loss_bounds(resampled, units[-1] + 1), r.max() - r + 1e-12
+        chosen_fails.append(bounds[best] < loss[best] - 2e-12)
+        fixed_fails.append(bounds[5] < loss[5] - 2e-12)
+        gains.append(mean[best] - r[best])
+        found.append(optimism(mean, resampled))
+    record_property(f"{title} | of the best layer", f"{np.mean(chosen_fails):.3f}")
+    record_property(f"{title} | of a layer named beforehand", f"{np.mean(fixed_fails):.3f}")
+    record_property(f"{title} | gain from choosing", f"{np.mean(gains):.4f}")
+    record_property(f"{title} | `optimism`", f"{np.mean(found):.4f}")
+    assert np.mean(fixed_fails) <= 0.07
+
+
+def neighbouring_layers(rng, rows, rows_of_unit, num_layers=13, r=0.95):
+    """Draw human scores, the noise of layers, which correlates between neighbours, and each row's unit."""
+    units = np.arange(rows) // rows_of_unit
+    human, *noise = rng.normal(size=(num_layers + 1, rows))
+    if rows_of_unit > 1:
+        shared = rng.normal(size=(num_layers + 1, units[-1] + 1))[:, units]
+        human, *noise = (np.stack([human, *noise]) + shared) / 2**0.5
+    for layer in range(1, num_layers):
+        noise[layer] = r * noise[layer - 1] + (1 - r**2) ** 0.5 * noise[layer]
+    return human, np.stack(noise), units
+
+
 def test_optimism_is_most_of_the_gain_of_the_best_equal_layer():
     rng = np.random.default_rng(3)
     gains, found = [], []

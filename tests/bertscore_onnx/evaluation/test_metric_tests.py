@@ -18,6 +18,7 @@ from bertscore_onnx.evaluation.correlation import (
 from bertscore_onnx.evaluation.meta import compare_units
 from bertscore_onnx.evaluation.metric_tests import (
     clusters,
+    correlation_interval,
     exchange_units,
     pearson_sums,
     perm_both,
@@ -159,6 +160,24 @@ def test_equal_metrics_seldom_differ_over_many_trials(icc, record_property):
 
 
 @pytest.mark.calibration
+@pytest.mark.parametrize(
+    ("segments", "missing", "title"), [(20, 0, "20 segments"), (100, 0.3, "100 segments, 30 % not judged")]
+)
+def test_equal_metrics_seldom_differ_where_segments_spread_unequally(segments, missing, title, record_property):
+    found = []
+    for seed in range(2000):
+        rng = np.random.default_rng([seed, segments])
+        spread = np.exp(0.8 * rng.normal(size=segments))
+        human, *noise = spread * rng.normal(size=(3, 8, segments))
+        metrics = [human + 1.5 * one for one in noise]
+        human[rng.random(human.shape) < missing] = np.nan
+        sums = [pearson_sums(human, metric, np.arange(segments)) for metric in metrics]
+        found.append(exchange_units(sums, permutations=299, seed=seed)[0, 1] < 0.05)
+    record_property(f"two metrics, {title} of unequal spread, 8 systems | meta", f"{np.mean(found):.3f}")
+    assert np.mean(found) <= 0.075
+
+
+@pytest.mark.calibration
 def test_ten_equal_metrics_have_one_rank_over_many_trials(record_property):
     _, ranks = rates_of_equal_metrics(2000, 10, 0.3, 1350)
     record_property("ten metrics, 0.3 shared: two ranks | meta", f"{ranks:.3f}")
@@ -243,12 +262,21 @@ def test_equal_metrics_seldom_differ_by_other_statistics(name):
     assert np.mean(found) <= 0.13
 
 
-def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq")):
-    """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
+def outputs(rng, segments):
+    human = rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None] + rng.normal(size=segments)
+    return human, human + 1.5 * rng.normal(size=human.shape) + rng.normal(size=segments)
 
-    def drawn(rng, segments):
-        human = rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None] + rng.normal(size=segments)
-        return human, human + 1.5 * rng.normal(size=human.shape) + rng.normal(size=segments)
+
+def uneven_outputs(rng, segments):
+    """Draw outputs that spread more in some segments than in others, with noise of heavy tails."""
+    spread = np.exp(0.8 * rng.normal(size=segments))
+    human = spread * rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None]
+    noise = spread * rng.standard_t(5, size=human.shape)
+    return human, human + noise + 0.5 * rng.normal(size=segments)
+
+
+def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq"), drawn=outputs):
+    """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
 
     def values(sums):
         return {name: float(sums[name].statistic(sums[name].sums.sum(axis=0))) for name in names}
@@ -258,6 +286,8 @@ def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "
     for seed in range(1, trials + 1):
         sums = segment_sums(*drawn(np.random.default_rng(seed), 60), np.arange(60))
         low, high = resample_units([sums[name] for name in names], num_resamples=300, seed=seed)
+        of_r = [at for at, name in enumerate(names) if name.startswith("pearson")]
+        low[of_r], high[of_r] = np.transpose([correlation_interval(sums[names[at]]) for at in of_r])
         held.append([low <= truth[name] <= high for name, low, high in zip(names, low, high, strict=True)])
     return dict(zip(names, np.mean(held, axis=0), strict=True))
 
@@ -274,6 +304,26 @@ def test_intervals_hold_other_segments_over_many_trials(record_property):
     record_property("`meta`: r and τ of 60 segments | coverage", f"{lowest:.3f}")
     record_property("`meta`: acc*_eq of 60 segments | coverage", f"{found['acc_eq']:.3f}")
     assert lowest >= 0.93
+
+
+@pytest.mark.calibration
+def test_intervals_of_r_hold_where_segments_spread_unequally(record_property):
+    found = coverage(2000, ("pearson", "pearson_by_item", "pearson_by_system"), uneven_outputs)
+    record_property("`meta`: r of 60 segments of unequal spread | coverage", f"{min(found.values()):.3f}")
+    assert min(found.values()) >= 0.93
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_of_r_is_about_that_of_a_bootstrap(seed):
+    sums = segment_sums(*outputs(np.random.default_rng(seed), 200), np.arange(200))["pearson"]
+    found = correlation_interval(sums)
+    assert found == pytest.approx(resample_units([sums])[:, 0], abs=0.015)
+
+
+def test_an_interval_of_r_needs_a_value_without_each_unit():
+    scores = np.zeros((2, 5))
+    scores[:, 0] = 0, 1
+    assert np.isnan(correlation_interval(pearson_sums(scores, scores, np.arange(5)))).all()
 
 
 def test_a_rank_begins_where_any_member_is_significantly_better():
