@@ -224,7 +224,6 @@ def _print_report(tuning: "LayerTuning") -> None:
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows)
     print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
-    print("At most: at 95 %, for a layer named beforehand; for the one chosen here it holds less often.")
     if tuning.optimism is not None:
         is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
         luck = "after subtracting the gain" if is_subtracted else "including the gain"
@@ -243,7 +242,8 @@ def _others(tuning: "LayerTuning") -> str:
         return "All others are significantly worse (p below 0.05)."
     layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
     losses = (f"layer {one.layer} has r lower by {one.loss:.4f}, at most {one.loss_high:.4f}" for one in layers)
-    return f"Perhaps as good (p of 0.05 or more): {'; '.join(losses)}."
+    bound = "At most: at 95 %, for a layer named beforehand."
+    return f"Perhaps as good (p of 0.05 or more): {'; '.join(losses)}. {bound}"
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

@@ -146,7 +146,7 @@ class LayerTuning(Result):
     optimism: float | None
     """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
     best layer's correlation in the resample minus its correlation in all rows. It is too small: in simulations of
-    equally good layers 55 to 80 % of the gain. None without resamples."""
+    equally good layers about two thirds of the gain. None without resamples."""
 
     export_command: str
     """The command that exports the model at that layer."""

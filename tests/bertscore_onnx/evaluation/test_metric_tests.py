@@ -161,7 +161,8 @@ def test_equal_metrics_seldom_differ_over_many_trials(icc, record_property):
 
 @pytest.mark.calibration
 @pytest.mark.parametrize(
-    ("segments", "missing", "title"), [(20, 0, "20 segments"), (100, 0.3, "100 segments, 30 % not judged")]
+    ("segments", "missing", "title"),
+    [(20, 0, "20 segments of unequal spread"), (100, 0.3, "100 of unequal spread, 30 % not judged")],
 )
 def test_equal_metrics_seldom_differ_where_segments_spread_unequally(segments, missing, title, record_property):
     found = []
@@ -173,7 +174,7 @@ def test_equal_metrics_seldom_differ_where_segments_spread_unequally(segments, m
         human[rng.random(human.shape) < missing] = np.nan
         sums = [pearson_sums(human, metric, np.arange(segments)) for metric in metrics]
         found.append(exchange_units(sums, permutations=299, seed=seed)[0, 1] < 0.05)
-    record_property(f"two metrics, {title} of unequal spread, 8 systems | meta", f"{np.mean(found):.3f}")
+    record_property(f"two metrics, 8 systems, {title} | meta", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.075
 
 
