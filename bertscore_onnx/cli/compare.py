@@ -30,6 +30,7 @@ from bertscore_onnx.tables.sources import open_source, read_whole_rows
 
 if TYPE_CHECKING:
     from bertscore_onnx.evaluation.comparison import Comparison, Example
+    from bertscore_onnx.evaluation.harness_logs import HarnessScores
     from bertscore_onnx.evaluation.segments import Missing, SegmentColumns
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.sources import Dialect, InputFormat
@@ -64,8 +65,9 @@ def compare(
         typer.Option(
             "--scores",
             metavar="FILE...",
-            help="Tables of segment scores that other metrics, or people, gave: a column for each system, or the "
-            "columns system, segment and score. With -c they stand beside our metrics, otherwise alone.",
+            help="Segment scores that other metrics, or people, gave: tables with a column for each system, or with "
+            "the columns system, segment and score; or logs of lm-evaluation-harness, Inspect or promptfoo. With -c "
+            "they stand beside our metrics, otherwise alone.",
         ),
     ] = None,
     systems: Annotated[
@@ -185,6 +187,8 @@ def compare(
         bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
         # Compare scores that another metric gave
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
+        # Compare two evaluation runs
+        bertscore-onnx compare --scores old.eval new.eval
     """
     named = columns_of(columns, *_ROLES)
     id_column = named("id")
@@ -223,6 +227,7 @@ def compare(
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation.compare_systems import compare as compare_systems
+    from bertscore_onnx.evaluation.segments import DOCUMENT, text_columns
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
@@ -237,7 +242,12 @@ def compare(
     if files:
         texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, missing)
     names = [_read(file, id_column, missing) for file in of_documents]
-    given = {} if scores is None else _read_scores(scores, runs or 1, input_format, dialect.dialect)
+    given, logs = _read_scores(scores or (), runs or 1, input_format, dialect.dialect)
+    if logs is not None:
+        texts = texts or logs.systems
+        lower_better = [*(lower_better or ()), *logs.lower_is_better]
+        if not names and "document" in logs.table.names:
+            names = [text_columns(logs.table, DOCUMENT, missing=missing)]
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
@@ -262,6 +272,8 @@ def compare(
             verbose=verbose,
         )
     if verbose is not False:
+        for note in logs.notes if logs is not None else ():
+            echo(note)
         _print_choices(comparison)
     try:
         print_comparison(comparison, output_format)
@@ -337,24 +349,37 @@ def _table(file: InputFile) -> "WholeTable":
 
 def _read_scores(
     names: Sequence[str], runs: int, input_format: "InputFormat | None", dialect: "Dialect"
-) -> "dict[str, WholeTable]":
-    """Return the tables of scores by their names, without folder and suffixes, which metrics have."""
+) -> "tuple[dict[str, WholeTable], HarnessScores | None]":
+    """Return the tables of scores by their names, without folder and suffixes, which metrics have; and those of logs.
+
+    Logs of harnesses are one of the tables.
+    """
+    from bertscore_onnx.evaluation.harness_logs import join_logs, read_log
     from bertscore_onnx.evaluation.segments import RUN
     from bertscore_onnx.tables.columns import ID_COLUMNS
     from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
     tables: dict[str, WholeTable] = {}
+    logs = []
     for name in names:
+        if input_format is None and (log := read_log(name)) is not None:
+            logs.append(log)
+            continue
         metric = PurePath(name.removesuffix(".gz")).stem
         if metric in tables:
             raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
         tables[metric] = read_table(name, input_format, dialect)
-    if runs == 1:
-        return tables
-    groups = _groups([*tables], runs)
-    return {
-        name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS) for name, of_runs in groups.items()
-    }
+    if logs and runs > 1:
+        raise typer.BadParameter(
+            f"{logs[0].title} is a log, whose runs are its epochs or repeats.", param_hint="--runs"
+        )
+    if runs > 1:
+        tables = {
+            name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS)
+            for name, of_runs in _groups([*tables], runs).items()
+        }
+    joined = join_logs(logs) if logs else None
+    return tables if joined is None else tables | {joined.table.title: joined.table}, joined
 
 
 def _print_choices(comparison: "Comparison") -> None:

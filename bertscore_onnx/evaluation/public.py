@@ -16,6 +16,7 @@ from bertscore_onnx.evaluation.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set, score_files
+from bertscore_onnx.evaluation.harness_logs import harness_scores
 from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.layers import LayerTuning, pairs_into_one_language, tune_layers
@@ -54,6 +55,7 @@ __all__ = [
     "darr",
     "darr_by_language_pair",
     "evaluate_challenge_set",
+    "harness_scores",
     "holm",
     "hybrid_by_language_pair",
     "hybrid_systems",
