@@ -135,17 +135,28 @@ def test_an_interval_is_the_wider_of_two_at_each_end(tail):
     assert found == pytest.approx([mean - below * error, mean + above * error], rel=2e-3)
 
 
+AT_ONCE = 50
+"""Pairs of systems that share their swaps and resamples, which takes far less time."""
+
+
+def many_trials(differences, number, *, documents=None, **options):
+    """Test differences, which are drawn by seed, (segments,), against 0; return p, and which intervals hold 0."""
+    p, holds = [], []
+    for start in range(0, number, AT_ONCE):
+        drawn = [differences(seed) for seed in range(start, min(start + AT_ONCE, number))]
+        metric = SegmentMeans([0 * drawn[0], *drawn])
+        metric = metric if documents is None else metric.by_document(documents)
+        result = paired_permutation(metric, seed=start, **options)
+        p.append(result.p)
+        holds.append((result.interval[:, 0] <= 0) & (result.interval[:, 1] >= 0))
+    return np.concatenate(p), np.concatenate(holds)
+
+
 def trials(case, number, *, documents=True):
     """Return p of pairs of equally good systems, and how often the interval of their difference holds 0."""
-    p, holds = [], []
-    for seed in range(number):
-        differences = case.differences(seed)
-        metric = SegmentMeans([np.zeros(case.segments), differences])
-        metric = metric.by_document(case.units) if case.documents and documents else metric
-        result = paired_permutation(metric, num_swaps=999, num_resamples=500, seed=seed)
-        p.append(result.p[0])
-        holds.append(result.interval[0, 0] <= 0 <= result.interval[0, 1])
-    return np.array(p), np.mean(holds)
+    units = case.units if documents else None
+    p, holds = many_trials(case.differences, number, documents=units, num_swaps=4999)
+    return p, holds.mean()
 
 
 @pytest.mark.slow
@@ -169,15 +180,12 @@ def test_equal_systems_seldom_differ_over_many_trials(name, record_property):
         assert coverage >= 0.93
 
 
-def shape_rates(shape, segments, number, **options):
+def shape_rates(name, segments, number, **options):
     """Return how often p is below .05, and the interval holds the mean of 0, for differences of a shape."""
-    p, holds = [], []
-    for seed in range(number):
-        differences = shape(np.random.default_rng([seed, segments]), segments)
-        result = paired_permutation([0 * differences, differences], num_swaps=999, seed=seed, **options)
-        p.append(result.p[0] < 0.05)
-        holds.append(result.interval[0, 0] <= 0 <= result.interval[0, 1])
-    return np.mean(p), np.mean(holds)
+    p, holds = many_trials(
+        lambda seed: SHAPES[name](np.random.default_rng([seed, segments]), segments), number, **options
+    )
+    return (p < 0.05).mean(), holds.mean()
 
 
 EXCHANGEABLE = (
@@ -196,7 +204,7 @@ EXCHANGEABLE = (
 @pytest.mark.parametrize("segments", [8, 13, 20, 100, 1000])
 @pytest.mark.parametrize("name", EXCHANGEABLE)
 def test_differences_of_any_shape_keep_the_level(name, segments, record_property):
-    p, _ = shape_rates(SHAPES[name], segments, 2000, num_resamples=1)
+    p, _ = shape_rates(name, segments, 2000, num_resamples=1)
     record_property(f"{name} | p < 0.05, {segments:,} segments", f"{p:.3f}")
     assert p <= 0.055 + 0.005  # of 2,000 trials a true .055 is shown as up to .065
 
@@ -207,7 +215,7 @@ def test_differences_of_any_shape_keep_the_level(name, segments, record_property
     "name", ["normal", "Student's t, 3 degrees", "exponential", "lognormal", "two lognormal scores"]
 )
 def test_intervals_of_any_shape_hold(name, segments, record_property):
-    _, coverage = shape_rates(SHAPES[name], segments, 2000)
+    _, coverage = shape_rates(name, segments, 2000, num_swaps=1)
     record_property(f"{name} | coverage, {segments} segments", f"{coverage:.3f}")
     assert coverage >= (0.9 if name == "lognormal" and segments == 20 else 0.93)
 
@@ -236,7 +244,7 @@ def test_documents_whose_length_matters_have_intervals_that_hold(number, record_
 @pytest.mark.calibration
 @pytest.mark.parametrize("segments", [20, 100, 1000])
 def test_equal_means_are_not_enough(segments, record_property):
-    p, coverage = shape_rates(SHAPES["2 % fail"], segments, 2000)
+    p, coverage = shape_rates("2 % fail", segments, 2000)
     of_t = rate(
         lambda seed: _t_test(SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)) < 0.05, 2000
     )
@@ -256,19 +264,15 @@ def _t_test(differences):
 @pytest.mark.parametrize("name", ["0 or 1", "0, 0.5 or 1", "counts of errors"])
 def test_mid_p_of_few_grades(name, segments, record_property):
     def rates(gain):
-        found = []
-        for seed in range(2000):
+        def differences(seed):
             rng = np.random.default_rng([seed, segments])
-            differences = SHAPES[name](rng, segments)
-            differences = np.where(rng.random(segments) < gain, np.abs(differences), differences)  # losses are gains
-            tests = [
-                paired_permutation(
-                    [0 * differences, differences], mid_p=mid_p, num_swaps=999, num_resamples=1, seed=seed
-                )
-                for mid_p in (False, True)
-            ]
-            found.append([*(test.p[0] < 0.05 for test in tests), _t_test(differences) < 0.05])
-        return np.mean(found, axis=0)
+            drawn = SHAPES[name](rng, segments)
+            return np.where(rng.random(segments) < gain, np.abs(drawn), drawn)  # some losses are gains
+
+        exact, mid = (
+            (many_trials(differences, 2000, mid_p=mid_p, num_resamples=1)[0] < 0.05).mean() for mid_p in (False, True)
+        )
+        return exact, mid, rate(lambda seed: _t_test(differences(seed)) < 0.05, 2000)
 
     equal, better = rates(0), rates(0.6)
     for column, rate_of, power_of in zip(("exact", "mid-p", "t-test"), equal, better, strict=True):
