@@ -175,7 +175,7 @@ def load_onnxruntime() -> Any:
 
     Raises a MissingExtraError if it is not installed.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.31 on it would record and send statistics of use
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.29 on it would record and send statistics of use
     try:
         import onnxruntime
     except ModuleNotFoundError as error:
