@@ -26,6 +26,7 @@ from tests.support.parity import (
     ORDINARY_PAIRS,
     TOLERANCE,
     PlainSession,
+    assert_same_scores,
     idf_of,
     without_stand_ins,
 )
@@ -119,6 +120,16 @@ def test_scores(bundle, hidden_states, idf, record_property):
     np.testing.assert_allclose(ours, expected, rtol=0, atol=TOLERANCE)
     by_graph = PlainSession(bundle).run(*ids, weights=weights, pad_id=manifest.pad_id)
     np.testing.assert_allclose(by_graph, ours, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS_OF_5, indirect=True)
+def test_scores_are_those_of_bert_score(model, bundle):
+    import bert_score
+
+    pairs = [list(side) for side in zip(*ORDINARY_PAIRS, strict=True)]
+    theirs = bert_score.BERTScorer(str(model), num_layers=2, device="cpu").score(*pairs, batch_size=1)
+    with BERTScorer(bundle, device="cpu") as scorer:
+        assert_same_scores(scorer.score(*pairs), theirs)
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])

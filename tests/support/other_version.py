@@ -2,7 +2,8 @@
 
 The file lists them as JSON: `{"models": [{"model", "output", "options"}], "tokenizers": [{"model", "output", "mode"}]}`
 It prints a JSON object with the error of each that failed, by its output, and writes what is recorded of a tokenizer to
-`facts.json` beside its files.
+`facts.json` beside its files. For `"peers": [{"model", "output", "num_layers", "pairs"}]` the bert-score of that Python
+scores the pairs one by one, and P, R and F are saved in an array.
 """
 
 import json
@@ -11,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import msgspec
+import numpy as np
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from bertscore_onnx_export.quiet import quiet_libraries
@@ -24,6 +26,13 @@ def convert(model: str, output: str, mode: str) -> None:
     Path(output).mkdir(parents=True)
     facts = write_tokenizer(load_tokenizer(Source(model), mode), None, Path(output))
     (Path(output) / "facts.json").write_bytes(msgspec.json.encode(facts))
+
+
+def score(model: str, output: str, num_layers: int, pairs: list[list[str]]) -> None:
+    import bert_score
+
+    scorer = bert_score.BERTScorer(model, num_layers=num_layers, device="cpu")
+    np.save(output, np.stack(scorer.score(*pairs, batch_size=1)))
 
 
 def main() -> None:
@@ -41,6 +50,11 @@ def main() -> None:
             convert(**job)
         except ExportError as error:
             errors[job["output"]] = str(error)
+    for job in jobs.get("peers", []):
+        try:
+            score(**job)
+        except Exception as error:  # of the peer, of any kind
+            errors[job["output"]] = repr(error)
     sys.stdout.write(json.dumps(errors))
 
 
