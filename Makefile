@@ -12,7 +12,15 @@ INTEGRATIONS := $(patsubst examples/constraints/%.txt,$(VENV)/integrations/%,$(w
 SITE := $(VENV)/site
 WEB := examples/web/node_modules
 TRANSFORMERS5 := $(VENV)/transformers5
+LOWEST := $(VENV)/lowest
+FREE_THREADED := $(VENV)/free-threaded
 BUNDLE := build/minilm
+
+# The tests that take no seconds each, nor PyTorch.
+QUICK := -m "not slow and not families and not full and not ray and not spark"
+
+# What the tests of the runtime need where PyTorch and the group dev are not installed.
+TESTED_WITH := httpx hypothesis markdown-it-py matplotlib onnx openapi-spec-validator pandas pytest pytest-xdist
 
 # One process per CPU, four at most: each may take 1.1 GB.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
@@ -21,7 +29,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -37,8 +45,7 @@ check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) -m "not slow and not families and not full and not ray and not spark" \
-		tests/bertscore_onnx tests/documents tests/test_*.py
+	$(RUN) -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx tests/documents tests/test_*.py
 
 # Run the tests, parity with bert-score included: five minutes on two cores.
 test: $(INSTALLED)
@@ -59,6 +66,19 @@ test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
 		tests/export/test_families_of_today.py tests/export/test_published.py tests/export/graph/test_batch_invariance.py
+
+# Run the quick tests of the runtime with the lowest versions that pyproject.toml allows, without PyTorch: two minutes.
+test-lowest: bundles $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx
+
+# The same without the global interpreter lock; PYTHON is a free-threaded one, 3.14 or newer, and `make bundles` came before.
+test-free-threaded: $(FREE_THREADED)/.installed
+	$(FREE_THREADED)/bin/python -c "import sys, bertscore_onnx.cli, onnxruntime, scipy; assert not sys._is_gil_enabled()"
+	$(FREE_THREADED)/bin/python -X gil=0 -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx
+
+# Export the bundles that these tests read where there is no PyTorch.
+bundles: $(INSTALLED)
+	$(RUN) -m pytest -qq $(PARALLEL) --setup-only $(QUICK) tests/bertscore_onnx > $(VENV)/bundles.log
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
@@ -176,7 +196,18 @@ $(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
 $(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VENV)
 	$(PYTHON) -m venv $(TRANSFORMERS5)
 	$(TRANSFORMERS5)/bin/python $(INSTALL) --constraint constraints-transformers5.txt --editable ".[cpu,export,xlm]" \
-		"transformers>=5" filelock hypothesis onnxscript pytest
+		"transformers>=5" filelock fitzyracing-bert-score hypothesis onnxscript pytest
+	touch $@
+
+$(LOWEST)/.installed: pyproject.toml constraints-lowest.txt | $(VENV)
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(INSTALL) --constraint constraints-lowest.txt \
+		--editable ".[cpu,hub,server,evaluation,parquet,transport]" $(TESTED_WITH)
+	touch $@
+
+$(FREE_THREADED)/.installed: pyproject.toml | $(VENV)
+	$(PYTHON) -m venv $(FREE_THREADED)
+	$(FREE_THREADED)/bin/python $(INSTALL) --editable ".[cpu,hub,server,evaluation,parquet,transport]" $(TESTED_WITH)
 	touch $@
 
 # The file names every package of the environment. An example that is a package itself is installed beside it.

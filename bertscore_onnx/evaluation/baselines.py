@@ -275,7 +275,7 @@ def compute_baseline(
             if scores.number % PAIRS_BETWEEN_CHECKS == 0 and scores.standard_errors().max() < tolerance:
                 break
     means, errors, quantiles = scores.means(), scores.standard_errors(), scores.f1_quantiles()
-    if means.max() >= 1:
+    if means.max() > 1 - 1e-6:  # rounding may leave equal texts just below 1
         raise InputError("All pairs score 1: the texts are all alike. Give a corpus of different texts.")
     layers = tuple(
         LayerBaseline(layer, Baseline(*map(float, mean)), Baseline(*map(float, error)), tuple(map(float, f1)))

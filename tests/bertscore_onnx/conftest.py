@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -11,6 +12,11 @@ from bertscore_onnx.encoding.session import OnnxSession, open_session
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from tests.support.fake_hub import fake_hub
+
+collect_ignore = (
+    [] if find_spec("torch") else ["compat/test_tensors.py", "matching/test_tokens.py", "scoring/test_contexts.py"]
+)
+"""Tests that import PyTorch, in an environment without it (`make test-lowest`)."""
 
 
 @pytest.fixture(scope="module")

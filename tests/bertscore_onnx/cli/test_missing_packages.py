@@ -2,6 +2,7 @@
 
 import re
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -14,6 +15,8 @@ TABLE = (
 )
 SYSTEMS = ["-c", "{table}", "{other}", "-r", "{table}"]
 PAIR = ["-c", "the cat sat", "-r", "a dog sat on it"]
+
+needs_export = pytest.mark.skipif(not find_spec("torch"), reason="the extra export is not installed")
 
 
 @pytest.fixture
@@ -56,7 +59,11 @@ def filled(write, tiny_bundle, tmp_path):
         ("scipy", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m", "--format", "json"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
-        *((name, "export,cpu", ["export", "--model", "x"]) for name in ("torch", "transformers", "onnx")),
+        ("torch", "export,cpu", ["export", "--model", "x"]),
+        *(
+            pytest.param(name, "export,cpu", ["export", "--model", "x"], marks=needs_export)
+            for name in ("transformers", "onnx")
+        ),
     ],
 )
 def test_a_missing_package_is_named_with_what_to_install(
@@ -100,6 +107,7 @@ def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
     assert stderr.count("\n") == 1
 
 
+@needs_export
 @pytest.mark.parametrize("version", ["4.56.2", "6.0.0"])
 def test_another_transformers_is_answered_with_an_environment_of_its_own(refused, tmp_path, monkeypatch, version):
     installed = tmp_path / f"transformers-{version}.dist-info"
@@ -111,6 +119,7 @@ def test_another_transformers_is_answered_with_an_environment_of_its_own(refused
     assert "or export in an environment of its own (docs/export.md)" in stderr
 
 
+@needs_export
 def test_other_missing_modules_are_not_taken_for_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "bertscore_onnx_export.pipeline", None)
     result = run("export", "--model", "roberta-large")

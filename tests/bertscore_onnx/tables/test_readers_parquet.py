@@ -27,8 +27,11 @@ STRINGS = [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()]
 
 @pytest.mark.parametrize("as_type", [*STRINGS, pyarrow.dictionary(pyarrow.int8(), pyarrow.string())], ids=str)
 def test_columns_of_all_string_types_are_read(write_table, read_rows, as_type):
-    texts = pyarrow.array(["a", "b", "a"], pyarrow.string()).cast(as_type)
-    path = write_table({"id": [1, 2, 3], "reference": ["x", "", "zwölf"], "candidate": texts})
+    texts = pyarrow.array(["a", "b", "a"], as_type)
+    try:
+        path = write_table({"id": [1, 2, 3], "reference": ["x", "", "zwölf"], "candidate": texts})
+    except pyarrow.ArrowNotImplementedError:
+        pytest.skip(f"pyarrow {pyarrow.__version__} does not write {as_type}")
     assert read_rows(path) == [["a", "x"], ["b", ""], ["a", "zwölf"]]
 
 
