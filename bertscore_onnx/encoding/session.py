@@ -69,7 +69,8 @@ class SessionOptions(TypedDict, total=False):
 
 SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_backoff_max": "8"}
 """How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer sends the
-next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster."""
+next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster.
+ONNX Runtime before 1.26 ignores both, and its threads spin as by default."""
 
 MAX_THREADS = 1024
 """More than any machine has CPUs; each thread takes memory, and their number in a process is limited."""
