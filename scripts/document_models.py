@@ -41,7 +41,8 @@ PRECISIONS = ("fp16", "int8")
 
 REFERENCES = {
     **dict.fromkeys(("gemma3", "modernbert", "qwen3"), "bert-score 0.3.13 with its fast tokenizer"),
-    **dict.fromkeys(("eurobert", "jina-embeddings-v3", "nomic-bert"), "transformers 5"),
+    **dict.fromkeys(("embedding-gemma2", "eurobert", "gte", "jina-embeddings-v3"), "transformers 5"),
+    **dict.fromkeys(("nomic-bert", "ultrabert"), "transformers 5"),
     "squeezebert": "transformers",
 }
 """The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets

@@ -126,6 +126,21 @@ def _without_accents(character: str) -> str:
     return "".join(part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part))
 
 
+class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="compose"):
+    """Replace `` and '' by plain quotation marks, compose letters with their accents, and drop case (FlauBERT)."""
+
+    lowercase: bool
+
+    def compile(self) -> Transform:
+        """Return the function that changes a text."""
+
+        def apply(text: str) -> str:
+            text = normalize("NFC", text.replace("``", '"').replace("''", '"'))
+            return text.lower() if self.lowercase else text
+
+        return apply
+
+
 class Lowercase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lowercase"):
     """Lower each character by itself, except in certain strings, before special tokens are looked for.
 
@@ -158,19 +173,21 @@ _PLAIN_MARKS = str.maketrans(
 
 
 class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"):
-    """Tokenise into words as the Moses translation system does for English (XLM).
+    """Tokenise into words as the Moses translation system does (XLM, FlauBERT).
 
     Replaces full-width marks by plain ones, drops unprintable characters, and puts spaces around words and marks.
     """
 
     lowercase_and_strip_accents: bool
+    language: Literal["en", "fr"] = "en"
+    """The language whose abbreviations and apostrophes are followed."""
 
     def compile(self) -> Transform:
         """Return the function that changes a text; raise a MissingExtraError if sacremoses cannot be imported."""
         with needs_extra("xlm", "Tokenizing as XLM models do"):
             sacremoses = importlib.import_module("sacremoses")
-        plain_marks = sacremoses.MosesPunctNormalizer(lang="en").normalize
-        words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang="en")).tokenize
+        plain_marks = sacremoses.MosesPunctNormalizer(lang=self.language).normalize
+        words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang=self.language)).tokenize
         printing = CharacterMap(lambda char: "" if unicodedata.category(char).startswith("C") else char)
 
         def apply(text: str) -> str:
@@ -257,7 +274,15 @@ class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
 
 
 Normalizer = (
-    BasicTokenize | CleanQuotes | Lowercase | Moses | PrefixSpace | SeparateDialogue | SeparateWords | UnknownWords
+    BasicTokenize
+    | CleanQuotes
+    | Compose
+    | Lowercase
+    | Moses
+    | PrefixSpace
+    | SeparateDialogue
+    | SeparateWords
+    | UnknownWords
 )
 
 

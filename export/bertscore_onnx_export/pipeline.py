@@ -113,7 +113,7 @@ def export_model(
             precision=precision,
             inputs=inputs,
             output=OUTPUT,
-            hidden_size=config.hidden_size,
+            hidden_size=model.config.hidden_size,
             vocab_size=config.vocab_size,
             max_length=facts.max_length,
             pad_id=facts.pad_id,

@@ -112,9 +112,31 @@ _GEMMA = _QWEN3 | {
 }
 
 ONLY_IN_5: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "embedding-gemma2": (
+        "embedding_gemma2_text",
+        _QWEN3
+        | {
+            "hidden_size_per_layer_input": 8,
+            "embedding_dim": 24,
+            "global_head_dim": 32,
+            "sliding_window": 5,
+            "layer_types": ["sliding_attention", "full_attention", "full_attention"],
+        },
+    ),
     "eurobert": ("eurobert", _QWEN3 | {"bos_token_id": 2, "eos_token_id": 3}),
+    "gte": ("gte", _ROBERTA),
     "jina-embeddings-v3": ("jina_embeddings_v3", _ROBERTA),
     "nomic-bert": ("nomic_bert", _BERT | {"head_dim": 8}),
+    "ultrabert": (
+        "ultrabert",
+        _QWEN3
+        | {
+            "bos_token_id": 2,
+            "eos_token_id": 3,
+            "sliding_window": 5,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        },
+    ),
 }
 """As `SETTINGS`; models that transformers 4.57 lacks."""
 
@@ -159,7 +181,10 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "electra": ("electra", _BERT | {"embedding_size": 16}),
     "electra-same-size": ("electra", _BERT | {"embedding_size": 32}),
     "embeddinggemma": ("gemma3_text", _GEMMA | {"use_bidirectional_attention": True}),
+    "ernie": ("ernie", _BERT),
+    "flaubert": ("flaubert", _XLM),
     "gemma3": ("gemma3_text", _GEMMA),
+    "ibert": ("ibert", _ROBERTA),
     "led": (
         "led",
         _without(_BART, "max_position_embeddings")
@@ -170,12 +195,18 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
     "longformer": ("longformer", _ROBERTA | {"attention_window": [8, 4, 16]}),
+    "luke": ("luke", _ROBERTA | {"entity_vocab_size": 10, "entity_emb_size": 8}),
     "mbart": ("mbart", _BART | {"scale_embedding": True}),
     "modernbert": ("modernbert", _MODERNBERT),
     "mmbert": ("modernbert", _MODERNBERT | {"local_rope_theta": 160000.0, "global_attn_every_n_layers": 2}),
     "megatron-bert": ("megatron-bert", _BERT),
+    "mobilebert": (
+        "mobilebert",
+        _BERT | {"embedding_size": 16, "intra_bottleneck_size": 16, "num_feedforward_networks": 2},
+    ),
     "mpnet": ("mpnet", _without(_ROBERTA, "type_vocab_size")),
     "mt5": ("mt5", _T5 | {"feed_forward_proj": "gated-gelu"}),
+    "nystromformer": ("nystromformer", _BERT | {"conv_kernel_size": 9}),
     "pegasus": (
         "pegasus",
         _BART | {"pad_token_id": 0, "eos_token_id": 1, "scale_embedding": True},
@@ -186,6 +217,8 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "rembert": ("rembert", _BERT | {"input_embedding_size": 16, "output_embedding_size": 24}),
     "roberta": ("roberta", _ROBERTA),
     "roberta-prelayernorm": ("roberta-prelayernorm", _ROBERTA),
+    "roc-bert": ("roc_bert", _BERT | {"pronunciation_embed_dim": 8, "shape_embed_dim": 8}),
+    "roformer": ("roformer", _BERT | {"embedding_size": 16}),
     "squeezebert": (
         "squeezebert",
         _BERT
@@ -202,30 +235,38 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "xlnet",
         {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": LAYERS, "n_head": 4, "d_inner": 48, "pad_token_id": 5},
     ),
+    "xmod": ("xmod", _ROBERTA | {"languages": ["en_XX", "de_DE"], "default_language": "de_DE"}),
 }
 """Name to architecture and configuration."""
 
 
 def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path, seed: int = 0) -> None:
     """Draw a model from its configuration and save it."""
+    gain = _GAINS.get(model_type, 1.5)
     torch.manual_seed(seed)
     model = AutoModel.from_config(AutoConfig.for_model(model_type, **settings))
     with torch.no_grad():
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
                 if parameter.requires_grad:  # sinusoids stay
-                    _scale_for(module, name, parameter)(parameter)
+                    _scale_for(module, name, parameter, gain)(parameter)
     model.save_pretrained(folder)
 
 
-def _scale_for(module: torch.nn.Module, name: str, parameter: torch.Tensor) -> Callable[[torch.Tensor], object]:
+_GAINS = {"mobilebert": 0.7}
+"""Type to a smaller scale of its matrices: without norms, vectors grow by 15 a layer until fp32 itself is inexact."""
+
+
+def _scale_for(
+    module: torch.nn.Module, name: str, parameter: torch.Tensor, gain: float
+) -> Callable[[torch.Tensor], object]:
     if parameter.dim() == 1 and name == "weight":  # a norm
         return lambda weight: weight.normal_(1, 0.2)
     if parameter.dim() == 1:
         return lambda bias: bias.normal_(0, 0.2)
     if isinstance(module, torch.nn.Embedding):
         return lambda table: table.normal_(0, 0.7)
-    return lambda matrix: matrix.normal_(0, 1.5 / math.sqrt(matrix[0].numel()))
+    return lambda matrix: matrix.normal_(0, gain / math.sqrt(matrix[0].numel()))
 
 
 TRAINING_TEXTS = [line for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS) for line in text[:500].split("\n") if line.strip()]
@@ -379,14 +420,12 @@ def _blenderbot_small(folder: Path) -> PreTrainedTokenizer:
     return transformers.BlenderbotSmallTokenizer(*files)
 
 
-def _xlm(**options: Any) -> Make:
+def _xlm(kind: type[PreTrainedTokenizer] = transformers.XLMTokenizer, **options: Any) -> Make:
     def make(folder: Path) -> PreTrainedTokenizer:
         symbols, merges = _word_symbols()
         names = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{place}>" for place in range(10)), *symbols]
         vocab = {name: place for place, name in enumerate(names)}
-        return transformers.XLMTokenizer(
-            *_write_bpe(folder, vocab, [" ".join([*pair, "1"]) for pair in merges]), **options
-        )
+        return kind(*_write_bpe(folder, vocab, [" ".join([*pair, "1"]) for pair in merges]), **options)
 
     return make
 
@@ -402,6 +441,21 @@ def _mt5(folder: Path) -> PreTrainedTokenizer:
     return _unigram(kind, **_T5_IDS, byte_fallback=True, options={"extra_ids": 0})(folder)
 
 
+def _luke(folder: Path) -> PreTrainedTokenizer:
+    _byte_bpe(transformers.RobertaTokenizer, _ROBERTA_TOKENS)(folder)
+    entities = folder / "entities.json"
+    entities.write_text(json.dumps({name: place for place, name in enumerate(_ENTITIES)}), encoding="utf-8")
+    return transformers.LukeTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), str(entities))
+
+
+def _roc_bert(folder: Path) -> PreTrainedTokenizer:
+    bert = _wordpiece(transformers.BertTokenizer, _BERT_TOKENS)(folder)
+    for kind in ("shapes", "sounds"):
+        (folder / f"{kind}.json").write_text(json.dumps(dict.fromkeys(bert.vocab, 1)), encoding="utf-8")
+    return transformers.RoCBertTokenizer(*(str(folder / name) for name in ("words.txt", "shapes.json", "sounds.json")))
+
+
+_ENTITIES = ["[PAD]", "[UNK]", "[MASK]", "[MASK2]"]
 _CONTROL = {"control_symbols": "[CLS],[SEP],[MASK]", "pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
 _ROBERTA_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
@@ -445,10 +499,14 @@ KINDS: dict[str, Make] = {
     ),
     "distilbert": _wordpiece(transformers.DistilBertTokenizer, _BERT_TOKENS),
     "electra": _wordpiece(transformers.ElectraTokenizer, _BERT_TOKENS),
+    "flaubert": _xlm(transformers.FlaubertTokenizer),
+    "flaubert-uncased": _xlm(transformers.FlaubertTokenizer, do_lowercase=True),
     "led": _byte_bpe(transformers.LEDTokenizer, _ROBERTA_TOKENS),
     "longformer": _byte_bpe(transformers.LongformerTokenizer, _ROBERTA_TOKENS),
+    "luke": _luke,
     "mbart": _unigram(transformers.MBartTokenizer),
     "mbart50": _unigram(transformers.MBart50Tokenizer),
+    "mobilebert": _wordpiece(transformers.MobileBertTokenizer, _BERT_TOKENS),
     "mpnet": _wordpiece(transformers.MPNetTokenizer, _MPNET_TOKENS),
     "mt5": _mt5,
     "pegasus": _unigram(transformers.PegasusTokenizer, **_T5_IDS),
@@ -457,6 +515,7 @@ KINDS: dict[str, Make] = {
         transformers.RemBertTokenizer, **(_CONTROL | {"control_symbols": "[CLS],[SEP],[MASK],[PAD],[UNK]"})
     ),
     "roberta": _byte_bpe(transformers.RobertaTokenizer, _ROBERTA_TOKENS),
+    "roc-bert": _roc_bert,
     "squeezebert": _wordpiece(transformers.SqueezeBertTokenizer, _BERT_TOKENS),
     "t5": _unigram(transformers.T5Tokenizer, **_T5_IDS),
     "t5-short": _unigram(transformers.T5Tokenizer, **_T5_IDS, options={"model_max_length": 12}),
@@ -491,11 +550,16 @@ _KIND_OF = {
     "deberta-absolute": "deberta",
     "deberta-v3": "deberta-v2",
     "electra-same-size": "electra",
+    "ernie": "bert",
+    "ibert": "roberta",
     "mbart-50": "mbart50",
     "megatron-bert": "bert",
+    "nystromformer": "albert",
     "roberta-prelayernorm": "roberta",
+    "roformer": "bert",
     "xlm-languages": "xlm-cased",
     "xlm-roberta-xl": "xlm-roberta",
+    "xmod": "xlm-roberta",
 }
 """Model to the kind of its tokenizer, if that has another name."""
 
@@ -511,6 +575,7 @@ _WIDE = {
 
 FAST = {
     **dict.fromkeys(ONLY_IN_5, fast_byte_bpe),
+    "embedding-gemma2": _fast_gemma,
     "embeddinggemma": _fast_gemma,
     "gemma3": _fast_gemma,
     "mmbert": _fast_gemma,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,8 +12,12 @@ from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
 from transformers.models.led.modeling_led import LEDEncoderSelfAttention
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
+from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.model.decoders import use_own_masks
 from bertscore_onnx_export.model.versions import drop_absolute_positions
+
+ALL_LAYERS = 1_000
+"""More layers than any model has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class Family:
     """The class of transformers that finds and loads the model's class."""
 
     least_layers: int = 0
-    """The fewest layers that its class can be built with; `adapt` must drop those beyond the requested number."""
+    """The fewest layers that its class can be built with, or `ALL_LAYERS` if its weights fit no other number; `adapt`
+    must drop those beyond the requested number."""
 
     adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
     """Turns a loaded model into an equivalent one that can be exported, with this number of layers."""
@@ -58,6 +64,19 @@ def _drop_blocks(model: Any, num_layers: int) -> None:
 def _drop_layers(model: Any, num_layers: int) -> None:
     """Drop layers of ModernBERT, which transformers 5 cannot build without any."""
     model.layers = model.layers[:num_layers]
+
+
+def _drop_layers_and_their_inputs(model: Any, num_layers: int) -> None:
+    """Drop layers of EmbeddingGemma 2, and their rows of the matrix that computes an input for each layer.
+
+    The projection after its norm becomes part of the norm, and the size of the vectors that of its result.
+    """
+    model.layers = model.layers[:num_layers]
+    inputs, projection = model.ple, model.ple.per_layer_model_projection
+    inputs.num_hidden_layers = num_layers
+    projection.weight.data = projection.weight.data[: num_layers * inputs.hidden_size_per_layer_input]
+    model.norm, model.embedding_projection = nn.Sequential(model.norm, model.embedding_projection), nn.Identity()
+    model.config.hidden_size = model.config.embedding_dim
 
 
 class _ConvolutionByProducts(nn.Module):
@@ -137,6 +156,32 @@ def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | T
     return 0, *inputs.values()
 
 
+def use_one_language(model: PreTrainedModel, num_layers: int) -> None:
+    """Leave out the adapters of an X-MOD that are not for the default language, with the choice among them by text.
+
+    The original (Pfeiffer et al., 2022) splits a batch by language, and a trace would fix its size.
+    """
+    language, languages = model.config.default_language, model.config.languages
+    if language not in languages:
+        raise ExportError(
+            f"The configuration of {model.config.name_or_path} has {language!r} as default_language; expected one of "
+            f"{', '.join(languages)}, whose adapters are then exported. Set it in config.json."
+        )
+    for layer in model.encoder.layer:
+        layer.output.lang_adapter = partial(_adapt_language, layer.output, layer.output.adapter_modules[language])
+
+
+def _adapt_language(output: Any, adapter: nn.Module, lang_ids: Tensor, hidden_states: Tensor) -> Tensor:
+    """Do as `XmodOutput.lang_adapter` with one adapter for all texts."""
+    normed = hidden_states
+    if output.adapter_layer_norm is not None:
+        normed = output.adapter_layer_norm(hidden_states)
+    elif output.adapter_reuse_layer_norm:
+        normed = output.LayerNorm(hidden_states)
+    adapted: Tensor = adapter(normed) + (normed if output.ln_before_adapter else hidden_states)
+    return adapted
+
+
 _NO_POOLER = {"add_pooling_layer": False}
 _SDPA = {"attn_implementation": "sdpa"}  # otherwise a model may use flash attention, if that is installed
 _T5 = Family(
@@ -163,13 +208,26 @@ FAMILIES: Mapping[str, Family] = {
     "deberta-v2": Family("deberta-v2", adapt=use_products),
     "distilbert": Family("distilbert"),
     "electra": Family("electra"),
+    "embedding_gemma2_text": Family(
+        "embedding-gemma2",
+        model_arguments=_SDPA,
+        least_layers=ALL_LAYERS,
+        adapt=_drop_layers_and_their_inputs,
+        final_norm="norm",
+    ),
+    "ernie": Family("ernie", _NO_POOLER),
     "eurobert": Family("eurobert", model_arguments=_SDPA, final_norm="norm"),
+    "flaubert": Family("flaubert"),
     "gemma3_text": Family("gemma3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
+    "gte": Family("gte", model_arguments=_NO_POOLER),
+    "ibert": Family("ibert", _NO_POOLER),
     "jina_embeddings_v3": Family("jina-embeddings-v3", model_arguments=_NO_POOLER),
     "led": Family("led", adapt=use_band_attention),
     "longformer": Family("longformer", _NO_POOLER, adapt=use_band_attention),
+    "luke": Family("luke", _NO_POOLER),
     "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
     "megatron-bert": Family("megatron-bert", _NO_POOLER, final_norm="encoder.ln"),
+    "mobilebert": Family("mobilebert", _NO_POOLER, padding=False),  # each token sees the embeddings beside it
     "modernbert": Family(
         "modernbert",
         model_arguments=_SDPA,
@@ -181,20 +239,25 @@ FAMILIES: Mapping[str, Family] = {
     "mpnet": Family("mpnet", _NO_POOLER),
     "mt5": replace(_T5, name="mt5", also=()),
     "nomic_bert": Family("nomic-bert"),
+    "nystromformer": Family("nystromformer", padding=False),  # its convolutions reach into the padding
     "pegasus": Family("pegasus", final_norm="layer_norm"),
     "prophetnet": Family("prophetnet"),
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "rembert": Family("rembert", model_arguments=_NO_POOLER),
     "roberta": Family("roberta", _NO_POOLER, also=("bertweet",)),
     "roberta-prelayernorm": Family("roberta-prelayernorm", _NO_POOLER, final_norm="LayerNorm"),
+    "roc_bert": Family("roc-bert", _NO_POOLER),
+    "roformer": Family("roformer"),
     "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,
+    "ultrabert": Family("ultrabert", model_arguments=_SDPA, final_norm="norm"),
     "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
     "xlm-prophetnet": Family("xlm-prophetnet"),
     "xlm-roberta": Family("xlm-roberta", _NO_POOLER),
     "xlm-roberta-xl": Family("xlm-roberta-xl", _NO_POOLER, final_norm="encoder.LayerNorm"),
     "xlnet": Family("xlnet"),
+    "xmod": Family("xmod", _NO_POOLER, adapt=use_one_language),
 }
 """By the `model_type` of a configuration of transformers."""
 

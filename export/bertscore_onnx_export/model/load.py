@@ -14,7 +14,7 @@ from transformers.utils import logging
 
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
 from bertscore_onnx_export.model.adapter import merge_adapter
-from bertscore_onnx_export.model.families import FAMILIES, Family
+from bertscore_onnx_export.model.families import ALL_LAYERS, FAMILIES, Family
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 
@@ -27,7 +27,6 @@ _DECODER_LAYER_COUNTS = ("decoder_layers", "num_decoder_layers")
 _PER_LAYER = ("attention_window", "layer_types")
 """Settings that may be lists with one item per layer."""
 
-_MOST_LAYERS = 1_000
 _LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
 """Ten times the sizes of the largest models; larger ones in a configuration are damage, and would fill the memory."""
 
@@ -87,7 +86,7 @@ def count_layers(config: Any) -> int:
     """Return how many layers the encoder has."""
     for name in _LAYER_COUNTS:
         if hasattr(config, name):
-            return _check_size(config, name, 0, _MOST_LAYERS)
+            return _check_size(config, name, 0, ALL_LAYERS)
     raise UnsupportedFamilyError(
         f"The configuration of a model of the type {config.model_type!r} has no number of layers; looked "
         f"for {', '.join(_LAYER_COUNTS)}."
@@ -105,7 +104,7 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
         raise UnknownLayerError(
             f"{source.name_or_path} has {layers} layers; num_layers must be from 0 to that, not {num_layers}."
         )
-    cut = _cut(config, max(num_layers, family.least_layers))
+    cut = _cut(config, min(max(num_layers, family.least_layers), layers))
     for name, value in family.settings.items():
         setattr(cut, name, value)
     with loading("weights", source), relative_keys_loaded(cut):

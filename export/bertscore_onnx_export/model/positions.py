@@ -7,7 +7,7 @@ from typing import Any
 
 _AFTER_PADDING = frozenset(
     {
-        *("camembert", "data2vec-text", "ibert", "longformer", "markuplm", "mpnet", "roberta"),
+        *("camembert", "data2vec-text", "ibert", "longformer", "luke", "markuplm", "mpnet", "roberta"),
         *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
     }
 )

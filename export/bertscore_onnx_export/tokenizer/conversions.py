@@ -14,6 +14,7 @@ from bertscore_onnx.text.normalizers import (
     BYTE_CHARACTERS,
     BasicTokenize,
     CleanQuotes,
+    Compose,
     Moses,
     Normalizer,
     PrefixSpace,
@@ -147,7 +148,7 @@ def _runs(ids: list[int]) -> list[tuple[int, int]]:
     ]
 
 
-# BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot and XLM.
+# BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot, XLM and FlauBERT.
 
 _END = "</w>"
 
@@ -174,6 +175,13 @@ def xlm(slow: PreTrainedTokenizer) -> Converted:
     tokenizer, vocab_size = _word_bpe(slow, str)
     moses = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
     return Converted(tokenizer, [moses], vocab_size=vocab_size)
+
+
+def flaubert(slow: PreTrainedTokenizer) -> Converted:
+    """Convert FlauBERT, which splits every text as Moses splits French."""
+    tokenizer, vocab_size = _word_bpe(slow, str)
+    moses = Moses(lowercase_and_strip_accents=False, language="fr")
+    return Converted(tokenizer, [Compose(slow.do_lowercase), moses], vocab_size=vocab_size)
 
 
 def _with_continuation(symbol: str) -> str:
@@ -245,15 +253,19 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "DebertaV2Tokenizer": deberta_sentencepiece,
     "DistilBertTokenizer": wordpiece,
     "ElectraTokenizer": wordpiece,
+    "FlaubertTokenizer": flaubert,
     "GPT2Tokenizer": byte_bpe,
     "LEDTokenizer": byte_bpe,
     "LongformerTokenizer": byte_bpe,
+    "LukeTokenizer": byte_bpe,
     "MBart50Tokenizer": sentencepiece,
     "MBartTokenizer": sentencepiece,
     "MPNetTokenizer": wordpiece,
+    "MobileBertTokenizer": wordpiece,
     "PegasusTokenizer": sentencepiece,
     "ProphetNetTokenizer": wordpiece,
     "RemBertTokenizer": sentencepiece,
+    "RoCBertTokenizer": wordpiece,
     "RobertaTokenizer": byte_bpe,
     "SqueezeBertTokenizer": wordpiece,
     "T5Tokenizer": t5_sentencepiece,

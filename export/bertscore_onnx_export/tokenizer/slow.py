@@ -77,6 +77,10 @@ class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[mis
     """That of transformers."""
 
 
+class RoCBertTokenizer(_Lowercasing, transformers.RoCBertTokenizer):  # type: ignore[misc] # as above
+    """That of transformers."""
+
+
 class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
     """A tokenizer with the special tokens of its class in transformers 4, and their flags."""
 
@@ -340,10 +344,12 @@ def _row(name: str, rules: type[PreTrainedTokenizer], **facts: Any) -> type[PreT
 
 _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     ProphetNetTokenizer,
+    RoCBertTokenizer,
     XLMTokenizer,
-    *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "SqueezeBert")),
+    *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")),
     _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
     *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
+    _row("Luke", _ByteBpe, extra_tokens=("<ent>", "<ent2>")),
     _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
     _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
     _row(
@@ -394,10 +400,15 @@ _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
 
 _TYPES = {
     "data2vec-text": "roberta",
+    "ernie": "bert",
+    "gte": "xlm-roberta",
+    "ibert": "roberta",
     "megatron-bert": "bert",
+    "nystromformer": "albert",
     "roberta-prelayernorm": "roberta",
     "umt5": "t5",
     "xlm-roberta-xl": "xlm-roberta",
+    "xmod": "xlm-roberta",
 }
 """The types of models with the tokenizer of another type, to that one."""
 

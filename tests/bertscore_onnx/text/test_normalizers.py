@@ -12,6 +12,7 @@ from bertscore_onnx.text.normalizers import (
     BasicTokenize,
     CharacterMap,
     CleanQuotes,
+    Compose,
     Lowercase,
     Moses,
     PrefixSpace,
@@ -83,6 +84,17 @@ def test_clean_quotes_drops_combining_compatibility_marks(text):
     plain = text.replace("``", '"').replace("''", '"')
     decomposed = unicodedata.normalize("NFKD", plain)
     assert SPACED.compile()(text) == "".join(part for part in decomposed if not unicodedata.combining(part))
+
+
+@pytest.mark.parametrize(("lowercase", "expected"), [(False, 'É "A" »'), (True, 'é "a" »')])
+def test_compose_joins_accents_and_replaces_quotes(lowercase, expected):
+    assert Compose(lowercase).compile()("E\u0301 ``A'' »") == expected
+
+
+def test_moses_keeps_a_french_apostrophe_with_its_article():
+    pytest.importorskip("sacremoses")
+    moses = Moses(lowercase_and_strip_accents=False, language="fr")
+    assert moses.compile()("L'été n'est pas fini.") == "L' été n' est pas fini ."
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from bertscore_onnx_export.model.source import Source
 from transformers import AutoConfig, AutoModel
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.errors import UnsupportedFamilyError
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from tests.support.tiny_models import (
     EVERY_CUT,
     FIRST_ORDINARY_ID,
@@ -32,7 +32,7 @@ UNBOUNDED_LENGTH = 2 * POSITIONS + 3
 BERT_SCORE_FAILS = {"squeezebert"}
 """Where bert-score looks for the layers under a name that the model has not."""
 
-NEEDS_LAYERS = {"deberta-v2", "deberta-v3"}
+NEEDS_LAYERS = {"deberta-v2", "deberta-v3", "xmod"}
 """What fails with no layer at all, in bert-score as well."""
 
 CUTS = [
@@ -110,6 +110,13 @@ def test_a_model_that_reads_more_than_text_is_refused(model_type, message, tmp_p
     AutoConfig.for_model(model_type).save_pretrained(tmp_path)
     with pytest.raises(UnsupportedFamilyError, match=message):
         load_config(Source(str(tmp_path)))
+
+
+def test_an_xmod_without_a_known_language_is_refused(tmp_path):
+    model_type, settings = SETTINGS["xmod"]
+    save_tiny_model(model_type, settings | {"default_language": None}, tmp_path)
+    with pytest.raises(ExportError, match="None as default_language; expected one of en_XX, de_DE"):
+        export(tmp_path, 1, tmp_path)
 
 
 def test_every_model_of_the_catalogue_has_a_family():
