@@ -569,6 +569,7 @@ _WIDE = {
     **dict.fromkeys(("num_attention_heads", "num_heads", "n_heads", "n_head"), 6),
     **dict.fromkeys(("encoder_attention_heads", "num_encoder_attention_heads"), 6),
     **dict.fromkeys(("d_kv", "attention_head_size", "head_dim"), 32),
+    "intra_bottleneck_size": 96,
     **dict.fromkeys(("max_position_embeddings", "max_encoder_position_embeddings"), 160),
 }
 """Sizes at which ONNX Runtime sums products in several blocks, as in real models."""

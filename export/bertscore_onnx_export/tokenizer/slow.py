@@ -149,6 +149,16 @@ class _ByteBpe(_Slow):
         return self.encoder.get(token, self.encoder.get(str(self.unk_token)))
 
 
+class LukeTokenizer(_ByteBpe):
+    """Without its entities, whose special tokens are not those of a text."""
+
+    extra_tokens = ("<ent>", "<ent2>")
+
+    def __init__(self, vocab_file: str, merges_file: str, **settings: Any) -> None:
+        settings.pop("model_specific_special_tokens", None)
+        super().__init__(vocab_file, merges_file, **settings)
+
+
 class _SentencePiece(_Slow):
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "spiece.model"}
     offset = 0
@@ -349,7 +359,7 @@ _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")),
     _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
     *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
-    _row("Luke", _ByteBpe, extra_tokens=("<ent>", "<ent2>")),
+    LukeTokenizer,
     _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
     _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
     _row(
