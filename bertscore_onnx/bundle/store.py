@@ -20,6 +20,7 @@ MANIFEST = "bertscore.json"
 
 TokenizerMode = Literal["slow", "fast"]
 Precision = Literal["fp32", "fp16", "int8"]
+Exporter = Literal["torch", "transformers", "optimum"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from bertscore_onnx.bundle.store import Precision, TokenizerMode
+from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode
 from bertscore_onnx.cli.options import complete_model
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
@@ -96,6 +96,10 @@ def export(
             "--precision", help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."
         ),
     ] = "fp32",
+    exporter: Annotated[
+        Exporter | None,
+        typer.Option("--exporter", help="Who writes the graph; the scores are the same.  [default: torch]"),
+    ] = None,
     revision: Annotated[
         str | None, typer.Option("--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
     ] = None,
@@ -136,6 +140,7 @@ def export(
             "--scoring-graph": scoring_graph,
             "--tokenizer-mode": tokenizer_mode is not None,
             "--precision": precision != "fp32",
+            "--exporter": exporter is not None,
             "--revision": revision is not None,
         }
         _export_graph(from_onnx, options, name, num_layers, output, license_id, force=force)
@@ -164,6 +169,7 @@ def export(
             output=output,
             tokenizer_mode=tokenizer_mode or "slow",
             precision=precision,
+            exporter=exporter or "torch",
             revision=revision,
             license_id=license_id,
             force=force,

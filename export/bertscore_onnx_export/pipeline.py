@@ -14,9 +14,10 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
-from bertscore_onnx.bundle.store import Precision, TokenizerMode, Variant, bundle_folder, file_digest
+from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.graph.exporters import PACKAGES, check_exporter
 from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
@@ -51,6 +52,7 @@ def export_model(
     output: Path | None = None,
     tokenizer_mode: TokenizerMode = "slow",
     precision: Precision = "fp32",
+    exporter: Exporter = "torch",
     revision: str | None = None,
     license_id: str | None = None,
     force: bool = False,
@@ -61,6 +63,7 @@ def export_model(
     Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its verification.
     """
     load_onnxruntime()  # if it is missing, fail before the work
+    check_exporter(exporter)
     source = Source(name_or_path, revision, name, adapter)
     model_id = source.model_id
     is_named_by_folder = output is None and source.is_named_by_folder
@@ -83,7 +86,7 @@ def export_model(
         if all_layers:
             stack_hidden_states(model, family, inner_norm=inner_norm)
         report("Writing the graph")
-        inputs = write_graph(model, folder, all_layers=all_layers)
+        inputs = write_graph(model, folder, all_layers=all_layers, exporter=exporter)
         padding = takes_padding(model, family)
         if not family.is_tested:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
@@ -123,7 +126,13 @@ def export_model(
             tokenizer_spec=facts.spec,
             tokenizer_differences=facts.differences,
             baselines=_baselines(model_id, range(0 if all_layers else num_layers, num_layers + 1)),
-            exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
+            exported_with={
+                **{
+                    package: importlib.metadata.version(package)
+                    for package in sorted({*_PACKAGES, *PACKAGES[exporter]})
+                },
+                "exporter": exporter,
+            },
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
             golden=score_golden_pairs(model, ids_of, facts.max_length, facts.zero_weight_ids),
@@ -144,6 +153,12 @@ def export_model(
         license_fields = license_of(source) if license_id is None else {"license": license_id}
         (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
     return target
+
+
+def _versions(exporter: Exporter) -> dict[str, str]:
+    """Return the versions of the packages, and who wrote the graph."""
+    packages = dict.fromkeys([*_PACKAGES, *PACKAGES[exporter]])
+    return {package: importlib.metadata.version(package) for package in packages} | {"exporter": exporter}
 
 
 def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:

@@ -8,7 +8,7 @@ from transformers.utils import logging as transformers_logging
 _FUSIONS = ("fusion_attention", "fusion_base", "fusion_utils", "onnx_model", "onnxruntime.transformers")
 """The loggers of ONNX Runtime's optimizer, some of which are not named after its package."""
 
-_LOGGERS = ("huggingface_hub", "torch", *_FUSIONS)
+_LOGGERS = ("huggingface_hub", "onnx_ir", "onnxscript", "optimum", "torch", *_FUSIONS)
 
 
 def quiet_libraries() -> None:

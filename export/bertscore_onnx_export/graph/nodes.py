@@ -49,6 +49,21 @@ class Nodes:
         return name
 
 
+def take_axes_as_inputs(model: Any) -> None:
+    """Give reductions their axes as an input, which is what they are from opset 18 on, instead of an attribute."""
+    if max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < 18:
+        return
+    pending = [model.graph]
+    for graph in pending:
+        for node in graph.node:
+            pending += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+            axes = next((attribute for attribute in node.attribute if attribute.name == "axes"), None)
+            if node.op_type.startswith("Reduce") and axes is not None:
+                node.input.append(f"{node.output[0]}_axes")
+                model.graph.initializer.append(from_array(np.array(axes.ints), node.input[1]))
+                node.attribute.remove(axes)
+
+
 def load_graph(folder: Path) -> Any:
     """Return the graph in a folder, an `onnx.ModelProto`, with all its weights in memory."""
     return onnx.load(folder / GRAPH_FILE)
@@ -56,6 +71,7 @@ def load_graph(folder: Path) -> Any:
 
 def replace_graph(model: Any, folder: Path) -> None:
     """Replace the graph in a folder, keeping weights in a file of their own if they were; allow contrib operators."""
+    take_axes_as_inputs(model)
     if all(opset.domain != CONTRIB for opset in model.opset_import):
         model.opset_import.append(make_opsetid(CONTRIB, 1))
     if (folder / DATA_FILE).exists():

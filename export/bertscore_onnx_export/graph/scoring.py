@@ -21,7 +21,7 @@ from bertscore_onnx.bundle.manifest import (
     SCORING_OUTPUTS,
     WEIGHTS_INPUT,
 )
-from bertscore_onnx_export.graph.nodes import Nodes, load_graph, write_apart
+from bertscore_onnx_export.graph.nodes import Nodes, load_graph, take_axes_as_inputs, write_apart
 from bertscore_onnx_export.graph.output import INPUTS, OUTPUT
 
 _INPUT_IDS, _ATTENTION_MASK = INPUTS
@@ -72,6 +72,7 @@ def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, 
             [*constants, from_array(weights, WEIGHTS_INPUT)],
         )
     )
+    take_axes_as_inputs(model)
     onnx.save(model, folder / SCORING_FILE)
 
 

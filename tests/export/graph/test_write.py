@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from bertscore_onnx_export.graph import write
+from bertscore_onnx_export.graph import exporters, write
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
@@ -32,7 +32,7 @@ def test_streamed_weights_give_the_same_vectors(name, tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS[name], tmp_path / name)
     usual, streamed = (tmp_path / kind for kind in ("usual", "streamed"))
     export(tmp_path / name, LAYERS - 1, usual)
-    monkeypatch.setattr(write, "LARGE", 0)
+    monkeypatch.setattr(exporters, "LARGE", 0)
     export(tmp_path / name, LAYERS - 1, streamed)
     assert [file.name for file in usual.iterdir()] == ["model.onnx"]
     assert sorted(file.name for file in streamed.iterdir()) == ["model.onnx", "model.onnx.data"]
@@ -40,7 +40,7 @@ def test_streamed_weights_give_the_same_vectors(name, tmp_path, monkeypatch):
 
 
 def test_weights_that_layers_share_are_streamed_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "LARGE", 0)
+    monkeypatch.setattr(exporters, "LARGE", 0)
     save_tiny_model(*SETTINGS["albert"], tmp_path / "albert")
     for num_layers in (1, LAYERS):
         export(tmp_path / "albert", num_layers, tmp_path / str(num_layers))

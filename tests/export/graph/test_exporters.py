@@ -1,0 +1,108 @@
+"""The graphs of each exporter give the scores of the default one's; packages that are missing are named."""
+
+import sys
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+import transformers
+from bertscore_onnx_export.graph import exporters
+from bertscore_onnx_export.graph.exporters import check_exporter
+from bertscore_onnx_export.graph.write import write_graph
+from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.model.load import load_config, load_cut, stack_hidden_states
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.pipeline import export_model
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.errors import MissingExtraError, UnsupportedFamilyError
+from tests.support.bundles import exported, lower, saved
+from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
+from tests.support.tiny_models import ONLY_IN_5, POSITIONS, SETTINGS, VOCABULARY, each_family, save_tiny_model
+
+pytestmark = [*KNOWN_WARNINGS, pytest.mark.slow]
+
+IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
+OPTIMUM = [
+    pytest.mark.optimum,
+    pytest.mark.skipif(IS_TRANSFORMERS_5, reason="optimum-onnx needs transformers 4"),
+]
+TRANSFORMERS = [
+    pytest.mark.transformers5,
+    pytest.mark.skipif(not IS_TRANSFORMERS_5, reason="transformers 4 has no exporter"),
+]
+OTHERS = [pytest.param("optimum", marks=OPTIMUM), pytest.param("transformers", marks=TRANSFORMERS)]
+FAMILIES = [*SETTINGS, *(ONLY_IN_5 if IS_TRANSFORMERS_5 else ())]
+
+
+@pytest.fixture
+def without_torchscript(monkeypatch):
+    """Let PyTorch have no exporter but the newer one."""
+    export = torch.onnx.export
+
+    def only_dynamo(*arguments, dynamo, **options):
+        if not dynamo:
+            raise TypeError("export() got an unexpected keyword argument 'dynamic_axes'")
+        return export(*arguments, dynamo=dynamo, **options)
+
+    return lambda: monkeypatch.setattr(torch.onnx, "export", only_dynamo)
+
+
+@pytest.fixture
+def cut(tmp_path):
+    """Return a function that loads a tiny model of a family up to layer 2."""
+
+    def load(name):
+        folder = tmp_path / "model"
+        if not folder.exists():
+            save_tiny_model(*{**SETTINGS, **ONLY_IN_5}[name], folder)
+        source = Source(str(folder))
+        config = load_config(source)
+        return load_cut(source, config, family_of(config), 2)
+
+    return load
+
+
+def similarities(model, folder, exporter):
+    """Export a model; return P, R and F of random ids, (3, pairs), with the texts of each side in a batch."""
+    folder.mkdir()
+    write_graph(model, folder, exporter=exporter)
+    graph = onnxruntime.InferenceSession(folder / "model.onnx")
+    draw = np.random.default_rng(0)
+    scores = []
+    for longest in (1, 7, POSITIONS):
+        lengths = draw.integers(1, longest, (2, 4), endpoint=True)
+        if not family_of(model.config).padding:
+            lengths[:] = longest
+        sides = []
+        for side in lengths:
+            mask = (np.arange(side.max()) < side[:, None]).astype(np.int64)
+            values = {"input_ids": draw.integers(10, VOCABULARY, mask.shape) * mask, "attention_mask": mask}
+            sides.append(graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0])
+        for (a, b), c, r in zip(lengths.T, *sides, strict=True):
+            similarity = c[:a] @ r[:b].T
+            precision, recall = similarity.max(1).mean(), similarity.max(0).mean()
+            scores.append([precision, recall, 2 * precision * recall / (precision + recall)])
+    return np.array(scores).T
+
+
+def assert_same_scores(cut, name, folder, exporter, record_property, before=lambda: None):
+    usual = similarities(cut(name), folder / "usual", "torch")
+    before()
+    other = similarities(cut(name), folder / "other", exporter)
+    difference = float(np.abs(other - usual).max())
+    record_property("largest_difference", difference)
+    assert difference <= 1e-6
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("exporter", OTHERS)
+def test_graphs_give_the_scores_of_the_default_exporter(cut, name, exporter, tmp_path, record_property):
+    assert_same_scores(cut, name, tmp_path, exporter, record_property)
+
+
+@pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "t5"}))
+def test_every_family_is_exported_without_torchscript(cut, name, without_torchscript, tmp_path, record_property):
+    assert_same_scores(cut, name, tmp_path, "torch", record_property, without_torchscript)
