@@ -65,7 +65,8 @@ test-all: test test-full test-families
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
-		tests/export/test_families_of_today.py tests/export/test_published.py tests/export/graph/test_batch_invariance.py
+		tests/export/test_families_of_today.py tests/export/test_published.py tests/export/graph/test_batch_invariance.py \
+		tests/export/graph/test_exporters.py
 
 # Run the quick tests of the runtime with the lowest versions that pyproject.toml allows, without PyTorch: two minutes.
 test-lowest: bundles $(LOWEST)/.installed
@@ -181,7 +182,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,hub,xlm,server,evaluation,transport]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation,transport]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)
@@ -196,7 +197,7 @@ $(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
 $(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VENV)
 	$(PYTHON) -m venv $(TRANSFORMERS5)
 	$(TRANSFORMERS5)/bin/python $(INSTALL) --constraint constraints-transformers5.txt --editable ".[cpu,export,xlm]" \
-		"transformers>=5" filelock fitzyracing-bert-score hypothesis onnxscript pytest
+		"transformers>=5" filelock fitzyracing-bert-score hypothesis pytest
 	touch $@
 
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt | $(VENV)

@@ -28,6 +28,13 @@ pytestmark = KNOWN_WARNINGS
 
 PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:20], strict=True)]
 MODELS = ["bert", "roberta", "modernbert"]
+TRANSFORMERS_5 = [
+    pytest.mark.transformers5,
+    pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 has no exporter"),
+]
+TRANSFORMERS_4 = pytest.mark.skipif(
+    not transformers.__version__.startswith("4."), reason="optimum needs transformers 4"
+)
 COUNTED = ["bert", "camembert", "data2vec", "electra", "mpnet", "roberta", "xlm-roberta"]
 """Models that take positions: the first and the fourth from 0, the others from the id of padding."""
 
@@ -54,11 +61,19 @@ def publish(name, folder, writer):
     model.config.save_pretrained(folder)
     inputs = {"input_ids": torch.full((2, 16), 7), "attention_mask": torch.ones(2, 16, dtype=torch.int64)}
     inputs["attention_mask"][1, -3:] = 0
-    if writer == "transformers":
+    if writer in ("transformers", "transformers-fused"):
         from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter  # not in transformers 4
 
         model.config.use_cache = False
-        OnnxExporter().export(model, inputs, config=OnnxConfig(dynamic=True)).save_pretrained(folder)
+        fusions = "cpu" if writer == "transformers-fused" else None
+        OnnxExporter().export(model, inputs, config=OnnxConfig(dynamic=True, ort_fusions=fusions)).save_pretrained(
+            folder
+        )
+        return folder
+    if writer == "optimum-cli":
+        from optimum.exporters.onnx import main_export  # not with transformers 5
+
+        main_export(str(saved(name)), folder, task="feature-extraction", do_validation=False)
         return folder
     (folder / "onnx").mkdir()
     if writer == "optimum" and name == "bert":
@@ -135,7 +150,9 @@ def assert_scores_as_own_export(published, name, num_layers, folder, pairs=PAIRS
         "optimum",
         "sentence-transformers",
         pytest.param("dynamo", marks=pytest.mark.transformers5),
-    ],  # which has onnxscript
+        pytest.param("transformers", marks=TRANSFORMERS_5),
+        pytest.param("optimum-cli", marks=TRANSFORMERS_4),
+    ],
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_are_those_of_an_export_of_the_model(published, name, writer, num_layers, tmp_path):
@@ -160,11 +177,21 @@ def test_positions_that_nobody_knows_are_refused(published, tmp_path, model_type
     assert f"how models of the type '{model_type}' count positions is not known" in result.stderr
 
 
-@pytest.mark.transformers5
-@pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 has no exporter")
 @pytest.mark.parametrize("num_layers", [1, LAYERS])
-def test_the_encoder_of_a_pair_is_taken_not_the_decoder(published, tmp_path, num_layers):
-    folder = published("bart", "transformers")
+@pytest.mark.parametrize("name", [pytest.param("modernbert", marks=TRANSFORMERS_5)])
+def test_a_graph_that_transformers_has_fused_is_used_whole_or_refused(published, name, num_layers, tmp_path):
+    folder = published(name, "transformers-fused")
+    if num_layers == LAYERS:
+        assert_scores_as_own_export(folder, name, num_layers, tmp_path)
+    else:
+        result = export(folder, tmp_path / "bundle", num_layers)
+        assert f"cannot be cut at layer {num_layers}: its nodes do not tell its layers apart" in result.stderr
+
+
+@pytest.mark.parametrize("writer", [pytest.param("transformers", marks=TRANSFORMERS_5)])
+@pytest.mark.parametrize("num_layers", [1, LAYERS])
+def test_the_encoder_of_a_pair_is_taken_not_the_decoder(published, writer, tmp_path, num_layers):
+    folder = published("bart", writer)
     assert_scores_as_own_export(folder, "bart", num_layers, tmp_path)
 
 

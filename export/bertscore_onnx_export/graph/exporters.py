@@ -4,6 +4,7 @@ import contextlib
 import io
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -11,8 +12,9 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from bertscore_onnx.bundle.store import Exporter
-from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.errors import MissingExtraError, install_command
 from bertscore_onnx_export.graph.output import INPUTS
+from bertscore_onnx_export.model.source import first_line
 
 Example = tuple[Tensor, Tensor]
 """Ids and mask, (batch, tokens) each, two tensors."""
@@ -44,12 +46,13 @@ def _torch(module: nn.Module, example: Example, path: Path) -> None:
     except OSError:
         raise
     except Exception as error:  # a model's code may raise anything when it is traced
-        try:
-            _dynamo(module, example, path)
-        except ModuleNotFoundError:
-            raise error from None
-        except Exception as other:
-            raise other from error
+        if find_spec("onnxscript") is None:
+            raise MissingExtraError(
+                f"TorchScript cannot write the graph ({first_line(error).rstrip('.')}), and PyTorch's other exporter "
+                f"needs onnxscript, which is not installed: {install_command('export')}.",
+                name="onnxscript",
+            ) from error
+        _dynamo(module, example, path)
 
 
 def _torchscript(module: nn.Module, example: Example, path: Path) -> None:
@@ -119,15 +122,12 @@ EXPORTERS: Mapping[Exporter, Callable[[nn.Module, Example, Path], None]] = {
 }
 """Each writes the graph of a module of ids and mask to a file, with weights in it, beside it, or as inputs."""
 
-_MODULES: Mapping[Exporter, tuple[str, ...]] = {
+_NEEDED: Mapping[Exporter, tuple[str, ...]] = {
     "transformers": ("onnxscript", "transformers.exporters.exporter_onnx"),
     "optimum": ("optimum.exporters.onnx",),
 }
-_INSTALL: Mapping[Exporter, str] = {
-    "transformers": "transformers 5.13 or newer and onnxscript, which are not installed: `pip install "
-    "'transformers>=5.13,<6' onnxscript`",
-    "optimum": "optimum-onnx, which is not installed: `pip install 'optimum-onnx>=0.1'` (with transformers 4.57)",
-}
+"""The modules that an exporter needs beside those of PyTorch."""
+
 PACKAGES: Mapping[Exporter, tuple[str, ...]] = {
     "torch": ("torch",),
     "transformers": ("transformers", "onnxscript"),
@@ -138,11 +138,15 @@ PACKAGES: Mapping[Exporter, tuple[str, ...]] = {
 
 def check_exporter(name: Exporter) -> None:
     """Raise a MissingExtraError if a package of an exporter is missing."""
-    for module in _MODULES.get(name, ()):
+    for module in _NEEDED.get(name, ()):
         try:
             import_module(module)
         except ImportError as error:
-            raise MissingExtraError(f"--exporter {name} needs {_INSTALL[name]}.", name=module) from error
+            if name == "optimum":
+                missing = f"optimum-onnx, which is not installed. Install the extra optimum: {install_command(name)}"
+            else:
+                missing = "transformers 5.13 or newer, and onnxscript: `pip install 'transformers>=5.13,<6' onnxscript`"
+            raise MissingExtraError(f"--exporter {name} needs {missing}.", name=module) from error
 
 
 def export_graph(name: Exporter, module: nn.Module, path: Path) -> None:

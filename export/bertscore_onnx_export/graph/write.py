@@ -22,7 +22,7 @@ from transformers import PreTrainedModel
 
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.bundle.store import Exporter
-from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
+from bertscore_onnx.errors import ExportError, MissingExtraError, UnsupportedFamilyError
 from bertscore_onnx_export.graph import exporters
 from bertscore_onnx_export.graph.exporters import export_graph, size_of
 from bertscore_onnx_export.graph.nodes import Nodes
@@ -63,6 +63,8 @@ def write_graph(
                 _move_weights(proto.graph, model, file)
     except OSError as error:
         raise ExportError(f"Cannot write the graph to {folder}: {error.strerror}.") from error
+    except MissingExtraError:
+        raise
     except Exception as error:  # a model's code may raise anything when it is traced
         raise UnsupportedFamilyError(
             f"Models of the type {model.config.model_type!r} cannot be exported at {count_layers(model.config)} "

@@ -1,6 +1,7 @@
 """The graphs of each exporter give the scores of the default one's; packages that are missing are named."""
 
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import onnxruntime
@@ -8,27 +9,23 @@ import pytest
 import torch
 import transformers
 from bertscore_onnx_export.graph import exporters
-from bertscore_onnx_export.graph.exporters import check_exporter
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import family_of
-from bertscore_onnx_export.model.load import load_config, load_cut, stack_hidden_states
+from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.errors import MissingExtraError, UnsupportedFamilyError
-from tests.support.bundles import exported, lower, saved
+from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
 from tests.support.tiny_models import ONLY_IN_5, POSITIONS, SETTINGS, VOCABULARY, each_family, save_tiny_model
 
 pytestmark = [*KNOWN_WARNINGS, pytest.mark.slow]
 
 IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
-OPTIMUM = [
-    pytest.mark.optimum,
-    pytest.mark.skipif(IS_TRANSFORMERS_5, reason="optimum-onnx needs transformers 4"),
-]
+OPTIMUM = pytest.mark.skipif(IS_TRANSFORMERS_5, reason="optimum-onnx needs transformers 4")
 TRANSFORMERS = [
     pytest.mark.transformers5,
     pytest.mark.skipif(not IS_TRANSFORMERS_5, reason="transformers 4 has no exporter"),
@@ -97,7 +94,7 @@ def assert_same_scores(cut, name, folder, exporter, record_property, before=lamb
     assert difference <= 1e-6
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "xlm"}))
 @pytest.mark.parametrize("exporter", OTHERS)
 def test_graphs_give_the_scores_of_the_default_exporter(cut, name, exporter, tmp_path, record_property):
     assert_same_scores(cut, name, tmp_path, exporter, record_property)
@@ -106,3 +103,53 @@ def test_graphs_give_the_scores_of_the_default_exporter(cut, name, exporter, tmp
 @pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "t5"}))
 def test_every_family_is_exported_without_torchscript(cut, name, without_torchscript, tmp_path, record_property):
     assert_same_scores(cut, name, tmp_path, "torch", record_property, without_torchscript)
+
+
+@pytest.mark.parametrize("options", [{"precision": "fp16"}, {"precision": "int8"}, {"all_layers": True}])
+def test_graphs_of_a_newer_opset_are_reduced_and_scored(
+    options, tiny_model, without_torchscript, tmp_path, record_property
+):
+    scores = []
+    for folder in (tmp_path / "usual", tmp_path / "newer"):
+        layers = {} if "all_layers" in options else {"num_layers": 2}
+        export_model(str(tiny_model), **options, **layers, scoring_graph=True, output=folder)
+        with BERTScorer(folder, device="cpu", all_layers="all_layers" in options) as scorer:
+            scores.append(np.stack(scorer.score(*zip(*ORDINARY_PAIRS, strict=True))))
+        without_torchscript()
+    difference = float(np.abs(scores[0] - scores[1]).max())
+    record_property("largest_difference", difference)
+    assert difference <= GOLDEN_TOLERANCES.get(options.get("precision"), 1e-6)
+
+
+def test_without_torchscript_and_onnxscript_the_second_is_named(cut, without_torchscript, monkeypatch, tmp_path):
+    model = cut("bert")
+    without_torchscript()
+    monkeypatch.setattr(exporters, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"needs onnxscript, which is not installed: `pip install .*onnxscript"):
+        write_graph(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("exporter", "module", "message"),
+    [
+        ("optimum", "optimum.exporters.onnx", r"needs optimum-onnx, .* `pip install '?optimum-onnx"),
+        ("transformers", "onnxscript", r"needs transformers 5\.13 or newer, and onnxscript: `pip install"),
+        ("transformers", "transformers.exporters.exporter_onnx", r"`pip install 'transformers>=5\.13"),
+    ],
+)
+def test_a_missing_package_of_an_exporter_is_named(exporter, module, message, monkeypatch, tiny_model, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=message):
+        export_model(str(tiny_model), num_layers=1, exporter=exporter, output=tmp_path / "bundle")
+
+
+@pytest.mark.parametrize("exporter", OTHERS)
+def test_the_manifest_names_the_exporter_and_its_version(exporter, tiny_model, tmp_path):
+    bundle = export_model(
+        str(tiny_model), num_layers=1, exporter=exporter, tokenizer_mode="slow", output=tmp_path / "bundle"
+    )
+    made = read_manifest(bundle).exported_with
+    assert (made["exporter"], made.get("optimum-onnx")) == (
+        exporter,
+        version("optimum-onnx") if exporter == "optimum" else None,
+    )
