@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 ROUNDS = 3
-TEXTS = ["The concert was cancelled at the last minute.", "At the very last moment they called it off."] * 32
+TEXTS = [f"At the very last moment they called the concert number {number} of the year off." for number in range(64)]
 
 
 def main() -> None:

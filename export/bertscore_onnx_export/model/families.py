@@ -152,6 +152,16 @@ def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
     model._pad_to_window_size = _pad_nothing
 
 
+def use_float_mask(model: PreTrainedModel, num_layers: int) -> None:
+    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, and `torch.export` wants one type."""
+    forward = model.forward
+
+    def encode(input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Any:
+        return forward(input_ids, attention_mask=attention_mask.float(), **options)
+
+    model.forward = encode
+
+
 def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | Tensor | None, ...]:
     return 0, *inputs.values()
 
@@ -241,7 +251,7 @@ FAMILIES: Mapping[str, Family] = {
     "nomic_bert": Family("nomic-bert"),
     "nystromformer": Family("nystromformer", padding=False),  # its convolutions reach into the padding
     "pegasus": Family("pegasus", final_norm="layer_norm"),
-    "prophetnet": Family("prophetnet"),
+    "prophetnet": Family("prophetnet", adapt=use_float_mask),
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "rembert": Family("rembert", model_arguments=_NO_POOLER),
     "roberta": Family("roberta", _NO_POOLER, also=("bertweet",)),
@@ -253,10 +263,10 @@ FAMILIES: Mapping[str, Family] = {
     "ultrabert": Family("ultrabert", model_arguments=_SDPA, final_norm="norm"),
     "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
-    "xlm-prophetnet": Family("xlm-prophetnet"),
+    "xlm-prophetnet": Family("xlm-prophetnet", adapt=use_float_mask),
     "xlm-roberta": Family("xlm-roberta", _NO_POOLER),
     "xlm-roberta-xl": Family("xlm-roberta-xl", _NO_POOLER, final_norm="encoder.LayerNorm"),
-    "xlnet": Family("xlnet"),
+    "xlnet": Family("xlnet", adapt=use_float_mask),
     "xmod": Family("xmod", _NO_POOLER, adapt=use_one_language),
 }
 """By the `model_type` of a configuration of transformers."""

@@ -72,9 +72,12 @@ def traceable() -> Iterator[None]:
         yield
 
 
-def _attention_span(query_layer: Tensor, key_layer: Tensor, max_relative_positions: int) -> Tensor:
+def _attention_span(query_layer: Tensor, key_layer: Tensor, max_relative_positions: int) -> Any:
     """Return the number of tokens, or of distances if that is less: 5 takes Python's `min`, whose result is fixed."""
-    return torch.as_tensor(query_layer.shape[-2]).clamp(max=max_relative_positions)
+    tokens = query_layer.shape[-2]
+    if isinstance(tokens, torch.SymInt):  # in `torch.export`, where a tensor would be fixed
+        return torch.sym_min(tokens, max_relative_positions)
+    return torch.as_tensor(tokens).clamp(max=max_relative_positions)
 
 
 def _has_relative_keys(config: Any) -> bool:

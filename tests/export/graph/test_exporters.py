@@ -19,6 +19,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
+from tests.support.bundles import saved
 from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
 from tests.support.tiny_models import ONLY_IN_5, POSITIONS, SETTINGS, VOCABULARY, each_family, save_tiny_model
 
@@ -106,13 +107,11 @@ def test_every_family_is_exported_without_torchscript(cut, name, without_torchsc
 
 
 @pytest.mark.parametrize("options", [{"precision": "fp16"}, {"precision": "int8"}, {"all_layers": True}])
-def test_graphs_of_a_newer_opset_are_reduced_and_scored(
-    options, tiny_model, without_torchscript, tmp_path, record_property
-):
+def test_graphs_of_a_newer_opset_are_reduced_and_scored(options, without_torchscript, tmp_path, record_property):
     scores = []
     for folder in (tmp_path / "usual", tmp_path / "newer"):
         layers = {} if "all_layers" in options else {"num_layers": 2}
-        export_model(str(tiny_model), **options, **layers, scoring_graph=True, output=folder)
+        export_model(str(saved("bert")), **options, **layers, scoring_graph=True, output=folder)
         with BERTScorer(folder, device="cpu", all_layers="all_layers" in options) as scorer:
             scores.append(np.stack(scorer.score(*zip(*ORDINARY_PAIRS, strict=True))))
         without_torchscript()
