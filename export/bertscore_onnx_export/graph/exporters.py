@@ -104,7 +104,7 @@ def _optimum(module: nn.Module, example: Example, path: Path) -> None:
     from optimum.exporters.onnx.config import TextEncoderOnnxConfig
     from optimum.utils import NormalizedTextConfig
 
-    class TwoInputs(TextEncoderOnnxConfig):  # type: ignore[misc, no-any-unimported]
+    class TwoInputs(TextEncoderOnnxConfig):  # type: ignore[misc]
         NORMALIZED_CONFIG_CLASS = NormalizedTextConfig
         inputs = dict.fromkeys(INPUTS, _AXES)
         outputs = {_VECTORS: _AXES}  # noqa: RUF012 -- as its base has them

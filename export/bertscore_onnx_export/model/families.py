@@ -153,7 +153,7 @@ def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
 
 
 def use_float_mask(model: PreTrainedModel, num_layers: int) -> None:
-    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, and `torch.export` wants one type."""
+    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, as `torch.export` needs."""
     forward = model.forward
 
     def encode(input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Any:
