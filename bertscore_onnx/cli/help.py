@@ -27,7 +27,7 @@ GROUPS: Mapping[str, str] = {
     "Texts and tables": "--context --ref-context --documents --context-sentences --line --worst --systems --runs "
     "--missing --language-pair --columns --input-format --no-header --no-quotes --delimiter",
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
-    "--scoring-graph --tokenizer-mode --precision --use-fast-tokenizer --long-text --max-length",
+    "--scoring-graph --tokenizer-mode --precision --exporter --use-fast-tokenizer --long-text --max-length",
     "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
     "--idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
