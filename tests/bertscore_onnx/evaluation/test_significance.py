@@ -204,9 +204,9 @@ EXCHANGEABLE = (
 @pytest.mark.parametrize("segments", [8, 13, 20, 100, 1000])
 @pytest.mark.parametrize("name", EXCHANGEABLE)
 def test_differences_of_any_shape_keep_the_level(name, segments, record_property):
-    p, _ = shape_rates(name, segments, 2000, num_resamples=1)
+    p, _ = shape_rates(name, segments, 8000 if segments <= 20 else 2000, num_resamples=1)
     record_property(f"{name} | p < 0.05, {segments:,} segments", f"{p:.3f}")
-    assert p <= 0.055 + 0.005  # of 2,000 trials a true .055 is shown as up to .065
+    assert p <= 0.055
 
 
 @pytest.mark.calibration

@@ -32,7 +32,10 @@ TRANSFORMERS = [
     pytest.mark.skipif(not IS_TRANSFORMERS_5, reason="transformers 4 has no exporter"),
 ]
 OTHERS = [pytest.param("optimum", marks=OPTIMUM), pytest.param("transformers", marks=TRANSFORMERS)]
-FAMILIES = [*SETTINGS, *(ONLY_IN_5 if IS_TRANSFORMERS_5 else ())]
+NOT_SAVED_BY_5 = {"bert-relative-key", "bert-relative-key-query", "xlm-prophetnet"}
+"""Models of which transformers 5 saves a part of the weights, or none."""
+
+FAMILIES = sorted({*SETTINGS, *ONLY_IN_5} - NOT_SAVED_BY_5) if IS_TRANSFORMERS_5 else [*SETTINGS]
 
 
 @pytest.fixture
@@ -143,9 +146,9 @@ def test_a_missing_package_of_an_exporter_is_named(exporter, module, message, mo
 
 
 @pytest.mark.parametrize("exporter", OTHERS)
-def test_the_manifest_names_the_exporter_and_its_version(exporter, tiny_model, tmp_path):
+def test_the_manifest_names_the_exporter_and_its_version(exporter, tmp_path):
     bundle = export_model(
-        str(tiny_model), num_layers=1, exporter=exporter, tokenizer_mode="slow", output=tmp_path / "bundle"
+        str(saved("modernbert")), num_layers=1, exporter=exporter, tokenizer_mode="fast", output=tmp_path / "bundle"
     )
     made = read_manifest(bundle).exported_with
     assert (made["exporter"], made.get("optimum-onnx")) == (
