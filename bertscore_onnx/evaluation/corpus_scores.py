@@ -50,10 +50,10 @@ class UnitValues(NamedTuple):
             times: how often each unit is in each resample, (resamples, units).
         """
         deviations, sizes = self.deviations(), self.sizes
-        total = (times @ sizes)[:, None]
-        ratio = times @ deviations.T / total  # about the observed difference, which loses no digits
-        squares = times @ (deviations**2).T - 2 * ratio * (times @ (deviations * sizes).T)
-        squares += ratio**2 * (times @ sizes**2)[:, None]
+        total, sums = (times @ sizes)[:, None], times @ deviations.T
+        ratio = sums / total  # about the observed difference, which loses no digits
+        by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
+        squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
         num_units = len(sizes)
         errors: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
         return errors
@@ -114,17 +114,20 @@ class SegmentMeans:
         """Return the differences of pairs of systems, (pairs, 2), unit by unit."""
         return UnitValues(self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]], self._sizes)
 
-    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
+    def resampled(
+        self, indices: NDArray[np.int64], systems: slice = ALL, times: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the means of some systems on resamples.
 
         Args:
             indices: the segments of each resample, (resamples, segments).
             systems: the rows of the systems.
+            times: how often each segment is in each, if that has been counted.
 
         Returns:
             Means, (resamples, systems).
         """
-        times = draw_counts(indices)
+        times = draw_counts(indices) if times is None else times
         means: NDArray[np.float64] = times @ self._scores[systems].T / (times @ self._sizes)[:, None]
         return means
 
@@ -225,14 +228,16 @@ class SummedStatistics:
         slopes: NDArray[np.float64] = (self._scores(above) - self._scores(below)) / (high - low)
         return slopes
 
-    def resampled(self, indices: NDArray[np.int64], systems: slice = ALL) -> NDArray[np.float64]:
+    def resampled(
+        self, indices: NDArray[np.int64], systems: slice = ALL, times: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the scores of some systems on resamples, as `SegmentMeans` does.
 
         Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
         close to the observed one may fall on its other side, and p be another.
         """
         if self._is_exact:  # one matrix product has the same sums
-            sums = self._sums(draw_counts(indices))[:, systems].astype(np.float32)
+            sums = self._sums(draw_counts(indices) if times is None else times)[:, systems].astype(np.float32)
         else:
             statistics = self._statistics[systems].astype(np.float32)
             sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])

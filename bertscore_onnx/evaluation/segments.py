@@ -88,7 +88,8 @@ class SegmentColumns:
         rows: dict[int, str] = {}
         for name, values in self.columns.items():
             for row, value in enumerate(values):
-                if any(one is None or one != one for one in (value if isinstance(value, tuple) else (value,))):  # NaN
+                is_missing = value is None or value != value  # NaN
+                if is_missing or (isinstance(value, tuple) and any(one is None or one != one for one in value)):
                     rows.setdefault(row, name)
         return rows
 

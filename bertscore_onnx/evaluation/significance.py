@@ -411,8 +411,9 @@ def _resampled(
     units = metric.unit_values(pairs)
     scores, errors = [], []
     for indices in bootstrap_indices(rng, metric.shape[1], num_resamples):
-        scores.append(metric.resampled(indices))
-        errors.append(units.errors(draw_counts(indices)))
+        times = draw_counts(indices)
+        scores.append(metric.resampled(indices, times=times))
+        errors.append(units.errors(times))
     return _Resampled(np.concatenate(scores), np.concatenate(errors))
 
 

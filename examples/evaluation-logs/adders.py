@@ -1,5 +1,7 @@
 """Two programs that add numbers with different faults, in place of language models; and the sums to add.
 
+`python adders.py NUMBER` prints so many sums, with the answers of both.
+
 The small logs of this folder are made of them. Both drop a carry in long sums, so that what is hard for one is hard for
 the other; `careful` drops it later, but forgets the last digit of sums that end in 17.
 """
@@ -49,6 +51,8 @@ PROGRAMS = {"hasty": {"carries": 2}, "careful": {"carries": 3, "forgets": "17"}}
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     rows = questions(int(sys.argv[1]))
     answers = {name: {row["question"]: add(row["question"], **how) for row in rows} for name, how in PROGRAMS.items()}
     print(json.dumps({"questions": rows, "answers": answers}))

@@ -62,5 +62,7 @@ def main(folder: str, number: str, epochs: str, log_format: str = "eval") -> Non
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
     main(*sys.argv[1:])

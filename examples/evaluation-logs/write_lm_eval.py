@@ -56,4 +56,6 @@ def main(folder: Path, number: int) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(Path(sys.argv[1]), int(sys.argv[2]))

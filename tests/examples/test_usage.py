@@ -17,5 +17,5 @@ def test_an_example_without_arguments_shows_its_usage(path, monkeypatch):
     [block] = [statement for statement in module.body if isinstance(statement, ast.If)]
     names = {"sys": sys, "__doc__": ast.get_docstring(module)}
     monkeypatch.setattr(sys, "argv", [path.name])
-    with pytest.raises(SystemExit, match=rf"{path.name} \S*(BUNDLE|MODEL)"):
+    with pytest.raises(SystemExit, match=rf"{path.name} \S*(BUNDLE|MODEL|FOLDER|NUMBER)"):
         exec(compile(ast.Module(block.body[:1], []), str(path), "exec"), names)  # noqa: S102

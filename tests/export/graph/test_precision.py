@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from bertscore_onnx_export.graph import write
+from bertscore_onnx_export.graph import exporters, write
 from bertscore_onnx_export.graph.nodes import load_graph, replace_graph
 from bertscore_onnx_export.graph.precision import WEIGHT_LIMIT, convert_to_fp16, fuse, quantize_to_int8
 from bertscore_onnx_export.model.families import family_of
@@ -63,7 +63,7 @@ def test_pretrained_weights(minilm, minilm_bundle, precision, tolerance):
 
 
 def test_large_weights_stay_in_a_file_of_their_own(lowered, tiny_model, tmp_path, monkeypatch, precision):
-    monkeypatch.setattr(write, "LARGE", 0)
+    monkeypatch.setattr(exporters, "LARGE", 0)
     bundle = export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision=precision)
     manifest = open_bundle(bundle, verify=True).manifest
     assert "model.onnx.data" in manifest.files
