@@ -50,7 +50,8 @@ def methods_paragraph(comparison: Comparison) -> str:
     metrics = listed([metric.title for metric in comparison.metrics])
     drawn = "resamples" if comparison.test == "sacrebleu-bs" else "random swaps"
     num_tests = len(comparison.metrics[0].pairs) or len(others)
-    holm = f", with Holm's correction for {num_tests} tests under each metric" if num_tests > 1 else ""
+    under_each = " under each metric" if len(comparison.metrics) > 1 else ""
+    holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
     dropped = plural(len(comparison.dropped), "segment")
     left_out = f" {dropped} with missing values were left out." if comparison.dropped else ""
