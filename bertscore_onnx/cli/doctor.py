@@ -94,11 +94,10 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
 
 
 def try_providers() -> dict[str, str | None]:
-    """Return the error of each available execution provider at a matrix product, the graph of `self_test.onnx`."""
-    from bertscore_onnx.encoding.providers import PROVIDERS, load_onnxruntime
+    """Return the error of each installed execution provider at a matrix product, the graph of `self_test.onnx`."""
+    from bertscore_onnx.encoding.providers import PROVIDERS, is_installed
 
-    available = load_onnxruntime().get_available_providers()
-    return {provider.name: _provider_error(provider) for provider in PROVIDERS if provider.name in available}
+    return {provider.name: _provider_error(provider) for provider in PROVIDERS if is_installed(provider)}
 
 
 def _cudnn_error(providers: dict[str, str | None]) -> str | None:

@@ -1,6 +1,7 @@
 """The table of ONNX Runtime's execution providers that can run a model, and the choice of one by a device name."""
 
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -73,6 +74,9 @@ class Provider:
     options: Callable[["Provider", int, int], Mapping[str, Any]] = lambda provider, threads, streams: {}
     """Its own options, for the CPU threads in all and the runs side by side."""
 
+    plugin: str = ""
+    """The Python package of its library, if that comes beside ONNX Runtime and not in it."""
+
     only_on: str = ""
     """The only operating system whose wheels have it; empty for any."""
 
@@ -122,7 +126,7 @@ def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping
         "INFERENCE_NUM_THREADS": str(threads),
         "NUM_STREAMS": str(streams),
     }
-    return {"device_type": "CPU", "load_config": json.dumps({"CPU": settings})}
+    return {"load_config": json.dumps({"CPU": settings})}
 
 
 CPU = Provider("CPUExecutionProvider", "cpu", "cpu", precisions=frozenset({"fp32", "fp16", "int8"}), arena="cpu")
@@ -150,6 +154,7 @@ OPENVINO = Provider(
     batch_tokens=2048,
     own_optimizer=True,
     options=_openvino_options,
+    plugin="onnxruntime_ep_openvino",
 )
 COREML = Provider(
     "CoreMLExecutionProvider",
@@ -191,8 +196,7 @@ def load_onnxruntime() -> Any:
         warnings.warn(
             f"{' and '.join(wheels)} are installed together and share one folder; the one installed last has "
             "overwritten the others. Remove all and install the one you want: `pip uninstall -y "
-            f"{' '.join(wheels)}`, then {install_command('gpu')}, {install_command('cpu')} or "
-            f"{install_command('openvino')}.",
+            f"{' '.join(wheels)}`, then {install_command('gpu')} or {install_command('cpu')}.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -210,6 +214,16 @@ def installed_wheels() -> dict[str, str]:
     return found
 
 
+def is_installed(provider: Provider) -> bool:
+    """Return whether ONNX Runtime contains a provider, or has its plugin beside it."""
+    return provider.name in load_onnxruntime().get_available_providers() or has_plugin(provider)
+
+
+def has_plugin(provider: Provider) -> bool:
+    """Return whether a provider comes as a plugin, which is installed."""
+    return bool(provider.plugin) and importlib.util.find_spec(provider.plugin) is not None
+
+
 def choose_providers(device: object) -> list[Provider]:
     """Return the providers to try, the best first; only one if a device is named, so that no other can replace it.
 
@@ -220,9 +234,8 @@ def choose_providers(device: object) -> list[Provider]:
         InputError: there is no such device.
         DeviceError: the installed ONNX Runtime does not offer it.
     """
-    offered = load_onnxruntime().get_available_providers()
     if device is None:
-        return [provider for provider in DEFAULTS if provider.name in offered or provider is CPU]
+        return [provider for provider in DEFAULTS if is_installed(provider) or provider is CPU]
     if re.fullmatch(r"cuda:\d+(\s*,\s*(cuda:)?\d+)+", str(device)):
         raise InputError(
             f'device is {str(device)!r}, and a scorer uses one card. Start a process for each, with device="cuda:0", '
@@ -235,10 +248,10 @@ def choose_providers(device: object) -> list[Provider]:
             "CUDA if available, else the CPU."
         )
     provider = next(provider for provider in PROVIDERS if provider.device == match[1])
-    if provider.name not in offered and provider is not CPU:
+    if not is_installed(provider) and provider is not CPU:
         raise DeviceError(
-            f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only {', '.join(offered)}. "
-            + _how_to_install(provider)
+            f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only "
+            f"{', '.join(load_onnxruntime().get_available_providers())}. {_how_to_install(provider)}"
         )
     return [replace(provider, index=int(match[2] or 0))]
 
@@ -246,7 +259,10 @@ def choose_providers(device: object) -> list[Provider]:
 def _how_to_install(provider: Provider) -> str:
     if provider.only_on:
         return f"It is in the wheels for {provider.only_on} alone."
+    wheels = [*installed_wheels()] or ["onnxruntime"]
+    if provider.plugin and wheels == ["onnxruntime"]:
+        return f"Install its plugin: {install_command(provider.extra)}."
     return (
-        f"Install the right wheel instead: `pip uninstall -y {' '.join(installed_wheels()) or 'onnxruntime'}`, "
+        f"Install the right wheel instead: `pip uninstall -y {' '.join(wheels)}`, "
         f"then {install_command(provider.extra)}."
     )

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from itertools import repeat
 from pathlib import Path
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, load_onnxruntime
+from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, has_plugin, load_onnxruntime
 from bertscore_onnx.errors import (
     BertScoreOnnxError,
     ClosedError,
@@ -315,10 +316,14 @@ def open_session(
     missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
     if missing:
         onnxruntime.set_default_logger_severity(_FATAL)  # the reason is in our own message
-    providers = [(provider.name, dict(provider.options(provider, num_threads, streams)))]
+    settings = dict(provider.options(provider, num_threads, streams))
+    providers: list[tuple[str, dict[str, Any]]] | None = [(provider.name, settings)]
     if provider.name != CPU.name:
         providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
     try:
+        if has_plugin(provider):
+            options.add_provider_for_devices(_plugin_devices(provider), settings)
+            providers = None  # ONNX Runtime adds the CPU itself
         # with its fallback, a failed run would silently move the shared session to the CPU
         session = onnxruntime.InferenceSession(graph, options, providers=providers, enable_fallback=0)
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
@@ -333,6 +338,26 @@ def open_session(
     if provider.preloads_libraries:
         _warn_of_cudnn(install_command(provider.extra))
     return session, ""
+
+
+def _plugin_devices(provider: Provider) -> list[Any]:
+    """Return the CPU as the plugin of a provider offers it."""
+    _register(provider.plugin)
+    onnxruntime = load_onnxruntime()
+    cpus = [
+        found for found in onnxruntime.get_ep_devices() if found.device.type == onnxruntime.OrtHardwareDeviceType.CPU
+    ]
+    devices = [found for found in cpus if found.ep_name == provider.name]
+    if not devices:
+        vendors = " and ".join(sorted({found.device.vendor for found in cpus}))
+        raise DeviceError(f"{provider.plugin} does not support processors by {vendors}")
+    return devices
+
+
+@cache
+def _register(plugin: str) -> None:
+    """Let ONNX Runtime load the library of a plugin, once in a process."""
+    load_onnxruntime().register_execution_provider_library(plugin, import_module(plugin).get_library_path())
 
 
 @cache

@@ -2,6 +2,8 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 
@@ -26,6 +28,7 @@ def offer(fresh):
     def offer(*offered):
         names = [provider.name for provider in (*offered, providers.CPU)]
         fresh.setattr("onnxruntime.get_available_providers", lambda: names)
+        fresh.setitem(sys.modules, providers.OPENVINO.plugin, None)
 
     return offer
 
@@ -75,7 +78,7 @@ def test_the_memory_of_a_card_can_be_limited(monkeypatch):
     ("device", "message"),
     [
         ("cuda", r"offers only CPUExecutionProvider"),
-        ("openvino", r"offers only .*pip uninstall -y onnxruntime`.*onnxruntime-openvino>="),
+        ("openvino", r"offers only CPUExecutionProvider\. Install its plugin: `pip install [^`]*openvino[^`]*`\.$"),
         ("coreml", r"offers only .*wheels for macOS alone\.$"),
     ],
 )
@@ -83,6 +86,22 @@ def test_a_missing_wheel_of_a_device_is_named(offer, device, message):
     offer()
     with pytest.raises(DeviceError, match=message):
         providers.choose_providers(device)
+
+
+def test_a_plugin_needs_the_plain_wheel(offer, fresh):
+    offer()
+    fresh.setattr(providers, "installed_wheels", lambda: {"onnxruntime-gpu": "1.31.1"})
+    with pytest.raises(DeviceError, match="pip uninstall -y onnxruntime-gpu`, then `pip install"):
+        providers.choose_providers("openvino")
+
+
+def test_an_installed_plugin_is_chosen_by_name_alone(offer, fresh):
+    offer()
+    plugin = ModuleType(providers.OPENVINO.plugin)
+    plugin.__spec__ = ModuleSpec(providers.OPENVINO.plugin, None)
+    fresh.setitem(sys.modules, plugin.__name__, plugin)
+    assert providers.choose_providers("openvino") == [providers.OPENVINO]
+    assert providers.choose_providers(None) == [providers.CPU]
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "coreml:0", "mps", 3])

@@ -5,7 +5,8 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import onnx
@@ -14,7 +15,7 @@ import pytest
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.session import OnnxSession, _warn_of_cudnn, cudnn_error, open_session
+from bertscore_onnx.encoding.session import OnnxSession, _register, _warn_of_cudnn, cudnn_error, open_session
 from bertscore_onnx.errors import (
     DeviceError,
     DigestError,
@@ -149,7 +150,6 @@ def test_openvino_gets_precision_and_threads(
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     session_of(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
     [options] = opened_as_openvino
-    assert options["device_type"] == "CPU"
     assert json.loads(options["load_config"]) == {
         "CPU": {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}
     }
@@ -278,6 +278,58 @@ class TestAWheelWithoutItsLibraries:
         )
         assert capfd.readouterr() == ("", "")
         assert severities == [4, 2]  # it is quiet while it opens alone
+
+
+class TestAPlugin:
+    @pytest.fixture
+    def opened_with(self, monkeypatch):
+        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it is told."""
+        told = SimpleNamespace(registered=[], vendor="Intel", devices=[])
+
+        def offered(name, kind):
+            return SimpleNamespace(ep_name=name, device=SimpleNamespace(type=kind, vendor=told.vendor))
+
+        def get_ep_devices():
+            ours = [
+                offered(OPENVINO.name, "GPU"),
+                offered(OPENVINO.name, "CPU"),
+                offered(f"{OPENVINO.name}.AUTO", "CPU"),
+            ]
+            return [offered(CPU.name, "CPU"), *(ours if told.vendor == "Intel" else [])]
+
+        def open_on_devices(graph, options, *, providers, enable_fallback):
+            assert (providers, enable_fallback) == (None, 0)
+            return SimpleNamespace(get_providers=lambda: [OPENVINO.name, CPU.name])
+
+        plugin = ModuleType(OPENVINO.plugin)
+        plugin.__spec__ = ModuleSpec(OPENVINO.plugin, None)
+        plugin.get_library_path = lambda: "library.so"
+        monkeypatch.setitem(sys.modules, OPENVINO.plugin, plugin)
+        runtime = SimpleNamespace(
+            register_execution_provider_library=lambda *library: told.registered.append(library),
+            get_ep_devices=get_ep_devices,
+            OrtHardwareDeviceType=SimpleNamespace(CPU="CPU"),
+            InferenceSession=open_on_devices,
+        )
+        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: runtime)
+        told.options = SimpleNamespace(add_provider_for_devices=lambda *added: told.devices.append(added))
+        _register.cache_clear()
+        yield told
+        _register.cache_clear()
+
+    def test_is_registered_once_and_opens_on_the_cpu_alone(self, opened_with):
+        opened = [open_session("graph", opened_with.options, OPENVINO, 3, 2) for _ in range(2)]
+        assert [failure for _, failure in opened] == ["", ""]
+        assert opened_with.registered == [(OPENVINO.plugin, "library.so")]
+        [device], options = opened_with.devices[0]
+        assert (device.ep_name, device.device.type) == (OPENVINO.name, "CPU")
+        assert json.loads(options["load_config"])["CPU"]["NUM_STREAMS"] == "2"
+
+    def test_names_the_maker_of_a_processor_that_it_does_not_support(self, opened_with):
+        opened_with.vendor = "AMD"
+        session, failure = open_session("graph", opened_with.options, OPENVINO)
+        assert session is None
+        assert failure == "onnxruntime_ep_openvino does not support processors by AMD"
 
 
 class TestCudnn:
