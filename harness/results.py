@@ -21,6 +21,7 @@ FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_ti
 PACKAGES = (
     "onnxruntime",
     "onnxruntime-gpu",
+    "onnxruntime-ep-openvino",
     "sentencepiece",
     "tokenizers",
     "numpy",
