@@ -317,15 +317,15 @@ def open_session(
     if missing:
         onnxruntime.set_default_logger_severity(_FATAL)  # the reason is in our own message
     settings = dict(provider.options(provider, num_threads, streams))
-    providers: list[tuple[str, dict[str, Any]]] | None = [(provider.name, settings)]
+    providers = [(provider.name, settings)]
     if provider.name != CPU.name:
         providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
     try:
         if has_plugin(provider):
             options.add_provider_for_devices(_plugin_devices(provider), settings)
-            providers = None  # ONNX Runtime adds the CPU itself
+            providers.clear()  # ONNX Runtime adds the CPU itself
         # with its fallback, a failed run would silently move the shared session to the CPU
-        session = onnxruntime.InferenceSession(graph, options, providers=providers, enable_fallback=0)
+        session = onnxruntime.InferenceSession(graph, options, providers=providers or None, enable_fallback=0)
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
         return None, str(error)
     finally:
