@@ -283,11 +283,11 @@ class TestAWheelWithoutItsLibraries:
 class TestAPlugin:
     @pytest.fixture
     def opened_with(self, monkeypatch):
-        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it is told."""
-        told = SimpleNamespace(registered=[], vendor="Intel", devices=[])
+        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it was given."""
+        recorded = SimpleNamespace(registered=[], vendor="Intel", devices=[])
 
         def offered(name, kind):
-            return SimpleNamespace(ep_name=name, device=SimpleNamespace(type=kind, vendor=told.vendor))
+            return SimpleNamespace(ep_name=name, device=SimpleNamespace(type=kind, vendor=recorded.vendor))
 
         def get_ep_devices():
             ours = [
@@ -295,7 +295,7 @@ class TestAPlugin:
                 offered(OPENVINO.name, "CPU"),
                 offered(f"{OPENVINO.name}.AUTO", "CPU"),
             ]
-            return [offered(CPU.name, "CPU"), *(ours if told.vendor == "Intel" else [])]
+            return [offered(CPU.name, "CPU"), *(ours if recorded.vendor == "Intel" else [])]
 
         def open_on_devices(graph, options, *, providers, enable_fallback):
             assert (providers, enable_fallback) == (None, 0)
@@ -306,15 +306,15 @@ class TestAPlugin:
         plugin.get_library_path = lambda: "library.so"
         monkeypatch.setitem(sys.modules, OPENVINO.plugin, plugin)
         runtime = SimpleNamespace(
-            register_execution_provider_library=lambda *library: told.registered.append(library),
+            register_execution_provider_library=lambda *library: recorded.registered.append(library),
             get_ep_devices=get_ep_devices,
             OrtHardwareDeviceType=SimpleNamespace(CPU="CPU"),
             InferenceSession=open_on_devices,
         )
         monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: runtime)
-        told.options = SimpleNamespace(add_provider_for_devices=lambda *added: told.devices.append(added))
+        recorded.options = SimpleNamespace(add_provider_for_devices=lambda *added: recorded.devices.append(added))
         _register.cache_clear()
-        yield told
+        yield recorded
         _register.cache_clear()
 
     def test_is_registered_once_and_opens_on_the_cpu_alone(self, opened_with):
