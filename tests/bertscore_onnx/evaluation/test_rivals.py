@@ -9,7 +9,7 @@ import pytest
 from sacrebleu import significance as sacrebleu
 
 from bertscore_onnx.evaluation.metric_tests import perm_both
-from tests.bertscore_onnx.evaluation.simulations import EQUAL_SYSTEMS, equal_metrics, rate
+from tests.bertscore_onnx.evaluation.simulations import EQUAL_SYSTEMS, SHAPES, equal_metrics, rate
 
 pytestmark = pytest.mark.calibration
 
@@ -32,19 +32,33 @@ class MeanMetric:
         return SimpleNamespace(score=float(sums[0]) / self.segments)
 
 
+def sacrebleu_rate(test, segments, differences):
+    """Return how often sacreBLEU calls systems different, whose differences are drawn by seed, (segments,)."""
+    metric = MeanMetric(segments)
+    baseline = {"mean": (np.zeros((segments, 1)), sacrebleu.Result(0.0))}
+    run = {"bs": sacrebleu._paired_bs_test, "ar": sacrebleu._paired_ar_test}[test]
+
+    def differs(seed):
+        _, results = run(baseline, "other", differences(seed), None, {"mean": metric}, 1000, seed=seed)
+        return results["mean"].p_value < 0.05
+
+    return rate(differs, TRIALS)
+
+
 @pytest.mark.parametrize("name", EQUAL_SYSTEMS)
 @pytest.mark.parametrize("test", ["bs", "ar"])
 def test_sacrebleu(test, name, record_property):
     case = EQUAL_SYSTEMS[name]
-    metric = MeanMetric(case.segments)
-    baseline = {"mean": (np.zeros((case.segments, 1)), sacrebleu.Result(0.0))}
-    run = {"bs": sacrebleu._paired_bs_test, "ar": sacrebleu._paired_ar_test}[test]
+    record_property(f"{name} | sacreBLEU {test}", f"{sacrebleu_rate(test, case.segments, case.differences):.3f}")
 
-    def differs(seed):
-        _, results = run(baseline, "other", case.differences(seed), None, {"mean": metric}, 1000, seed=seed)
-        return results["mean"].p_value < 0.05
 
-    record_property(f"{name} | sacreBLEU {test}", f"{rate(differs, TRIALS):.3f}")
+@pytest.mark.parametrize("segments", [20, 100, 1000])
+@pytest.mark.parametrize("test", ["bs", "ar"])
+def test_sacrebleu_where_one_system_fails(test, segments, record_property):
+    found = sacrebleu_rate(
+        test, segments, lambda seed: SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)
+    )
+    record_property(f"2 % fail, {segments:,} segments | sacreBLEU {test}", f"{found:.3f}")
 
 
 @pytest.mark.parametrize("name", EQUAL_SYSTEMS)
