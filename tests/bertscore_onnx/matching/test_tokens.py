@@ -23,12 +23,13 @@ from tests.support.tiny_models import FAST, TINY_MODELS, each_family
 pytestmark = KNOWN_WARNINGS
 
 WORDPIECE = {"bert", "bert-relative-key", "bert-relative-key-query", "convbert", "convbert-groups", "distilbert"} | {
-    *("electra", "electra-same-size", "megatron-bert", "mpnet", "prophetnet", "squeezebert")
+    *("electra", "electra-same-size", "ernie", "megatron-bert", "mobilebert", "mpnet", "prophetnet"),
+    *("roc-bert", "roformer", "squeezebert"),
 }
 BYTE_LEVEL = {"bart", "blenderbot", "bort", "data2vec", "deberta", "deberta-absolute", "led", "longformer"} | {
-    *("modernbert", "qwen3", "qwen3-embedding", "roberta", "roberta-prelayernorm")
+    *("ibert", "luke", "modernbert", "qwen3", "qwen3-embedding", "roberta", "roberta-prelayernorm")
 }
-SUFFIX = {"xlm": "</w>", "xlm-languages": "</w>"}
+SUFFIX = {"flaubert": "</w>", "xlm": "</w>", "xlm-languages": "</w>"}
 CONTINUED = {"bertweet": "@@", "blenderbot-small": "@@"}
 OTHERS = {"byt5"} | {"embeddinggemma", "gemma3", "mmbert"}
 """ByT5 has bytes alone, which no vocabulary has as text; the tiny vocabulary of Gemma has spaces at both ends of words,
