@@ -253,7 +253,7 @@ def test_equal_means_are_not_enough(segments, record_property):
 
 
 def _t_test(differences):
-    """Return p of the t-test of differences; 1 of those that are all the same as 0, 0 of other constants."""
+    """Return p of the t-test of differences: 1 if all are 0, and 0 if all are another number."""
     if np.ptp(differences) == 0:
         return float(differences[0] == 0)
     return stats.ttest_1samp(differences, 0).pvalue
