@@ -1,15 +1,20 @@
-"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md."""
+"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md.
+
+That page has a section for each instruction set.
+"""
 
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.processes import ROOT
-from harness.results import Case, Figure, Report, Row, Timing, preamble, table, write_figures
+from harness.results import Case, Figure, Report, Row, Timing, preamble, read_report, table, with_figures
 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 DOCUMENT = ROOT / "docs" / "performance.md"
+INSTRUCTION_SETS = {"avx512f": "AVX-512", "avx2": "AVX2"}  # by the feature that shows them, the widest first
 
 
 def as_markdown(report: Report) -> str:
@@ -41,6 +46,24 @@ def case_as_markdown(case: Case) -> str:
         parts.append(f"Our rate in the model: {_scaled(case.encode_rate)}.")
     parts += [f"Not measured: {skipped.label} ({skipped.reason})." for skipped in case.skipped]
     return "\n\n".join(part for part in parts if part)
+
+
+def instruction_set(report: Report) -> str:
+    """Return the name of the widest instruction set of a report's machine."""
+    features = report.machine["features"].split()
+    return next((name for feature, name in INSTRUCTION_SETS.items() if feature in features), "other processors")
+
+
+def marks(name: str) -> tuple[str, str]:
+    """Return the lines between which the document has the figures of an instruction set."""
+    return f"<!-- figures on {name}: begin -->", f"<!-- figures on {name}: end -->"
+
+
+def with_reports(document: str, reports: Sequence[Report]) -> str:
+    """Return the document with the figures of reports, each in the place of its instruction set."""
+    for report in reports:
+        document = with_figures(document, [as_markdown(report)], marks(instruction_set(report)))
+    return document
 
 
 def _timing_row(timing: Timing) -> Row:
@@ -80,4 +103,5 @@ def _scaled(rate: float) -> str:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         raise SystemExit(__doc__)
-    write_figures(DOCUMENT, [Path(path) for path in sys.argv[1:]], as_markdown)
+    reports = [read_report(Path(path)) for path in sys.argv[1:]]
+    DOCUMENT.write_text(with_reports(DOCUMENT.read_text(encoding="utf-8"), reports), encoding="utf-8")

@@ -183,10 +183,11 @@ def write_figures(document: Path, reports: Sequence[Path], show: Callable[[Repor
     document.write_text(text, encoding="utf-8")
 
 
-def with_figures(document: str, figures: Sequence[str]) -> str:
+def with_figures(document: str, figures: Sequence[str], marks: tuple[str, str] = (BEGIN, END)) -> str:
     """Return a document with these figures between its marks."""
-    before, _, rest = document.partition(BEGIN)
-    _, found, after = rest.partition(END)
+    begin, end = marks
+    before, _, rest = document.partition(begin)
+    _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"The document has no lines {BEGIN!r} and {END!r} to write the figures between.")
-    return f"{before}{BEGIN}\n\n" + "\n".join(figures) + f"\n{END}{after}"
+        raise SystemExit(f"The document has no lines {begin!r} and {end!r} to write the figures between.")
+    return f"{before}{begin}\n\n" + "\n".join(figures) + f"\n{end}{after}"

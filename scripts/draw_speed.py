@@ -1,13 +1,19 @@
-"""Draws the speeds of docs/performance.md beside those of bert-score: an SVG, and a table at the head of that page.
+"""Draws the speeds of docs/performance.md beside those of bert-score: an SVG, and a table for that page and the README.
+
+Seconds and the picture are of the machine with AVX2; of the one with AVX-512 the table has how many times as fast.
 
 python scripts/draw_speed.py
 """
 
+import re
 from pathlib import Path
 
 from draw_matching import INK, MARGIN, PALE, PAPER, RECALL, WIDTH, dark_style, text_line
 
+from benchmarks.report import marks
+
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+README = PAGE.parents[1] / "README.md"
 PICTURE = PAGE.parent / "images" / "speed.svg"
 BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
 
@@ -20,6 +26,9 @@ WORK = {
 }
 """The cases that are shown, by their letters."""
 
+DEFAULTS = re.compile(r" 0\.3\.13$|, fp32$|, for throughput$")
+"""What the names of contestants with their default settings end with."""
+
 ROW, BAR, TOP = 62, 15, 24
 
 Measured = dict[str, tuple[str, str]]
@@ -29,17 +38,35 @@ Measured = dict[str, tuple[str, str]]
 def main() -> None:
     """Write the picture, and the table between the marks of the page."""
     page = PAGE.read_text(encoding="utf-8")
-    PICTURE.write_text(picture(page), encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{summary(page)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    PICTURE.write_text(picture(figures_of(page, "AVX2")), encoding="utf-8")
+    for document in (PAGE, README):
+        before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
+        document.write_text(f"{before}{BEGIN}\n\n{summary(page)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
-def measured(page: str, letter: str) -> Measured:
-    """Return the page's entries of one case: ours in fp32, and bert-score's."""
-    section = page.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
+def figures_of(page: str, instruction_set: str) -> str:
+    """Return the part of the page with the figures of an instruction set."""
+    begin, end = marks(instruction_set)
+    return page.split(begin, 1)[1].split(end, 1)[0]
+
+
+def measured(figures: str, letter: str) -> Measured:
+    """Return the entries of one case: bert-score's, ours in fp32, and ours in int8 where it was measured."""
+    section = figures.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
-    first = {row[0].removesuffix(" 0.3.13").removesuffix(", fp32"): (row[1], row[4]) for row in reversed(rows)}
-    return {name: first[name] for name in ("bert-score", "ours")}
+    first = {DEFAULTS.sub("", row[0]): (row[1], row[4]) for row in reversed(rows)}
+    return {name: first[name] for name in ("bert-score", "ours", "ours, int8") if name in first}
+
+
+def short(time: str) -> str:
+    """Return a time with one digit after the point, in seconds from a tenth of one."""
+    exact = seconds(time)
+    return f"{exact:.1f} s" if exact >= 0.1 else f"{1000 * exact:.1f} ms"
+
+
+def described(time: str, memory: str) -> str:
+    """Return a time, with the memory if it was measured."""
+    return short(time) if memory == "-" else f"{short(time)}, {memory}"
 
 
 def seconds(written: str) -> float:
@@ -48,22 +75,28 @@ def seconds(written: str) -> float:
     return float(number) / {"s": 1, "ms": 1000}[unit]
 
 
-def speedup(found: Measured) -> str:
-    """Return how many times as fast ours is."""
-    return f"{seconds(found['bert-score'][0]) / seconds(found['ours'][0]):.1f} ×"
+def speedup(found: Measured, name: str = "ours") -> str:
+    """Return how many times as fast ours is; "-" if it was not measured."""
+    return f"{seconds(found['bert-score'][0]) / seconds(found[name][0]):.1f} ×" if name in found else "-"
 
 
 def summary(page: str) -> str:
-    """Return the table."""
-    lines = ["| work | bert-score | bertscore-onnx | times as fast |", "|---|---|---|---|"]
+    """Return the table of both machines."""
+    narrow, wide = (figures_of(page, name) for name in ("AVX2", "AVX-512"))
+    lines = [
+        "| on two CPU cores | bert-score 0.3.13 | bertscore-onnx | times as fast | with AVX-512 | and in int8 |",
+        "|---|---|---|---|---|---|",
+    ]
     for letter, work in WORK.items():
-        found = measured(page, letter)
-        theirs, ours = (", ".join(value for value in found[name] if value != "-") for name in ("bert-score", "ours"))
-        lines.append(f"| {work} | {theirs} | {ours} | {speedup(found)} |")
+        found, also = measured(narrow, letter), measured(wide, letter)
+        theirs, ours = (described(*found[name]) for name in ("bert-score", "ours"))
+        lines.append(
+            f"| {work} | {theirs} | {ours} | {speedup(found)} | {speedup(also)} | {speedup(also, 'ours, int8')} |"
+        )
     return "\n".join(lines)
 
 
-def picture(page: str) -> str:
+def picture(figures: str) -> str:
     """Return the SVG: for each case two bars, bert-score's at full length."""
     height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 250
     parts = [
@@ -73,13 +106,14 @@ def picture(page: str) -> str:
         f'<rect width="{WIDTH}" height="{height}" rx="12" fill="{PAPER}"/>',
     ]
     for number, (letter, work) in enumerate(WORK.items()):
-        found, top = measured(page, letter), TOP + ROW * number
-        slowest = max(seconds(time) for time, _ in found.values())
+        found, top = measured(figures, letter), TOP + ROW * number
+        shown = {name: time for name, (time, _) in found.items() if "int8" not in name}
+        slowest = max(map(seconds, shown.values()))
         parts.append(text_line(MARGIN, top + 6, work, INK, anchor="start", size=14))
-        for place, ((name, (time, _)), colour) in enumerate(zip(found.items(), (PALE, RECALL), strict=True)):
+        for place, ((name, time), colour) in enumerate(zip(shown.items(), (PALE, RECALL), strict=True)):
             length, y = full * seconds(time) / slowest, top + 13 + place * (BAR + 2)
             parts.append(f'<rect x="{MARGIN}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" fill="{colour}"/>')
-            label = f"{name.replace('ours', 'bertscore-onnx')} {time}"
+            label = f"{name.replace('ours', 'bertscore-onnx')} {short(time)}"
             parts.append(text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12))
         parts.append(text_line(WIDTH - MARGIN, top + 34, speedup(found), INK, anchor="end", weight="bold", size=18))
     note = "two cores of an AMD EPYC, fp32; the same weights, texts and scores"

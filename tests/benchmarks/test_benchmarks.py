@@ -16,14 +16,14 @@ from benchmarks.engines import (
     score_singly,
 )
 from benchmarks.flops import encode_flops
-from benchmarks.report import DOCUMENT, as_markdown, case_as_markdown
+from benchmarks.report import DOCUMENT, as_markdown, case_as_markdown, marks, with_reports
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings
 from benchmarks.stages import OTHER, busy_seconds, profile, stage_shares
 from bertscore_onnx import BERTScorer
 from harness.models import Model
 from harness.processes import ChildError
-from harness.results import BEGIN, END, Case, Goal, Skipped, Timing, figure, percentile, ratio, read_report
+from harness.results import Case, Goal, Report, Skipped, Timing, figure, percentile, ratio, read_report
 from harness.texts import altered, synthetic_pairs
 from tests.support.processes import run_python
 
@@ -151,8 +151,18 @@ def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
     assert case_as_markdown(report.cases[0]) in capsys.readouterr().out
     row = [cell.strip() for cell in next(line for line in text.split("\n") if line.startswith("| ours")).split("|")]
     assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
+
+
+def test_figures_go_where_the_page_has_those_of_the_processor():
     document = DOCUMENT.read_text(encoding="utf-8")
-    assert (document.count(BEGIN), document.count(END)) == (1, 1)
+    narrow, wide = (Report("today", {"features": features}, {}) for features in ("avx2", "avx2 avx512f"))
+    narrow.made, wide.made = "on the narrow one", "on the wide one"
+    text = with_reports(document, [wide, narrow])
+    for name, made in (("AVX2", narrow.made), ("AVX-512", wide.made)):
+        begin, end = marks(name)
+        assert [document.count(mark) for mark in (begin, end)] == [1, 1]
+        assert f"Measured {made}." in text.split(begin)[1].split(end)[0]
+    assert text.count("Measured on the") == 2
 
 
 def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
