@@ -15,9 +15,9 @@ def visible(text: str) -> str:
 
 
 def typographic(text: str) -> str:
-    """Return a text with true minus signs and apostrophes, whose lines do not end within `p = 0.0225`."""
+    """Return a text with true minus signs and apostrophes, whose lines do not end within `p = 0.0225` or `95 %`."""
     text = re.sub(r"(?<![^\s(])-(?=\d)", "\N{MINUS SIGN}", text).replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
-    return re.sub(r" ([=<]) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
+    return re.sub(r"(?<=\d) (?=%)| (?=[=<] )|(?<= [=<]) ", "\N{NO-BREAK SPACE}", text)
 
 
 def sentence(text: str, names: Sequence[str]) -> str:

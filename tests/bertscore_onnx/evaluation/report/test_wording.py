@@ -15,6 +15,7 @@ from bertscore_onnx.evaluation.report.wording import sentence, visible
         ),
         ("x -1 is not x's", ["x", "x -1"], "<bdi>x -1</bdi> is not <bdi>x</bdi>’s"),
         ("<b> & נגד, p < 0.05", ["<b>", "נגד"], "<bdi>&lt;b&gt;</bdi> &amp; <bdi>נגד</bdi>, p\xa0&lt;\xa00.05"),
+        ("95 % of", ["x"], "95\xa0% of"),
         ("a\x00 wins", ["a\x00"], "<bdi>a␀</bdi> wins"),
     ],
 )
