@@ -167,9 +167,8 @@ def columns_of_groups(
     found = [table for table in tables if by in table.names]
     if not found:
         names = ", ".join(dict.fromkeys(name for table in tables for name in table.names))
-        raise InputError(
-            f"There is no column {by!r} to group by; the tables have {names or 'none'}. Name one of these."
-        )
+        remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
+        raise InputError(f"There is no column {by!r} to group by; {remedy}.")
     return [group_column(table, by, id_column=id_column, missing=missing) for table in found]
 
 

@@ -95,6 +95,8 @@ def test_groups_that_cannot_be_are_refused():
     frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
     with pytest.raises(InputError, match="no column 'genre' to group by; the tables have base, new, domain"):
         compare(scores=frame, by="genre")
+    with pytest.raises(InputError, match="no column 'genre' to group by; there is no table"):
+        compare({"a": ["a b"] * 40, "b": ["a c"] * 40}, ["a b"] * 40, metrics=["chrf"], by="genre")
     with pytest.raises(InputError, match="All segments are in the group 'x'"):
         compare(scores=frame, by="domain")
     with pytest.raises(InputError, match="`by` has 3 values"):
