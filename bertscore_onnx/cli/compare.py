@@ -1,8 +1,9 @@
 """`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cache
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,8 +25,9 @@ from bertscore_onnx.cli.options import (
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option, metrics_of
-from bertscore_onnx.cli.terminal import echo, print_table, terminal_width, write_utf8
+from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
 
 if TYPE_CHECKING:
@@ -130,6 +132,14 @@ def compare(
             help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Also compare the systems within each group of segments, such as a domain or a language.",
+        ),
+    ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
@@ -143,6 +153,14 @@ def compare(
             help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
+    fail_if_worse: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-worse",
+            help="Exit with 1 if a system is significantly worse than the baseline; with --margin, unless all are "
+            "shown to be not worse by it.",
+        ),
+    ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
         typer.Option(
@@ -189,6 +207,8 @@ def compare(
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
         # Compare two evaluation runs
         bertscore-onnx compare --scores old.eval new.eval
+        # Fail in a continuous build if the new system is worse
+        bertscore-onnx compare --scores comet.csv --baseline old --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
     id_column = named("id")
@@ -227,22 +247,27 @@ def compare(
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation.compare_systems import compare as compare_systems
+    from bertscore_onnx.evaluation.joined_inputs import columns_of_groups
     from bertscore_onnx.evaluation.segments import DOCUMENT, text_columns
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
     needed = {
-        "tabulate": output_format in ("text", "latex"),
         "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
         "jinja2": html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     texts: Any = systems
     references: list[SegmentColumns] = []
+    table_of = cache(_table)
     if files:
-        texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, missing)
-    names = [_read(file, id_column, missing) for file in of_documents]
+        texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, by, missing, table_of)
+    names = [_read(file, id_column, missing, table_of) for file in of_documents]
     given, logs = _read_scores(scores or (), runs or 1, input_format, dialect.dialect)
+    groups = None
+    if by is not None:
+        tables = [table_of(file) for file in (*files.values(), *of_references, *of_documents) if file.format != "text"]
+        groups = columns_of_groups([*tables, *given.values()], by, id_column, missing)
     if logs is not None:
         texts = texts or logs.systems
         lower_better = [*(lower_better or ()), *logs.lower_is_better]
@@ -265,6 +290,7 @@ def compare(
             seed=seed,
             all_pairs=all_pairs,
             documents=names[0] if names else None,
+            by=groups,
             context_sentences=num_context,
             margin=margin,
             power=power or (),
@@ -282,6 +308,10 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
+    if fail_if_worse and (regressions := comparison.regressions):
+        for sentence in regressions:
+            echo(f"Failed: {sentence}")
+        raise typer.Exit(1)
 
 
 def _read_texts(
@@ -290,30 +320,40 @@ def _read_texts(
     systems: Sequence[str] | None,
     runs: int,
     id_column: str | None,
+    by: str | None,
     missing: "Missing",
+    table_of: "Callable[[InputFile], WholeTable]",
 ) -> "tuple[SegmentColumns | dict[str, SegmentColumns], list[SegmentColumns]]":
     """Return the texts of the systems, in one table or by name, and the references."""
     from bertscore_onnx.evaluation.segments import as_runs, system_texts, text_columns
 
-    of_references = [_read(file, id_column, missing) for file in references]
+    of_references = [_read(file, id_column, missing, table_of) for file in references]
     if len(files) == 1:
         [file] = files.values()
-        table, (candidate, *columns) = _table(file), file.columns
+        table, (candidate, *columns) = table_of(file), file.columns
         texts = system_texts(
-            table, systems=systems, candidate=candidate, references=columns, id_column=id_column, missing=missing
+            table,
+            systems=systems,
+            candidate=candidate,
+            references=columns,
+            id_column=id_column,
+            by=by,
+            missing=missing,
         )
         return texts, of_references or [text_columns(table, columns, id_column=id_column, missing=missing)]
-    groups = _groups([*files], runs)
+    groups = _names_of_runs([*files], runs)
     for name in systems or ():
         if name not in groups:
             raise InputError(f"There is no file of the system {name!r}; there are {', '.join(groups)}.")
-    of_systems = {name: [_read(files[one], id_column, missing) for one in groups[name]] for name in systems or groups}
+    of_systems = {
+        name: [_read(files[one], id_column, missing, table_of) for one in groups[name]] for name in systems or groups
+    }
     if runs == 1:
         return {name: of_system for name, [of_system] in of_systems.items()}, of_references
     return {name: as_runs(of_runs, name, missing) for name, of_runs in of_systems.items()}, of_references
 
 
-def _groups(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
+def _names_of_runs(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
     """Return every so many names by what they have in common; or each by itself."""
     if len(names) % runs:
         raise typer.BadParameter(
@@ -328,13 +368,15 @@ def _groups(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
     return {title if titles.count(title) == 1 else one[0]: one for title, one in zip(titles, groups, strict=True)}
 
 
-def _read(file: InputFile, id_column: str | None, missing: "Missing") -> "SegmentColumns":
+def _read(
+    file: InputFile, id_column: str | None, missing: "Missing", table_of: "Callable[[InputFile], WholeTable]"
+) -> "SegmentColumns":
     """Return the texts, the lists of references, or the documents in a file."""
     from bertscore_onnx.evaluation.segments import DOCUMENT, SegmentColumns, text_columns
 
     if file.format != "text":
         column = file.columns if len(file.columns) > 1 else file.columns[0] if file.columns else DOCUMENT
-        return text_columns(_table(file), column, id_column=id_column, missing=missing)
+        return text_columns(table_of(file), column, id_column=id_column, missing=missing)
     with open_source(file.name) as source:
         lines = [line for [line] in read_whole_rows(file.rows(source), source.title)]
     title = source.title
@@ -376,7 +418,7 @@ def _read_scores(
     if runs > 1:
         tables = {
             name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS)
-            for name, of_runs in _groups([*tables], runs).items()
+            for name, of_runs in _names_of_runs([*tables], runs).items()
         }
     joined = join_logs(logs) if logs else None
     return tables if joined is None else tables | {joined.table.title: joined.table}, joined

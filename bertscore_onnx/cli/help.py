@@ -24,14 +24,15 @@ FIRST: Mapping[str, str] = {
 
 GROUPS: Mapping[str, str] = {
     "EvalSet": "--gold --reference --metric-scores",
-    "Texts and tables": "--context --ref-context --documents --context-sentences --line --worst --systems --runs "
+    "Texts and tables": "--context --ref-context --documents --by --context-sentences --line --worst --systems --runs "
     "--missing --language-pair --columns --input-format --no-header --no-quotes --delimiter",
     "Model": "--from-onnx --name --adapter --revision --license --num-layers --all-layers --inner-norm "
     "--scoring-graph --tokenizer-mode --precision --exporter --use-fast-tokenizer --long-text --max-length",
     "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
     "--idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
-    "Tests": "--baseline --test --resamples --all-pairs --margin --power --subtract-optimism --tolerance --seed",
+    "Tests": "--baseline --test --resamples --all-pairs --margin --power --fail-if-worse --min-f1 "
+    "--subtract-optimism --tolerance --seed",
     "Speed": "--device --nthreads --batch-size --optimize-for",
     "Access and limits": "--api-key-file --allow-anonymous --limits",
     "Job": "--errors --part-rows --verify",

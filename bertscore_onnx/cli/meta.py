@@ -60,7 +60,6 @@ def meta(options: MetaOptions) -> None:
         ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
     )
     needed = {
-        "tabulate": options.output_format == "text",
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
         "scipy": task != "hybrid",
     }

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bertscore_onnx.cli.options import complete_model
-from bertscore_onnx.cli.terminal import echo, print_json, print_table, terminal_width
+from bertscore_onnx.cli.terminal import echo, print_json, print_table
 from bertscore_onnx.errors import BundleError, UnknownModelError
+from bertscore_onnx.tables.aligned import terminal_width
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.manifest import Manifest

@@ -1,5 +1,6 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
+import math
 import shlex
 import sys
 from collections import deque
@@ -21,6 +22,7 @@ from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, re
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
+from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
 
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 8.0
 """The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
+
+_DIGITS = 6
+"""Of the means that are printed."""
 
 _ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
 
@@ -124,6 +129,10 @@ def score(
             "[default: by the name of --output; else tsv]",
         ),
     ] = None,
+    min_f1: Annotated[
+        float | None,
+        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1, as it is printed, is below X."),
+    ] = None,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -156,10 +165,17 @@ def score(
         bertscore-onnx score -m BUNDLE --all-layers -c cand.txt -r ref.txt
         # Score with a model from the Hugging Face hub
         bertscore-onnx score -m hf://ORG/REPO -c cand.txt -r ref.txt
+        # Fail in a continuous build if the mean F1 is below a bound
+        bertscore-onnx score -m BUNDLE -c cand.txt -r ref.txt --min-f1 0.8
         # Print the scores of each pair in a pipe
         bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
-    check_effects(("--ref-context", ref_context is not None and context is None, "without --context; add it"))
+    check_effects(
+        ("--ref-context", ref_context is not None and context is None, "without --context; add it"),
+        ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
+    )
+    if min_f1 is not None and not math.isfinite(min_f1):
+        raise typer.BadParameter(f"it is {min_f1}; expected a finite number.", param_hint="--min-f1")
     if context is None:
         check_contexts(settings, "add --context FILE")
     names = columns_of(columns, *_ROLES)
@@ -188,7 +204,7 @@ def score(
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
-            write_scores(
+            means = write_scores(
                 scorer,
                 pairs,
                 result,
@@ -199,6 +215,9 @@ def score(
                 verbose=verbose,
                 quiet=quiet,
             )
+    if min_f1 is not None and (f1 := round(means.by_layer()[0][2], _DIGITS)) < min_f1:
+        echo(f"Failed: the mean F1 is {f1:.{_DIGITS}f}, below {min_f1} (--min-f1).")
+        raise typer.Exit(1)
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
@@ -298,8 +317,8 @@ def write_scores(
     lang: str | None,
     verbose: bool | None,
     quiet: bool,
-) -> None:
-    """Score pairs, and write each as soon as it is scored; then their means."""
+) -> "Means":
+    """Score pairs, and write each as soon as it is scored; then print their means, and return them."""
     if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
         verbose = False  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
@@ -338,6 +357,7 @@ def write_scores(
     if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
+    return means
 
 
 class Means:
@@ -383,12 +403,13 @@ class Means:
 
 def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO) -> None:
     """Print a line with the signature and the means; with all layers, a table of means below the signature."""
-    rows = [[f"{mean:.6f}" for mean in layer] for layer in means.by_layer()]
+    rows = [[f"{mean:.{_DIGITS}f}" for mean in layer] for layer in means.by_layer()]
     if all_layers:
         print(signature, file=file)
         print_table([["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))], file=file)
     else:
-        print("{} P: {} R: {} F1: {}".format(signature, *rows[0]), file=file)
+        line = "{} P: {} R: {} F1: {}".format(signature, *rows[0])
+        print(line.replace(" P: ", "\nP: ") if file.isatty() and len(line) > terminal_width() else line, file=file)
 
 
 # What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.

@@ -20,8 +20,9 @@ from bertscore_onnx.cli.options import (
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
-from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table, terminal_width
+from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.aligned import terminal_width
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 
 _ROLES = ("candidate", "reference", "id")
-
-DEFAULT_WIDTH = 80
-"""Width of a line without a terminal."""
 
 
 @shared_options(without=("all_layers", "idf", "batch_size"))
@@ -221,7 +219,7 @@ def _kind(output: str | None) -> str:
 def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     from bertscore_onnx.similarity.render import match_text
 
-    width = terminal_width() or DEFAULT_WIDTH
+    width = terminal_width()
     if len(matches.references) > 1:
         print(f"Reference {matches.best_reference + 1} of {len(matches.references)} is the best match.\n")
         print_table(_score_rows(matches), width=width)

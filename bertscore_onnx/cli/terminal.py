@@ -5,11 +5,9 @@ import logging
 import os
 import re
 import sys
-import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO
 
@@ -17,11 +15,14 @@ from typer.core import TyperCommand
 
 from bertscore_onnx.cli.specs import ROLES
 from bertscore_onnx.errors import one_line
+from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
 
 def echo(message: object) -> None:
-    """Print a message as one line on standard error, in one write so that threads do not mix their lines."""
-    print(f"{one_line(message)}\n", end="", file=sys.stderr)
+    """Print a message on standard error, in one write so that threads do not mix theirs; only a terminal breaks it."""
+    line = one_line(message)
+    text = filled(line, terminal_width()) if sys.stderr is not None and sys.stderr.isatty() else line
+    print(f"{text}\n", end="", file=sys.stderr)
 
 
 def silence_warnings() -> None:
@@ -143,50 +144,21 @@ def write_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
 
 
-# Tables with aligned columns, within a width.
+# Tables and sentences.
 
 
-_GAP = "  "
+def print_table(
+    rows: Sequence[Sequence[str]],
+    *,
+    file: TextIO | None = None,
+    width: int | None = None,
+    whole: Collection[int] = (),
+    optional: Sequence[int] = (),
+) -> None:
+    """Print rows of cells as `aligned` returns them."""
+    print("\n".join(aligned(rows, width, whole=whole, optional=optional)), file=file)
 
 
-def print_table(rows: Sequence[Sequence[str]], *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print rows of cells, every column as wide as its widest cell.
-
-    Cells of the last columns are wrapped to fit into a width, between words and after hyphens; None for no limit.
-    """
-    columns = [*zip(*rows, strict=True)]
-    widths = [max(map(len, column)) for column in columns]
-    if width is not None:
-        widths = _narrowed(widths, [max(map(_longest_word, column)) for column in columns], width)
-    for row in rows:
-        cells = [
-            [cell] if len(cell) <= size else textwrap.wrap(cell, size, break_long_words=False)
-            for cell, size in zip(row, widths, strict=True)
-        ]
-        for line in zip_longest(*cells, fillvalue=""):
-            print(_GAP.join(part.ljust(size) for part, size in zip(line, widths, strict=True)).rstrip(), file=file)
-
-
-def terminal_width() -> int | None:
-    """Return the width given by COLUMNS or by the terminal; None without a terminal."""
-    if columns := os.environ.get("COLUMNS", ""):
-        return int(columns) if columns.isdecimal() and int(columns) else None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):  # not a terminal, or closed
-        return None
-
-
-def _longest_word(cell: str) -> int:
-    return max(map(len, re.split(r"\s|(?<=-)", cell)))
-
-
-def _narrowed(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Narrow the last columns first until all fit into a total; no column below its least width."""
-    narrowed = list(widths)
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - total
-    for column in reversed(range(len(narrowed))):
-        taken = min(max(excess, 0), narrowed[column] - least[column])
-        narrowed[column] -= taken
-        excess -= taken
-    return narrowed
+def print_text(text: str) -> None:
+    """Print sentences, broken between words to fit the terminal."""
+    print(filled(text, terminal_width()))

@@ -16,7 +16,8 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
-from bertscore_onnx.cli.terminal import echo, print_table
+from bertscore_onnx.cli.terminal import echo, print_table, print_text
+from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import Dialect
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _ROLES = ("candidate", "reference", "human", "lang_pair", "id")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _CURVE = 40
 """Width of the curve's axis."""
+_OPTIONAL = (8, 6, 1, 2)
+"""The columns of the report that a narrow terminal does not show: the curve, then "at most", P and R."""
 
 
 @shared_options("device", "nthreads", "batch_size")
@@ -210,10 +213,11 @@ def _print_report(tuning: "LayerTuning") -> None:
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
     over = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
-    print(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
+    print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
     low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
     high = max((layer.f1.high for layer in tuning.layers if layer.f1.high is not None), default=1.0)
-    axis = f"{low:.3f}".ljust(_CURVE - 5) + f"{high:.3f}"
+    start = f"F from {low:.3f}"
+    axis = start + f"to {high:.3f}".rjust(_CURVE - len(start))
     rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
     for layer in tuning.layers:
         f1 = layer.f1
@@ -222,12 +226,12 @@ def _print_report(tuning: "LayerTuning") -> None:
         scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
         loss = [number(4)(value) for value in (layer.loss, layer.loss_high)]
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
-    print_table(rows)
-    print(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
+    print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
+    print_text(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
     if tuning.optimism is not None:
         is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
         luck = "after subtracting the gain" if is_subtracted else "including the gain"
-        print(
+        print_text(
             f"Its r is {tuning.best_pearson:.4f}, {luck} from being chosen on these judgements, about "
             f"{tuning.optimism:.4f}; judge it on others."
         )

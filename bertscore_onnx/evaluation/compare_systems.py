@@ -1,9 +1,10 @@
 """Compare systems: score them by several metrics, and test their differences on the same resamples."""
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
-from bertscore_onnx.evaluation.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS, CorpusScores, SegmentMeans, document_numbers, run_effect
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
 from bertscore_onnx.evaluation.joined_inputs import Frame, join_inputs
 from bertscore_onnx.evaluation.metrics import (
@@ -23,7 +24,7 @@ from bertscore_onnx.evaluation.metrics import (
     preceding_sentences,
     score_systems,
 )
-from bertscore_onnx.evaluation.segments import Missing
+from bertscore_onnx.evaluation.segments import Missing, natural_key
 from bertscore_onnx.evaluation.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
@@ -31,11 +32,20 @@ from bertscore_onnx.evaluation.significance import (
     PairedTestResult,
     approximate_randomization,
     check_draws,
+    holm,
     paired_bootstrap,
     paired_permutation,
     segment_outcomes,
 )
-from bertscore_onnx.evaluation.verdicts import MetricResult, PairResult, PlannedPower, SystemResult
+from bertscore_onnx.evaluation.verdicts import (
+    GroupResult,
+    GroupSystem,
+    MetricResult,
+    PairResult,
+    PlannedPower,
+    SystemResult,
+    with_ranks,
+)
 from bertscore_onnx.matching.weights import high_unrelated
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 
@@ -63,6 +73,7 @@ def compare(
     seed: int = SEED,
     all_pairs: bool = False,
     documents: Iterable[Hashable] | Frame | None = None,
+    by: str | Iterable[Hashable] | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
     power: Iterable[float] = (),
@@ -111,6 +122,8 @@ def compare(
         documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
             one document resemble each other, so that tests and intervals then take whole documents; without it they
             assume that segments are independent.
+        by: the group of each segment, such as its domain: names, or the column of the data frames that has them. The
+            systems are then also compared within each group of 20 segments, or documents, or more.
         context_sentences: how many of the preceding references in its document are the context of each segment, for
             BERTScore; Doc-BERTScore takes two.
         margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
@@ -143,6 +156,7 @@ def compare(
         references,
         scores,
         documents,
+        by,
         baseline=baseline,
         id_column=id_column,
         missing=missing,
@@ -185,23 +199,36 @@ def compare(
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
+
+    def tested(corpus: CorpusScores, *, all_pairs: bool) -> PairedTestResult:
+        if test == "sacrebleu-bs":
+            return paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
+        if test == "sacrebleu-ar":
+            return approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
+        return paired_permutation(corpus, all_pairs=all_pairs, mid_p=test == "mid-p", num_swaps=draws, seed=seed)
+
     results = []
     for name, metric in scored.items():
-        corpus = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
-        if numbers is not None:
-            corpus = corpus.by_document(numbers)
-        if test == "sacrebleu-bs":
-            tested = paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
-        elif test == "sacrebleu-ar":
-            tested = approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        else:
-            tested = paired_permutation(corpus, all_pairs=all_pairs, mid_p=test == "mid-p", num_swaps=draws, seed=seed)
+        of_segments = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
+        corpus = of_segments if numbers is None else of_segments.by_document(numbers)
         units = corpus.shape[1], "segment" if numbers is None else "document"
-        results.append(
-            metric_result(
-                name, metric, tested, names, settings, units, all_pairs=all_pairs, margin=margin, planned=planned
-            )
+        result = metric_result(
+            name,
+            metric,
+            tested(corpus, all_pairs=all_pairs),
+            names,
+            settings,
+            units,
+            all_pairs=all_pairs,
+            margin=margin,
+            planned=planned,
         )
+        if joined.groups:
+            result = replace(
+                result,
+                groups=group_results(of_segments, names, joined.groups, numbers, partial(tested, all_pairs=False)),
+            )
+        results.append(result)
     return Comparison(
         test,
         draws,
@@ -297,7 +324,7 @@ def metric_result(
         return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
 
     of_runs = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
-    return MetricResult(
+    result = MetricResult(
         name,
         f"{metric.signature}{of_runs}|{settings}",
         metric.lower_is_better,
@@ -308,6 +335,48 @@ def metric_result(
         margin,
         units,
         tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
+    )
+    return with_ranks(result)
+
+
+def group_results(
+    corpus: CorpusScores,
+    names: Sequence[str],
+    groups: Sequence[str],
+    documents: NDArray[np.int64] | None,
+    test: Callable[[CorpusScores], PairedTestResult],
+) -> tuple[GroupResult, ...]:
+    """Score and test the systems on the segments of each group, whose name is given for each segment.
+
+    Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
+    """
+    found: list[GroupResult] = []
+    p_values: list[float] = []
+    group_of = np.array(groups)
+    for name in sorted({*groups}, key=natural_key):
+        segments = np.flatnonzero(group_of == name)
+        of_group, num_units = corpus.of_segments(segments), len(segments)
+        if documents is not None:
+            _, numbers = np.unique(documents[segments], return_inverse=True)
+            of_group, num_units = of_group.by_document(numbers), int(numbers.max()) + 1
+        scores = of_group.observed().tolist()
+        systems = [GroupSystem(names[0], scores[0])]
+        systems += [
+            GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
+        ]
+        if num_units >= MIN_UNITS:
+            tested = test(of_group)
+            ends = zip(systems[1:], tested.interval.tolist(), tested.p.tolist(), strict=True)
+            systems[1:] = [replace(one, delta_low=low, delta_high=high, p=p) for one, (low, high), p in ends]
+            p_values += tested.p.tolist()
+        found.append(GroupResult(name, len(segments), num_units, tuple(systems)))
+    corrected = iter(holm(p_values).tolist())
+    return tuple(
+        replace(
+            group,
+            systems=tuple(one if one.p is None else replace(one, p_holm=next(corrected)) for one in group.systems),
+        )
+        for group in found
     )
 
 

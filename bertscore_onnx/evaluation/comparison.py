@@ -11,15 +11,22 @@ from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.segments import ColumnChoice
 from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx.evaluation.verdicts import (
+    GroupSystem,
     MetricResult,
+    Outcome,
     PairResult,
     SystemResult,
+    clusters_in_words,
     equals,
     headline,
     is_significant,
     outcome,
+    pair_outcomes,
     power,
+    rank,
     runs,
+    signed,
+    untested_groups,
     verdict,
     verdict_of,
 )
@@ -34,8 +41,8 @@ digit."""
 TESTS = {
     "permutation": ("paired permutation test", "swaps"),
     "mid-p": ("mid-p of a paired permutation test", "swaps"),
-    "sacrebleu-bs": ("sacreBLEU’s paired bootstrap", "resamples"),
-    "sacrebleu-ar": ("sacreBLEU’s approximate randomization", "swaps"),
+    "sacrebleu-bs": ("sacreBLEU's paired bootstrap", "resamples"),
+    "sacrebleu-ar": ("sacreBLEU's approximate randomization", "swaps"),
 }
 """The name of a test, and of its draws."""
 
@@ -141,7 +148,7 @@ class Comparison(Result):
         if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
             _, draws = TESTS[self.test]
             found.append(
-                f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm’s correction "
+                f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm's correction "
                 f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
             )
         for metric in self.metrics:
@@ -151,6 +158,20 @@ class Comparison(Result):
                 for name, p in metric.run_effects
             ]
         return found
+
+    @property
+    def regressions(self) -> list[str]:
+        """The systems that are significantly worse than the baseline under some metric, in a sentence each.
+
+        With a margin they are those that were not shown to be not worse by the margin.
+        """
+        return [
+            f"{metric.title}: {system.name} {found.sentence}"
+            for metric in self.metrics
+            for system in metric.systems[1:]
+            if (found := verdict(metric, system, self.systems[0]))
+            if (found.name == "worse" if metric.margin is None else not system.not_worse)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -174,6 +195,8 @@ class Comparison(Result):
             ],
             "segments": [self._segment(example) for example in self.examples],
         }
+        if any(metric.groups for metric in self.metrics):
+            record["groups"] = {name: [asdict(group) for group in metric.groups] for name, metric in metrics.items()}
         if any(metric.pairs for metric in self.metrics):
             record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
         return record
@@ -237,12 +260,21 @@ class Comparison(Result):
                 del values["above_unrelated"], values["power"]
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
                 yield {"metric": metric.name, "system": system.name, **values, **dropped}
+            for group in metric.groups:
+                of_group = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
+                for one in group.systems:
+                    values = asdict(one)
+                    yield {"metric": metric.name, "system": values.pop("name"), **of_group, **values}
 
     def _blocks(self) -> Iterator[str]:
         for metric in self.metrics:
             yield _systems(metric).text()
-            if metric.pairs:
+            if 0 < len(metric.pairs) <= MAX_LISTED_PAIRS:
                 yield _pairs(metric).text()
+            elif metric.pairs:
+                yield f"{_matrix(metric).text()}\n{_MATRIX_KEY}"
+            if metric.groups:
+                yield "\n".join([_groups(metric).text(), *filter(None, [untested_groups(metric)])])
             yield "\n".join(self._sentences(metric))
             yield metric.signature
         if len(self.metrics) > 1:
@@ -255,9 +287,11 @@ class Comparison(Result):
         yield from map("Warning: {}".format, self.warnings)
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
+        """Yield the results in words: of each system unless there are many."""
         if len(self.systems) > 2:
             yield headline(metric)
-        for row in metric.ranked:
+        yield from filter(None, [clusters_in_words(metric)])
+        for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
             if found := verdict(metric, metric.systems[row], self.systems[0]):
                 yield f"{self.systems[row]} {found.sentence}"
         yield from filter(None, (runs(metric), power(metric)))
@@ -292,12 +326,26 @@ def _values(system: SystemResult) -> dict[str, Any]:
 # The tables of text and of LaTeX.
 
 
+MAX_WORDED_SYSTEMS = 7
+"""Systems, with the baseline, that have a sentence each; the table has all."""
+
+MAX_LISTED_PAIRS = 15
+"""Pairs that text lists, those of six systems; of more there is a matrix."""
+
+_OPTIONAL = ("run_share", "above_unrelated", "differing", "interval", "counts", "p", "rank")
+"""The columns that a narrow terminal does not show, the least important first."""
+
+_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
+_MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
+
+
 def _systems(metric: MetricResult) -> Table:
     score = number(metric.digits)
     rows = []
     for system in (metric.systems[place] for place in metric.ranked):
-        row = {
+        row: dict[str, Any] = {
             "system": system.name,
+            "rank": rank(system),
             "score": system.score,
             "interval": f"{score(system.mean)} ± {score(system.ci)}",
             "delta": system.delta,
@@ -307,26 +355,27 @@ def _systems(metric: MetricResult) -> Table:
             is_marked = is_significant(outcome(metric, system))
             p, p_holm = _marked_p(system.p, is_marked and not metric.is_corrected), _marked_p(system.p_holm, is_marked)
             row |= {"p": p, "p_holm": p_holm, "counts": f"{system.won}/{system.lost}/{system.tied}"}
-            row["delta_interval"] = _interval(system, metric.digits)
+            row["delta_interval"] = _interval(metric, system)
             row["differing"] = count(system.differing)
             row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
         rows.append(row)
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
+        *([("rank", "rank", plain)] if metric.pairs else []),
         ("score", "score", score),
         ("95 % interval", "interval", plain),
-        ("delta", "delta", number(metric.digits, signed=True, missing="baseline")),
+        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
         ("95 % of delta", "delta_interval", plain),
         ("p", "p", plain),
         *([("p (Holm)", "p_holm", plain)] if metric.is_corrected else []),
         ("won/lost/tied", "counts", plain),
-        (f"{metric.units[1]}s that differ" if metric.units[1] == "document" else "differ", "differing", plain),
+        ("documents\nthat differ" if metric.units[1] == "document" else "differ", "differing", plain),
     ]
     if any(system.run_share is not None for system in metric.systems):
         columns.append(("due to runs", "run_share", plain))
     if metric.unrelated is not None:
         columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
-    return Table(columns, rows)
+    return Table(columns, rows, _OPTIONAL if metric.is_corrected else [key for key in _OPTIONAL if key != "p"])
 
 
 def _pairs(metric: MetricResult) -> Table:
@@ -334,20 +383,58 @@ def _pairs(metric: MetricResult) -> Table:
         {
             "pair": f"{pair.system} - {pair.baseline}",
             "delta": pair.delta,
-            "delta_interval": _interval(pair, metric.digits),
+            "delta_interval": _interval(metric, pair),
             "p": _marked_p(pair.p, False),
             "p_holm": _marked_p(pair.p_holm, is_significant(verdict_of(metric, pair.delta, pair.p_holm))),
         }
         for pair in metric.pairs
     ]
-    delta = number(metric.digits, signed=True)
-    columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", delta)]
-    columns.append(("95 % of delta", "delta_interval", str))
-    return Table([*columns, ("p", "p", plain), ("p (Holm)", "p_holm", plain)], rows)
+    columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", lambda delta: signed(delta, metric))]
+    columns.append(("95 % of delta", "delta_interval", plain))
+    return Table([*columns, ("p", "p", plain), ("p (Holm)", "p_holm", plain)], rows, ("p",))
 
 
-def _interval(result: SystemResult | PairResult, digits: int) -> str:
-    return f"{result.delta_low:+.{digits}f} to {result.delta_high:+.{digits}f}"
+def _matrix(metric: MetricResult) -> Table:
+    """Return the outcome of each system, in rows, against each other one, in columns; both by their scores."""
+    outcomes, ranked = pair_outcomes(metric), metric.ranked
+    rows = [
+        {"number": str(number), "system": metric.systems[row].name}
+        | {str(at): "" if row == other else _MARKS[outcomes[row, other]] for at, other in enumerate(ranked, 1)}
+        for number, row in enumerate(ranked, 1)
+    ]
+    columns: list[Column] = [("", "number", plain), ("against", "system", str)]
+    return Table([*columns, *((str(at), str(at), plain) for at in range(1, len(ranked) + 1))], rows)
+
+
+def _groups(metric: MetricResult) -> Table:
+    """Return the systems by group, those that score best in all segments first."""
+    score = number(metric.digits)
+    rows = []
+    for group in metric.groups:
+        first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
+        for one in (group.systems[place] for place in metric.ranked):
+            row = {"group": "", **first, "system": one.name, "score": one.score, "delta": one.delta}
+            if one.p is not None and one.p_holm is not None and one.delta is not None:
+                row["interval"] = _interval(metric, one)
+                row["p"] = _marked_p(one.p, False)
+                row["p_holm"] = _marked_p(one.p_holm, is_significant(verdict_of(metric, one.delta, one.p_holm)))
+            rows.append(row)
+            first = {}
+    columns: tuple[Column, ...] = (
+        ("group", "group", str),
+        ("segments", "segments", count),
+        ("system", "system", str),
+        ("score", "score", score),
+        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
+        ("95 % of delta", "interval", plain),
+        ("p", "p", plain),
+        ("p (Holm)", "p_holm", plain),
+    )
+    return Table(columns, rows, ("p", "segments"))
+
+
+def _interval(metric: MetricResult, result: SystemResult | PairResult | GroupSystem) -> str:
+    return f"{signed(result.delta_low or 0.0, metric)} to {signed(result.delta_high or 0.0, metric)}"
 
 
 def _marked_p(p: float, is_marked: bool) -> str:

@@ -93,6 +93,11 @@ class SegmentMeans:
         """Return the same metric of systems whose runs are rows of this one."""
         return SegmentMeans([self._scores[list(of_runs)] for of_runs in rows], lower_is_better=self.lower_is_better)
 
+    def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric of some segments alone, given their positions."""
+        scores = [runs[:, segments] for runs in self.runs] if self.runs else self._scores[:, segments]
+        return SegmentMeans(scores, lower_is_better=self.lower_is_better)
+
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
         metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
@@ -190,6 +195,10 @@ class SummedStatistics:
         """Return the same metric of systems whose runs, rows of this one, are one corpus."""
         sums = np.stack([self._statistics[list(of_runs)].sum(axis=0) for of_runs in rows])
         return self._of(sums, tuple(map(len, rows)))
+
+    def of_segments(self, segments: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric of some segments alone, given their positions."""
+        return self._of(self._statistics[:, segments], self.num_runs)
 
     def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""

@@ -20,6 +20,7 @@ def score_columns(
     systems: Sequence[str] | None = None,
     *,
     id_column: str | None = None,
+    by: str | None = None,
 ) -> dict[str, SegmentColumns]:
     """Return by metric the scores of systems, in a column for each.
 
@@ -27,6 +28,7 @@ def score_columns(
         scores: the scores of each system by metric, or those of a single metric, which is called `score`.
         systems: the systems to take; None for all of the first metric.
         id_column: the column of ids, or "none"; None for the first known one.
+        by: the column of groups, which is no system.
 
     Raises:
         InputError: a metric lacks a system, a score is no finite number, the columns of systems are not clear, or a
@@ -38,8 +40,8 @@ def score_columns(
         rows = table_of(_with_runs(table), "scores" if table is scores else f"scores[{name!r}]")
         names = systems
         if names is None and isinstance(table, Mapping) and "system" not in table:  # its names are explicit
-            names = [column for column in table if column not in (ids_of(rows, id_column)[0], RUN)]
-        for metric, columns in system_scores(rows, name, systems=names, id_column=id_column).items():
+            names = [column for column in table if column not in (ids_of(rows, id_column)[0], RUN, by)]
+        for metric, columns in system_scores(rows, name, systems=names, id_column=id_column, by=by).items():
             if metric.lower() in METRICS:
                 raise InputError(f"The metric {metric!r} is computed here. Give these scores another name.")
             if metric in found:

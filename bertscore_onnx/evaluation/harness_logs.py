@@ -40,6 +40,8 @@ class Sample:
     scores: Mapping[str, object]
     """By metric, as the log has them; a metric that is missing here has no score."""
     document: str | None = None
+    task: str | None = None
+    """None unless there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +388,16 @@ def join_logs(logs: Sequence[HarnessLog]) -> HarnessScores:
         common = {"system": sample.system, "segment": sample.segment}
         of_run = {"run": sample.run} if has_runs else {}
         of_document = {"document": sample.document} if has_documents else {}
+        of_task = {"task": sample.task} if sample.task is not None else {}
         for metric in metrics:
-            row: Json = {**common, "metric": names[metric], "score": numbers[metric], **of_run, **of_document}
+            row: Json = {
+                **common,
+                "metric": names[metric],
+                "score": numbers[metric],
+                **of_run,
+                **of_document,
+                **of_task,
+            }
             rows.append((sample.place, row))
     lower = {metric for log in logs for metric in log.lower_is_better}
     notes = [note for log in logs for note in log.notes]
@@ -433,7 +443,9 @@ def _named_samples(logs: Sequence[HarnessLog]) -> list[Sample]:
             if system in repeated:
                 system = f"{system} ({log.label if has_labels else log.title})"
             tasks_of.setdefault(system, {})[log.task] = log.title
-            samples.append(replace(sample, system=system, segment=f"{log.task}:{segment}" if has_tasks else segment))
+            task = log.task if has_tasks else None
+            segment = segment if task is None else f"{task}:{segment}"
+            samples.append(replace(sample, system=system, segment=segment, task=task))
     for system, of_system in tasks_of.items() if has_tasks else ():
         if lacking := sorted(known - of_system.keys()):
             raise InputError(

@@ -1,6 +1,6 @@
 """What `compare` is given: texts, references, scores and documents, in lists or data frames, joined by segment."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -16,6 +16,7 @@ from bertscore_onnx.evaluation.segments import (
     SegmentColumns,
     as_runs,
     columns_of_list,
+    group_column,
     is_frame,
     join_segments,
     system_texts,
@@ -23,6 +24,7 @@ from bertscore_onnx.evaluation.segments import (
     text_columns,
 )
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx.text.texts import collect_strings
 
 Frame = Any
@@ -52,6 +54,9 @@ class JoinedInputs:
     documents: Sequence[Hashable]
     """Of each segment; none where none were given."""
 
+    groups: Sequence[str]
+    """Of each segment; likewise."""
+
     segments: tuple[str | int, ...]
     dropped: tuple[str | int, ...]
     choices: tuple[ColumnChoice, ...]
@@ -62,6 +67,7 @@ def join_inputs(
     references: References | None,
     scores: SegmentScores | Mapping[str, SegmentScores] | None,
     documents: Documents | None,
+    by: str | Iterable[Hashable] | None = None,
     *,
     baseline: str | None = None,
     id_column: str | None = None,
@@ -75,18 +81,21 @@ def join_inputs(
         InputTypeError: something is of another type.
     """
     names = cast("Sequence[str]", systems) if _are_names(systems) else None
-    of_texts = [] if systems is None or names is not None else _texts_of(systems, id_column, missing)
+    tables = _tables(systems=systems, references=references, scores=scores, documents=documents)
+    of_groups = [] if by is None else _groups_of(by, tables, id_column, missing)
+    column = next((name for one in of_groups for name in one.columns), None)
+    of_texts = [] if systems is None or names is not None else _texts_of(systems, id_column, missing, column)
     if not of_texts and (needs_texts or scores is None or references is not None):
         raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
     of_references = _references_of(references, id_column, missing) if of_texts else []
     of_documents = [] if documents is None else [_column_of(documents, "documents", DOCUMENT, list, id_column, missing)]
     if of_texts:
         names = [name for one in of_texts for name in one.columns]
-    of_scores = {} if scores is None else score_columns(scores, names, id_column=id_column)
+    of_scores = {} if scores is None else score_columns(scores, names, id_column=id_column, by=column)
     if names is None:
         names = [*next(iter(of_scores.values())).columns] if of_scores else []
     ordered = _baseline_first(names, baseline)
-    inputs = [*of_texts, *of_references, *of_documents, *of_scores.values()]
+    inputs = [*of_texts, *of_references, *of_documents, *of_groups, *of_scores.values()]
     joined = join_segments(inputs, missing)
     columns = (
         {name: joined.values(position, values) for name, values in one.columns.items()}
@@ -95,6 +104,8 @@ def join_inputs(
     texts = {name: values for _ in of_texts for name, values in next(columns).items()}
     lists = [_as_lists(values) for _ in of_references for values in next(columns).values()]
     named = [values for _ in of_documents for values in next(columns).values()]
+    groups = [[*map(str, values)] for _ in of_groups for values in next(columns).values()]
+    _check_groups(of_groups, groups, joined.names)
     matrices = {metric: next(columns) for metric in of_scores}
     return JoinedInputs(
         ordered,
@@ -102,6 +113,7 @@ def join_inputs(
         tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
         {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
         named[0] if named else (),
+        groups[0] if groups else (),
         joined.names,
         joined.dropped,
         tuple(dict.fromkeys(one.choice for one in inputs if one.choice is not None)),
@@ -127,7 +139,55 @@ def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, 
     return (baseline, *(name for name in systems if name != baseline))
 
 
-def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list[SegmentColumns]:
+def _tables(**inputs: Any) -> Iterator[tuple[str, Frame]]:
+    """Yield the data frames among inputs, and those of each system or metric, with their names in messages."""
+    for title, value in inputs.items():
+        if isinstance(value, Mapping) and all(map(is_frame, value.values())):
+            yield from ((f"{title}[{name!r}]", frame) for name, frame in value.items())
+        elif is_frame(value) and not (title == "systems" and isinstance(value, Mapping)):
+            yield title, value
+
+
+def _groups_of(
+    by: str | Iterable[Hashable], tables: Iterable[tuple[str, Frame]], id_column: str | None, missing: Missing
+) -> list[SegmentColumns]:
+    """Return the groups of the segments, from every data frame that has the column."""
+    if not isinstance(by, str):
+        listed = [*by]
+        if listed and all(isinstance(one, SegmentColumns) for one in listed):
+            return cast("list[SegmentColumns]", listed)
+        return [columns_of_list(listed, "`by`")]
+    return columns_of_groups([table_of(frame, title) for title, frame in tables], by, id_column, missing)
+
+
+def columns_of_groups(
+    tables: Sequence[WholeTable], by: str, id_column: str | None, missing: Missing
+) -> list[SegmentColumns]:
+    """Return the groups of segments from every table that has the column; raise InputError if none has it."""
+    found = [table for table in tables if by in table.names]
+    if not found:
+        names = ", ".join(dict.fromkeys(name for table in tables for name in table.names))
+        remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
+        raise InputError(f"There is no column {by!r} to group by; {remedy}.")
+    return [group_column(table, by, id_column=id_column, missing=missing) for table in found]
+
+
+def _check_groups(
+    inputs: Sequence[SegmentColumns], groups: Sequence[Sequence[str]], segments: Sequence[str | int]
+) -> None:
+    """Raise InputError if inputs disagree about the group of a segment, or there is one group only."""
+    for one, of_one in zip(inputs[1:], groups[1:], strict=True):
+        for segment, first, other in zip(segments, groups[0], of_one, strict=True):
+            if first != other:
+                raise InputError(
+                    f"Segment {segment!r} is in the group {first!r} in {inputs[0].title}, and in {other!r} in "
+                    f"{one.title}; expected the same in both."
+                )
+    if groups and len({*groups[0]}) < 2:
+        raise InputError(f"All segments are in the group {groups[0][0]!r}; expected two or more groups.")
+
+
+def _texts_of(systems: Systems, id_column: str | None, missing: Missing, by: str | None = None) -> list[SegmentColumns]:
     """Return the texts of systems, whose names are those of the columns."""
     if isinstance(systems, SegmentColumns):
         return [systems]
@@ -148,7 +208,7 @@ def _texts_of(systems: Systems, id_column: str | None, missing: Missing) -> list
         raise InputTypeError(
             f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts, or a data frame."
         )
-    return [system_texts(table_of(systems, "systems"), id_column=id_column, missing=missing)]
+    return [system_texts(table_of(systems, "systems"), id_column=id_column, by=by, missing=missing)]
 
 
 def _column_of(

@@ -55,12 +55,14 @@ def methods_paragraph(comparison: Comparison) -> str:
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
     dropped = plural(len(comparison.dropped), "segment")
     left_out = f" {dropped} with missing values were left out." if comparison.dropped else ""
+    groups = max((len(metric.groups) for metric in comparison.metrics), default=0)
+    by_group = f" Tests within {groups} groups of segments were corrected together." if groups else ""
     num_resamples = count(draws if comparison.test == "sacrebleu-bs" else NUM_RESAMPLES)
     return (
         f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
         f"tested with {_TESTS[comparison.test]} ({count(draws)} {drawn} of whole {unit}s, seed "
         f"{comparison.seed}){holm}; 95 % intervals of differences are, at each end, the wider of Student's t and the "
-        f"bootstrap-t ({num_resamples} resamples of {unit}s). All figures were computed with bertscore-onnx "
+        f"bootstrap-t ({num_resamples} resamples of {unit}s).{by_group} All figures were computed with bertscore-onnx "
         f"{__version__} ({signatures})."
     )
 

@@ -628,7 +628,7 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
     """
     if n < MIN_SYSTEMS:
         raise InputError(
-            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n − 3 degrees of freedom."
+            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n - 3 degrees of freedom."
         )
     correlations = {"r12": r12, "r13": r13, "r23": r23}
     for name, value in correlations.items():

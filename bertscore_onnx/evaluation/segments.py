@@ -7,7 +7,7 @@ the natural order of their ids, so that the order of rows changes no result. Inp
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,6 +25,9 @@ CANDIDATE, REFERENCE, DOCUMENT = (
     Column(REFERENCE_COLUMNS, "--columns reference=NAME", may_hold_lists=True),
     Column(("document", "document_id", "doc", "doc_id"), ""),
 )
+
+RUN = "run"
+"""The column of runs: other samples, seeds or judgements of the same systems and segments."""
 
 
 # The columns of one input.
@@ -127,7 +130,7 @@ def text_columns(
 ) -> SegmentColumns:
     """Return the texts of a column, or those of several as lists of texts, in a column called as the table is.
 
-    Where a table has a row for each system and segment, the rows of a segment have to have the same texts.
+    Where a table has several rows for a segment, one for each system or run, these have to have the same texts.
     """
     if isinstance(column, Column):
         values = _values(table, column, missing)
@@ -135,7 +138,7 @@ def text_columns(
         rows = zip(*(_values(table, one, missing) for one in column), strict=True)
         values = [None if None in row else [text for texts in row for text in texts] for row in rows]
     _, ids = ids_of(table, id_column)
-    if ids is None or "system" not in table.names:
+    if ids is None or not {"system", RUN} & {*table.names}:
         return SegmentColumns(table.title, {table.title: values}, ids, table.place)
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
@@ -150,13 +153,22 @@ def text_columns(
     return SegmentColumns(table.title, {table.title: of_segments}, [*first], lambda row: table.place(places[row]))
 
 
+def group_column(
+    table: WholeTable, by: str, *, id_column: str | None = None, missing: Missing = "raise"
+) -> SegmentColumns:
+    """Return the groups of segments in a column, under its name."""
+    found = text_columns(table, Column((by,), "`by`", is_id=True), id_column=id_column, missing=missing)
+    [groups] = found.columns.values()
+    return replace(found, columns={by: groups})
+
+
 def _values(table: WholeTable, column: Column, missing: Missing) -> list[Any]:
-    """Return the texts of a column, or the names of documents; None for a null, if segments may be missing."""
+    """Return the texts of a column, or names of documents or groups; None for a null, if segments may be missing."""
     name = table.find(column.names, column.option)
     read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.texts
     if column.may_hold_lists:
         read = WholeTable.lists
-    elif column is DOCUMENT:
+    elif column is DOCUMENT or column.is_id:
         read = WholeTable.keys
     if missing == "raise":
         return [*read(table, name)]
@@ -195,13 +207,18 @@ def may_be_system(name: str) -> bool:
 
 
 def system_scores(
-    table: WholeTable, metric: str, *, systems: Sequence[str] | None = None, id_column: str | None = None
+    table: WholeTable,
+    metric: str,
+    *,
+    systems: Sequence[str] | None = None,
+    id_column: str | None = None,
+    by: str | None = None,
 ) -> dict[str, SegmentColumns]:
     """Return by metric the scores of systems, in a column for each; NaN where a system has none.
 
     A table with the columns system and score has a row for each system and segment, and perhaps for each metric, in the
     column metric. Any other has a column for each system: those that `systems` names, or else all that hold numbers and
-    `may_be_system`.
+    `may_be_system`, but for `by`, the column of groups.
 
     Raises:
         InputError: a system is missing, a score is no number, or the columns of systems are not clear.
@@ -209,13 +226,13 @@ def system_scores(
     if {"system", "score"} <= {*table.names}:
         return _long_scores(table, metric, systems, id_column)
     id_name, ids = ids_of(table, id_column)
-    names = _systems_by_column(table, systems, "numbers", id_name)
+    names = _systems_by_column(table, systems, "numbers", (id_name, by))
     columns = {name: table.numbers(name).tolist() for name in names}
     if systems is None:
         _check_alike(table, columns)
     if RUN in table.names:
-        return {metric: _Cells(table, id_column).by_run(columns)}
-    return {metric: SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names))}
+        return {metric: _Cells(table, id_column).by_run(columns, by)}
+    return {metric: SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names, by))}
 
 
 def system_texts(
@@ -225,6 +242,7 @@ def system_texts(
     candidate: Column = CANDIDATE,
     references: Sequence[Column] = (REFERENCE,),
     id_column: str | None = None,
+    by: str | None = None,
     missing: Missing = "raise",
 ) -> SegmentColumns:
     """Return the texts of systems, in a column for each, as `system_scores` does with numbers.
@@ -239,33 +257,34 @@ def system_texts(
     names = systems
     if names is None:
         taken = {name for column in references for name in column.names}
-        names = [name for name in _systems_by_column(table, systems, "texts", id_name) if name not in taken]
+        names = [name for name in _systems_by_column(table, systems, "texts", (id_name, by)) if name not in taken]
     columns = {name: _values(table, Column((name,), "`systems`"), missing) for name in names}
-    return SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names))
+    return SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names, by))
 
 
-def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str]) -> ColumnChoice:
-    ignored = [name for name in table.names if name not in systems and name not in (id_column, RUN)]
+def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str], by: str | None) -> ColumnChoice:
+    ignored = [name for name in table.names if name not in systems and name not in (id_column, RUN, by)]
     return ColumnChoice(table.title, id_column, tuple(systems), tuple(ignored))
 
 
 def _systems_by_column(
-    table: WholeTable, systems: Sequence[str] | None, content: str, id_column: str | None
+    table: WholeTable, systems: Sequence[str] | None, content: str, others: Sequence[str | None]
 ) -> list[str]:
+    """Return the columns of systems: those named, or those of this content but the `others`, of ids and groups."""
     if systems is not None:
         return [table.find(name, "`systems`") for name in systems]
-    candidates = [name for name in table.names if may_be_system(name) and name != id_column]
+    candidates = [name for name in table.names if may_be_system(name) and name not in others]
     for name in candidates:
         if table.names.count(name) > 1:
             table.find(name, "")  # raises
     found = [name for name in candidates if table.content(name) == content]
     if len(found) < 2:
-        others = [name for name in table.names if name not in found]
+        rest = [name for name in table.names if name not in found]
         raise InputError(
             f"{table.title} has {len(found)} columns of {content} that may be systems"
             f"{f', {_list(found)}' if found else ''}; expected one for each of at least two systems, or the columns "
             f"system, segment and {'score' if content == 'numbers' else 'candidate'}. Name the systems with `systems`; "
-            f"the other columns are {_list(others) or 'none'}."
+            f"the other columns are {_list(rest) or 'none'}."
         )
     return found
 
@@ -280,9 +299,6 @@ def _check_alike(table: WholeTable, columns: Mapping[str, Sequence[float]]) -> N
             "Name the columns of systems with `systems`."
         )
 
-
-RUN = "run"
-"""The column of runs: other samples, seeds or judgements of the same systems and segments."""
 
 Cells = dict[str, dict[str, dict[str, int]]]
 """The row of a cell, by system, segment and run."""
@@ -301,13 +317,13 @@ class _Cells:
         self._has_runs = RUN in table.names and len({*table.keys(RUN)}) > 1
         self._runs = table.keys(RUN) if self._has_runs else [""] * len(table)
 
-    def by_run(self, columns: Mapping[str, Sequence[float]]) -> SegmentColumns:
+    def by_run(self, columns: Mapping[str, Sequence[float]], by: str | None) -> SegmentColumns:
         """Return columns of systems, (rows,), with the values of the runs of a segment together."""
         cells: Cells = {}
         for row, (segment, run) in enumerate(zip(self._segments, self._runs, strict=True)):
             for system in columns:
                 self._put(cells, row, system, segment, run)
-        choice = _choice(self._table, self._id_column, [*columns])
+        choice = _choice(self._table, self._id_column, [*columns], by)
         return self._columns("", cells, columns, choice)
 
     def by_metric(

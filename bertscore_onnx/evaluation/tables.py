@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
 TableFormat = Literal["text", "tsv", "latex"]
 Format = Callable[[Any], str]
@@ -27,31 +28,45 @@ _LATEX = str.maketrans(
 class Table:
     """Rows by key. Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits."""
 
-    def __init__(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], optional: Sequence[str] = ()
+    ) -> None:
         """Take the columns; those written by `str` hold names, and are aligned to the left.
 
-        A cell is blank where a row lacks the key.
+        A cell is blank where a row lacks the key. `optional` are the keys of the columns that a narrow terminal does
+        not show, the least important first.
         """
         self.columns = columns
         self.rows = rows
+        self.optional = optional
 
-    def text(self, table_format: str = "simple") -> str:
-        """Align the columns in a format of tabulate; raise MissingExtraError unless tabulate is installed."""
-        with needs_extra("evaluation", "Writing a table"):
-            from tabulate import tabulate
-        cells = [[write(row[key]) if key in row else "" for _, key, write in self.columns] for row in self.rows]
-        header = [title for title, _, _ in self.columns]
-        alignment = ["left" if write is str else "right" for _, _, write in self.columns]
-        return str(tabulate(cells, header, tablefmt=table_format, colalign=alignment, disable_numparse=True))
+    def text(self) -> str:
+        """Align the columns within the width of the terminal."""
+        keys = [key for _, key, _ in self.columns]
+        numbers = [column for column, (_, _, write) in enumerate(self.columns) if write is not str]
+        optional = [keys.index(key) for key in self.optional if key in keys]
+        lines = aligned(self._cells(), terminal_width(), right=numbers, whole=numbers, optional=optional, has_rule=True)
+        return "\n".join(lines)
 
     def latex(self) -> str:
         """Write a tabular environment; headers and names are escaped, other cells hold LaTeX already."""
-        rows = [
-            {key: str(row[key]).translate(_LATEX) if write is str else row[key] for _, key, write in self.columns}
-            for row in self.rows
-        ]
-        columns = [(title.translate(_LATEX), key, write) for title, key, write in self.columns]
-        return Table(columns, rows).text("latex_raw")
+        are_names = [write is str for _, _, write in self.columns]
+        header, *rows = (
+            [
+                cell.translate(_LATEX) if row == 0 or is_name else cell
+                for cell, is_name in zip(cells, are_names, strict=True)
+            ]
+            for row, cells in enumerate(self._cells())
+        )
+        lines = [f" {' & '.join(cells)} \\\\" for cells in (header, *rows)]
+        alignment = "".join("l" if is_name else "r" for is_name in are_names)
+        begin, end = rf"\begin{{tabular}}{{{alignment}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end])
+
+    def _cells(self) -> list[list[str]]:
+        """Return the header and the rows as they are written."""
+        rows = ([write(row[key]) if key in row else "" for _, key, write in self.columns] for row in self.rows)
+        return [[title for title, _, _ in self.columns], *rows]
 
     def tsv(self) -> str:
         """Write the header and the rows; a missing value is empty."""
@@ -67,7 +82,7 @@ class Result(ABC):
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
 
     def table(self, table_format: TableFormat = "text") -> str:
-        """Write a table, without a line end after its last line.
+        """Write a table, without a line end after its last line. Text fits the terminal, or 80 columns.
 
         Args:
             table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
@@ -75,13 +90,14 @@ class Result(ABC):
 
         Raises:
             InputError: there is no such format.
-            MissingExtraError: tabulate is not installed.
         """
         if table_format not in self._FORMATS:
             raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(self._FORMATS)}.")
         if table_format == "tsv":
             return Table((), [*self._rows()]).tsv()
-        return "\n\n".join(self._blocks() if table_format == "text" else self._latex())
+        if table_format == "latex":
+            return "\n\n".join(self._latex())
+        return filled("\n\n".join(self._blocks()), terminal_width())
 
     def to_json(self) -> str:
         """Write one JSON object; a missing value is null."""

@@ -1,11 +1,14 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import floor, log10
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.power import MIN_PLANNED_UNITS, SIGNIFICANT
 from bertscore_onnx.evaluation.tables import count, listed, plural
 
@@ -13,7 +16,10 @@ TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "T
 """The names for readers of the metrics that are computed here."""
 
 DIGITS = {"bertscore": 4, "bleu": 2, "chrf": 2, "ter": 2}
-"""After the point; given scores have 4 if none is above 10, else 2."""
+"""After the point; given scores have 4 if none is above 10, else 2. Narrow intervals have more."""
+
+MAX_DIGITS = 12
+"""Beyond them is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,15 @@ class SystemResult:
     above_unrelated: float | None = None
     """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
 
+    rank_low: int | None = None
+    """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
+
+    rank_high: int | None = None
+    """The number of systems that are not significantly worse, itself among them."""
+
+    cluster: int | None = None
+    """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
@@ -123,6 +138,40 @@ class PairResult:
     """p, corrected for all pairs under this metric (Holm)."""
 
     wins: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSystem:
+    """One system on the segments of a group, under one metric."""
+
+    name: str
+    score: float
+
+    delta: float | None = None
+    """The score minus the baseline's; None for the baseline itself, as are the next fields."""
+
+    delta_low: float | None = None
+    """The low end of the 95 % interval of the difference; None where the group is not tested, as are the next ones."""
+
+    delta_high: float | None = None
+    p: float | None = None
+
+    p_holm: float | None = None
+    """p, corrected for all groups and systems under this metric (Holm)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """All systems on the segments of one group."""
+
+    name: str
+    num_segments: int
+
+    num_units: int
+    """The units that the test exchanges: segments or documents."""
+
+    systems: tuple[GroupSystem, ...]
+    """The baseline first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +208,9 @@ class MetricResult:
     run_effects: tuple[tuple[str, float], ...] = ()
     """The systems whose runs differ as wholes, with p of the test."""
 
+    groups: tuple[GroupResult, ...] = ()
+    """The results by group of segments, if groups were given."""
+
     @property
     def is_corrected(self) -> bool:
         """Whether p is corrected, since there are several tests."""
@@ -171,8 +223,11 @@ class MetricResult:
 
     @property
     def digits(self) -> int:
-        """The number of decimals of its scores."""
-        return DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
+        """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits."""
+        usual = DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
+        widths = [(one.delta_high or 0) - (one.delta_low or 0) for one in self.systems]
+        needed = [1 - floor(log10(width)) for width in widths if width > 0]
+        return min(max([usual, *needed]), MAX_DIGITS)
 
     @property
     def title(self) -> str:
@@ -186,7 +241,7 @@ class MetricResult:
         return tuple(sorted(range(len(scores)), key=scores.__getitem__))
 
 
-# Numbers, with a true minus sign.
+# Numbers, in ASCII: they can be searched for and pasted.
 
 
 def score(value: float, metric: MetricResult) -> str:
@@ -203,9 +258,7 @@ def signed(value: float, metric: MetricResult) -> str:
 def fixed(value: float, decimals: int) -> str:
     """Return a number with this many decimals, and no sign if it is rounded to zero."""
     text = f"{value:.{decimals}f}"
-    if not text.strip("-0."):
-        return text.lstrip("-")
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text if text.strip("-0.") else text.lstrip("-")
 
 
 def p_value(p: float) -> str:
@@ -258,10 +311,10 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
         return None
     segments = _segments(system)
     if system.delta == 0:
-        return Verdict("same", f"has the same score as {baseline}.", segments)
+        return Verdict("same", f"has the same score as {baseline}.{_within_margin(metric, system, baseline)}", segments)
     p = f"p {equals(system.p)}"
     if metric.is_corrected:
-        p += f" ({p_value(system.p_holm)} with Holm’s correction)"
+        p += f" ({p_value(system.p_holm)} with Holm's correction)"
     size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
     sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
     return Verdict(
@@ -294,6 +347,77 @@ def _few_differ(metric: MetricResult, system: SystemResult) -> str:
     return f" Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
 
 
+def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
+    """Return the outcome of each pair, of the first system against the second; none unless all pairs were tested."""
+    places = {one.name: place for place, one in enumerate(metric.systems)}
+    found: dict[tuple[int, int], Outcome] = {}
+    for pair in metric.pairs:
+        first, second = places[pair.system], places[pair.baseline]
+        found[first, second] = verdict_of(metric, pair.delta, pair.p_holm)
+        found[second, first] = verdict_of(metric, -pair.delta, pair.p_holm)
+    return found
+
+
+def clusters(metric: MetricResult) -> list[list[int]]:
+    """Return the systems by cluster, the best first; none unless all pairs were tested.
+
+    A cluster ends where all systems so far are significantly better than all that score lower.
+    """
+    outcomes, ranked = pair_outcomes(metric), metric.ranked
+    found: list[list[int]] = []
+    start = 0
+    for end in range(1, len(ranked) + 1) if outcomes else ():
+        if all(outcomes[above, below] == "better" for above in ranked[:end] for below in ranked[end:]):
+            found.append([*ranked[start:end]])
+            start = end
+    return found
+
+
+def with_ranks(metric: MetricResult) -> MetricResult:
+    """Add the ranks and the clusters of the systems; return a metric as it is unless all pairs were tested."""
+    outcomes, number = pair_outcomes(metric), len(metric.systems)
+    if not outcomes:
+        return metric
+    cluster_of = {system: place for place, of_cluster in enumerate(clusters(metric), 1) for system in of_cluster}
+
+    def tests_with(system: int, outcome: Outcome) -> int:
+        return sum(outcomes[system, other] == outcome for other in range(number) if other != system)
+
+    systems = (
+        replace(
+            one,
+            rank_low=1 + tests_with(place, "worse"),
+            rank_high=number - tests_with(place, "better"),
+            cluster=cluster_of[place],
+        )
+        for place, one in enumerate(metric.systems)
+    )
+    return replace(metric, systems=tuple(systems))
+
+
+def rank(system: SystemResult) -> str:
+    """Return the ranks that a system may have, such as `2-4`; nothing unless all pairs were tested."""
+    return f"{system.rank_low}" if system.rank_low == system.rank_high else f"{system.rank_low}-{system.rank_high}"
+
+
+def clusters_in_words(metric: MetricResult) -> str:
+    """Return which systems are better than all others; nothing unless all pairs of several systems were tested."""
+    found = [listed([metric.systems[row].name for row in rows]) for rows in clusters(metric)]
+    if len(metric.systems) < 3 or not found:
+        return ""
+    if len(found) == 1:
+        return "No group of systems is significantly better than all others."
+    return f"Each of these clusters is significantly better than all after it: {'; '.join(found)}."
+
+
+def untested_groups(metric: MetricResult) -> str:
+    """Return which groups are too small for a test; nothing if none is."""
+    small = [group.name for group in metric.groups if group.num_units < MIN_UNITS]
+    if not small:
+        return ""
+    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s: {listed(small)}."
+
+
 def headline(metric: MetricResult) -> str:
     """Return a sentence with the system that scores best, and those that it is significantly better than."""
     first, *others = (metric.systems[row].name for row in metric.ranked)
@@ -312,7 +436,12 @@ def headline(metric: MetricResult) -> str:
         "not significantly better than": undecided,
         "not tested against": untested,
     }
-    return f"{first} scores best: {'; '.join(f'{words} {listed(names)}' for words, names in found.items() if names)}."
+    parts = (
+        f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
+        for words, names in found.items()
+        if names
+    )
+    return f"{first} scores best: {'; '.join(parts)}."
 
 
 def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:

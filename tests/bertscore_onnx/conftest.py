@@ -19,6 +19,12 @@ collect_ignore = (
 """Tests that import PyTorch, in an environment without it (`make test-lowest`)."""
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    """Let lines be as long as they need to be."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
 @pytest.fixture(scope="module")
 def scorer(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:

@@ -31,9 +31,10 @@ def rows(missing=0):
         lambda: compare(scores=SYSTEMS, power=[0.2, 1], documents=list("abcdefgh") * 5),
         lambda: compare(scores=rows(missing=3), missing="drop", num_resamples=50),
         lambda: compare(scores={name: [of, of + 0.1] for name, of in SYSTEMS.items()}, test="sacrebleu-ar"),
+        lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15),
         lambda: compare(TEXTS, ["the cat", "the dog"] * 15, metrics=["chrf", "ter"], test="sacrebleu-bs"),
     ],
-    ids=["pairs", "margin", "power", "dropped", "runs", "texts"],
+    ids=["pairs", "margin", "power", "dropped", "runs", "groups", "texts"],
 )
 def test_every_comparison_is_as_the_schema_describes(found):
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(found().to_json()))

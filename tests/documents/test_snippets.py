@@ -89,7 +89,7 @@ def folder(tmp_path, minilm_bundle, minilm_scoring_bundle, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     yield tmp_path
     bertscore_onnx.score.clear()
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.evaluation.corpus_scores import UnitValues
 from bertscore_onnx.evaluation.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
+from bertscore_onnx.evaluation.report.wording import typographic
 from bertscore_onnx.evaluation.tables import count, plural
 from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
 
@@ -27,6 +28,9 @@ class Scale:
     low: float
     high: float
 
+    room: int = 44
+    """The characters for which there is room beside each other, with two between the texts of ticks."""
+
     def share(self, value: float) -> float:
         """Return where a number lies: 0 at the low end, 1 at the high one."""
         return (value - self.low) / (self.high - self.low)
@@ -40,7 +44,14 @@ class Scale:
         return f"{100 * self.share(value):.2f}%"
 
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return round numbers within the scale, at most `most`, with their texts."""
+        """Return round numbers within the scale, at most `most` and as many as have room, with their texts."""
+        found = self._ticks(most)
+        while most > 2 and sum(len(text) + 2 for _, text in found) > self.room:
+            most -= 1
+            found = self._ticks(most)
+        return found
+
+    def _ticks(self, most: int) -> list[tuple[float, str]]:
         exponent = math.floor(math.log10((self.high - self.low) / most))
         for power in (exponent, exponent + 1):
             for factor in (1, 2, 5):
@@ -48,19 +59,19 @@ class Scale:
                 first, last = math.ceil(self.low / step), math.floor(self.high / step)
                 if last - first < most:
                     places = [min(max(one * step, self.low), self.high) for one in range(first, last + 1)]
-                    return [(place, fixed(place, max(0, -power))) for place in places]
+                    return [(place, typographic(fixed(place, max(0, -power)))) for place in places]
         return []
 
 
-def scale_over(values: Iterable[float]) -> Scale:
+def scale_over(values: Iterable[float], room: int = 44) -> Scale:
     """Return a scale on which all these finite numbers have a place, also where they are one number."""
     numbers = [float(value) for value in values]
     low, high = min(numbers), max(numbers)
     if high - low <= 1e-6 * max(abs(low), abs(high)):
         half = abs(low) / 10 or 0.5
-        return Scale(low - half, high + half)
+        return Scale(low - half, high + half, room)
     margin = MARGIN * (high - low)
-    return Scale(low - margin, high + margin)
+    return Scale(low - margin, high + margin, room)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +82,19 @@ class Drawing:
     """SVG elements; safe to put into a page, as no text of a user is in it."""
 
     text: str
-    """The same for those who cannot see it; still to be escaped."""
+    """The same for those who cannot see it, in ASCII; still to be escaped."""
 
 
 Chart = dict[str, Any]
 """Rows below each other, and the axis below them: SVG elements with the numbers of the scale."""
 
 
-def chart(rows: Iterable[tuple[str, str, Drawing]], scale: Scale) -> Chart:
-    """Put rows of a name, a note and a drawing together."""
-    named = [{"name": name, "note": note, "drawing": drawing} for name, note, drawing in rows]
+def chart(rows: Iterable[tuple[str, str, Drawing]], scale: Scale, baseline: str | None = None) -> Chart:
+    """Put rows of a name, a note and a drawing together; the baseline's has another colour."""
+    named = [
+        {"name": name, "note": note, "drawing": drawing, "is_baseline": name == baseline}
+        for name, note, drawing in rows
+    ]
     return {"rows": named, "axis": axis(scale)}
 
 
@@ -107,18 +121,18 @@ HEIGHT = 100
 
 def distributions(metric: MetricResult) -> Chart:
     """Draw a histogram for each system, with the baseline's behind it, and one for unrelated pairs where known."""
-    rows = [(one.name, scores, "area") for one, scores in zip(metric.systems, metric.segment_scores, strict=True)]
+    rows = [(metric.systems[row].name, metric.segment_scores[row], "area") for row in metric.ranked]
     if metric.unrelated is not None and len(metric.unrelated):
         rows.append(("Unrelated pairs", metric.unrelated, "area unrelated"))
     scale = scale_over(end for _, scores, _ in rows for end in (scores.min(), scores.max()))
     shares = [_shares(scores, scale) for _, scores, _ in rows]
     highest = max(float(one.max()) for one in shares)
     outlines = [_outline(one / highest) for one in shares]
-    drawn = []
+    drawn, baseline = [], metric.ranked.index(0)
     for row, (name, scores, style) in enumerate(rows):
         low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
         text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
-        behind = f'<path class="outline" d="{outlines[0]}"/>' if 0 < row < len(metric.systems) else ""
+        behind = f'<path class="outline" d="{outlines[baseline]}"/>' if baseline != row < len(metric.systems) else ""
         x = scale.percent(middle)
         body = (
             f'{grid(scale)}<svg width="100%" height="100%" viewBox="0 0 {NUM_BINS} {HEIGHT}" '
@@ -126,7 +140,7 @@ def distributions(metric: MetricResult) -> Chart:
             f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
         )
         drawn.append((name, "", Drawing(body, text)))
-    return chart(drawn, scale)
+    return chart(drawn, scale, metric.systems[0].name)
 
 
 def _shares(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
@@ -152,11 +166,11 @@ def intervals(metric: MetricResult) -> Chart:
     scale = scale_over(ends)
     baseline = metric.systems[0].score
     drawn = []
-    for one in metric.systems:
+    for one in (metric.systems[row] for row in metric.ranked):
         low, high = one.mean - one.ci, one.mean + one.ci
         text = f"Score {score(one.score, metric)}, 95 % interval {score(low, metric)} to {score(high, metric)}"
         drawn.append((one.name, "", Drawing(_row(scale, baseline, low, one.score, high), text)))
-    return chart(drawn, scale)
+    return chart(drawn, scale, metric.systems[0].name)
 
 
 def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) -> str:
@@ -171,6 +185,9 @@ def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) 
 
 
 NUM_BUCKETS = 5
+
+NARROW = 26
+"""The characters for which there is room below a drawing of a column of its own."""
 
 
 def length_differences(
@@ -189,7 +206,7 @@ def length_differences(
     tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
     level = level_of(len(buckets))
     bars = [[_mean_interval(system[bucket], units[bucket], tail) for bucket in buckets] for system in differences]
-    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.low, bar.mean, bar.high))])
+    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.low, bar.mean, bar.high))], NARROW)
     return [
         chart([_bar(metric, scale, name, bar, level) for name, bar in zip(names, row, strict=True)], scale)
         for row in bars

@@ -4,7 +4,8 @@ Jinja fills in the templates: all values are escaped, except the drawings.
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -24,13 +25,19 @@ from bertscore_onnx.evaluation.report.charts import (
 )
 from bertscore_onnx.evaluation.tables import count
 from bertscore_onnx.evaluation.verdicts import (
+    LABELS,
+    SYMBOLS,
     MetricResult,
+    clusters_in_words,
     headline,
     p_value,
+    pair_outcomes,
     power,
+    rank,
     runs,
     score,
     signed,
+    untested_groups,
     verdict,
     verdict_of,
 )
@@ -77,6 +84,8 @@ def report_html(comparison: Comparison) -> str:
         significant=SIGNIFICANT,
         sections=[_metric_section(comparison, metric, detailed, lengths) for metric in comparison.metrics],
         verdict_of=verdict_of,
+        symbols=SYMBOLS,
+        labels=LABELS,
         examples=_examples(comparison, detailed),
         copy_script=COPY_SCRIPT,
         copy_digest=b64encode(sha256(COPY_SCRIPT.encode()).digest()).decode(),
@@ -101,8 +110,10 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (score, signed, p_value, wording.visible, count):
+    for write in (wording.visible, wording.sentence, p_value, count, rank):
         environment.filters[write.__name__] = write
+    for number in (score, signed):
+        environment.filters[number.__name__] = partial(_typographic, number)
     environment.globals.update(match_html=match_html, match_style=MATCH_STYLE, max_characters=MAX_CHARACTERS)
     return environment.get_template(template).render(
         comparison=comparison,
@@ -112,12 +123,16 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
     )
 
 
+def _typographic(write: Callable[[float, MetricResult], str], value: float, metric: MetricResult) -> str:
+    return wording.typographic(write(value, metric))
+
+
 def _metric_section(
     comparison: Comparison, metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, Any]:
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
-    drawn = [row for row, system in enumerate(metric.systems) if system.name in detailed]
+    drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
     num_lengths = len(length_buckets(np.asarray(lengths))) if lengths else 0
     by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else [None] * len(drawn)
     return {
@@ -125,6 +140,9 @@ def _metric_section(
         "label": metric.title,
         "rows": _rows(metric),
         "headline": headline(metric),
+        "clusters": clusters_in_words(metric),
+        "untested": untested_groups(metric),
+        "outcomes": pair_outcomes(metric),
         "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],
         "intervals": intervals(metric),
         "distributions": distributions(metric),
@@ -147,7 +165,7 @@ def _rows(metric: MetricResult) -> list[dict[str, Any]]:
         {
             "place": place,
             "result": metric.systems[place],
-            "verdict": verdict(metric, metric.systems[place], wording.isolated(metric.systems[0].name)),
+            "verdict": verdict(metric, metric.systems[place], metric.systems[0].name),
         }
         for place in metric.ranked
     ]

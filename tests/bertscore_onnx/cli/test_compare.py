@@ -285,6 +285,66 @@ class TestGivenScores:
         assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
         assert "1 segment left out" in result.stdout
 
+    GROUPED = "segment,domain,base,worse\n" + "".join(
+        f"{n},{'news' if n % 3 else 'talks'},0.{n % 7}5,0.{n % 7}{n % 4}\n" for n in range(90)
+    )
+
+    def test_groups_are_those_of_python(self, run, run_json, write):
+        table = write("judge.csv", self.GROUPED)
+        rows = [line.split(",") for line in self.GROUPED.splitlines()[1:]]
+        scores = {name: [float(row[at]) for row in rows] for name, at in (("base", 2), ("worse", 3))}
+        expected = compare(scores={"judge": scores}, by=[row[1] for row in rows])
+        assert (
+            run_json("compare", "--scores", table, "--by", "domain")["groups"]
+            == json.loads(expected.to_json())["groups"]
+        )
+        assert "ignored" not in run("compare", "--scores", table, "--by", "domain").stderr
+        names = write("domains.csv", "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows))
+        plain = write(
+            "plain.csv", "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows])
+        )
+        found = run_json("compare", "--scores", plain, "--documents", names, "--by", "domain")
+        assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30]
+
+    def test_texts_are_grouped_by_a_column_of_their_table(self, run_json, write):
+        rows = [f"{n}\tthe cat {n % 5}\ta cat {n % 4}\tthe cat {n % 3}\t{'xy'[n % 2]}\n" for n in range(50)]
+        table = write("texts.tsv", "id\tbase\tother\treference\tstyle\n" + "".join(rows))
+        found = run_json("compare", "-c", table, "--metric", "chrf", "--by", "style")
+        assert [system["name"] for system in found["systems"]] == ["base", "other"]
+        assert [group["name"] for group in found["groups"]["chrf"]] == ["x", "y"]
+
+    def test_an_unknown_column_of_groups_is_named(self, refused, write):
+        table = write("judge.csv", self.GROUPED)
+        assert "no column 'genre' to group by" in refused("compare", "--scores", table, "--by", "genre")
+
+    def test_a_worse_system_fails_after_results_are_written(self, run, write, tmp_path):
+        table, page = write("judge.csv", self.GROUPED), tmp_path / "page.html"
+        options = ("--fail-if-worse", "--format", "json", "--html", page)
+        failed = run("compare", "--scores", table, *options)
+        assert failed.exit_code == 1
+        assert "Failed: judge: worse is worse than base: -0.03" in failed.stderr
+        assert json.loads(failed.stdout)["systems"][1]["metrics"]["judge"]["significant"]
+        assert page.exists()
+        assert run("compare", "--scores", table, "--baseline", "worse", *options).exit_code == 0
+
+    def test_a_margin_has_to_be_shown(self, run, write):
+        table = write("judge.csv", self.GROUPED)
+        statuses = [
+            run("compare", "--scores", table, "--fail-if-worse", "--margin", margin).exit_code for margin in (0.2, 0.01)
+        ]
+        assert statuses == [0, 1]
+
+    def test_tables_and_sentences_fit_the_terminal(self, run, write, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        names = [f"a-system-with-a-rather-long-name-{row}" for row in range(12)]
+        rows = ["\t".join(str((n * (row + 3)) % 11 + row / 4 + 0.3) for row in range(12)) for n in range(60)]
+        table = write("judge.tsv", "\n".join(["\t".join(names), *rows]))
+        text = run("compare", "--scores", table, "--all-pairs", "--resamples", 2000).stdout
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert len(lines) < 110
+        assert "A wider terminal also shows" in text
+
     def test_options_without_what_they_need_are_refused(self, refused, write):
         assert "--scores" in refused("compare", status=2)
         assert "--lower-better" in refused(

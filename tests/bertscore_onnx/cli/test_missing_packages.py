@@ -51,9 +51,8 @@ def filled(write, tiny_bundle, tmp_path):
                 "evaluation",
                 ["compare", *SYSTEMS, "-m", "absent", "--metric", "bertscore", "bleu", "--html", "{out}"],
             )
-            for package in ("sacrebleu", "tabulate", "jinja2")
+            for package in ("sacrebleu", "jinja2")
         ),
-        ("tabulate", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m"]),
         ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m", "--format", "json"]),
@@ -81,7 +80,7 @@ def test_a_missing_package_is_named_with_what_to_install(
     ("packages", "arguments"),
     [
         (
-            ("tabulate", "sacrebleu", "scipy"),
+            ("sacrebleu", "scipy"),
             ["meta", "{table}", "--task", "hybrid", "--score", "m", "--format", "json"],
         ),
         (("matplotlib", "torch"), ["show", "-m", "{bundle}", *PAIR, "-o", "{out}.html"]),

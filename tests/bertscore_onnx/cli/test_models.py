@@ -6,12 +6,6 @@ from bertscore_onnx.bundle.catalogue import Parity, entries
 
 
 @pytest.fixture(autouse=True)
-def no_terminal(monkeypatch):
-    """Let lines be as long as they need to be."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-
-@pytest.fixture(autouse=True)
 def parity(monkeypatch):
     """Only RoBERTa has been measured."""
     parity = Parity("roberta", "bert-score 0.3.13", 2.4e-7, 0, {"fp16": 2.1e-4}, 0)

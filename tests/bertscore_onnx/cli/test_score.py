@@ -36,6 +36,30 @@ def test_prints_the_signature_and_the_means(run, arguments, scored):
     assert (result.exit_code, result.stderr) == (0, "")
 
 
+def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, arguments, scored, tmp_path):
+    f1 = float(np.mean(scored[0].F, dtype=np.float64))
+    failed = run(*arguments, "--min-f1", round(f1, 6) + 1e-6, "-o", tmp_path / "out.tsv")
+    assert (failed.exit_code, f"F1: {f1:.6f}" in failed.stdout, (tmp_path / "out.tsv").exists()) == (1, True, True)
+    assert failed.stderr == f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1).\n"
+    assert run(*arguments, "--min-f1", round(f1, 6)).exit_code == 0
+    assert "expected a finite number" in refused(*arguments, "--min-f1", "nan", status=2)
+
+
+@pytest.mark.slow
+def test_a_narrow_terminal_has_the_means_in_a_line_of_their_own(run_on_terminal, arguments, scored):
+    _, _, means = (run_on_terminal(*arguments, COLUMNS="80").replace("\r", "")).rpartition(scored[1])
+    assert means.startswith("\nP: ")
+    assert run_on_terminal(*arguments, COLUMNS="500").replace("\r", "").count(f"{scored[1]} P: ") == 1
+
+
+@pytest.mark.slow
+def test_a_terminal_breaks_messages_between_words(run_on_terminal, files, tiny_bundle):
+    shown = run_on_terminal("score", "-m", tiny_bundle, *files, "--max-length", "3", COLUMNS="60").replace("\r", "")
+    lines = [line for line in shown.splitlines() if "|" not in line and "://" not in line]
+    assert "Warning: " in shown
+    assert max(map(len, lines)) <= 60
+
+
 def test_prints_the_pairs_under_a_header_and_the_means_elsewhere(run, arguments, scored):
     result = run(*arguments, "-s")
     assert result.stdout.splitlines() == [

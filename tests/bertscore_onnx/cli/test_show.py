@@ -7,6 +7,12 @@ from bertscore_onnx import BERTScorer
 PAIR = ("-c", "the cat sat", "-r", "a dog sat on it")
 
 
+@pytest.fixture(autouse=True)
+def usual_terminal(monkeypatch):
+    """Show tokens in 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 def test_a_pair_is_shown_with_the_score_of_score(run, tiny_bundle, scorer):
     result = run("show", "-m", tiny_bundle, *PAIR)
     [score] = scorer.score(["the cat sat"], ["a dog sat on it"]).each()

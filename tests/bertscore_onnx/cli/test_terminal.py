@@ -21,7 +21,22 @@ ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "
         (None, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
         (28, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
         (24, ["NAME       N   LANGUAGES", "one-long-  12  cs de en", "name", "b          3   -"]),
-        (1, ["NAME   N   LANGUAGES", "one-   12  cs de en", "long-", "name", "b      3   -"]),
+        (
+            9,
+            [
+                "NAME   N",
+                "one-   12",
+                "long-",
+                "name",
+                "b      3",
+                "",
+                "NAME   LANGUAGES",
+                "one-   cs de en",
+                "long-",
+                "name",
+                "b      -",
+            ],
+        ),
     ],
 )
 def test_cells_take_more_lines_where_there_is_little_room_and_words_stay_whole(capsys, width, lines):

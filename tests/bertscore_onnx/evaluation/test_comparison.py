@@ -79,3 +79,17 @@ def test_a_margin_and_its_intervals_agree():
         assert new.equivalent == (-margin < low <= high < margin)
         assert new.not_worse == (new.delta_low > -margin)
         assert found.metrics[0].systems[1].delta_low <= low <= high <= new.delta_high
+
+
+def test_a_small_difference_is_not_rounded_to_zero():
+    base = np.random.default_rng(2).uniform(20, 90, 60)
+    found = compare(scores={"base": base, "new": base + np.random.default_rng(3).normal(0.003, 0.001, 60)})
+    [_, new] = found.metrics[0].systems
+    interval = f"{new.delta_low:+.5f} to {new.delta_high:+.5f}"
+    assert f"new is better than base: {new.delta:+.5f}, 95 % interval {interval}" in found.table()
+
+
+def test_text_and_json_have_ascii_signs_only():
+    found = random_comparison(4)
+    signs = set("−–—’‘“”")
+    assert not signs & {*found.table(), *found.to_json()}

@@ -220,6 +220,8 @@ def test_several_tasks_are_items_of_their_own(tmp_path):
     assert {*found["system"]} == {"careful", "hasty"}
     assert len({*found["segment"]}) == 12
     assert "more:0" in found["segment"]
+    groups = compare(scores=found, by="task").metrics[0].groups
+    assert [(group.name, group.num_segments) for group in groups] == [("more", 6), ("sums", 6)]
 
 
 def test_logs_of_one_model_are_named_by_file():

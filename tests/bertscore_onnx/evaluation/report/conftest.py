@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.report import report_html
 from tests.support.comparisons import comparison_of, metric_result, random_comparison
 from tests.support.token_similarity import stated_similarity
@@ -43,6 +44,14 @@ def matches():
     return comparison_of(metrics, [[" ".join(tokens)] * 2] * 2, [[" ".join(tokens)]] * 2, matches=known)
 
 
+def groups():
+    """Return a comparison of seven systems by all pairs, in three groups, one of them small."""
+    rng = np.random.default_rng(7)
+    shared = rng.normal(size=100)
+    scores = {f"a-system-{row}": shared + 0.1 * (row * 3 % 7) + rng.normal(0, 0.5, 100) for row in range(7)}
+    return compare(scores=scores, all_pairs=True, num_resamples=500, by=["news"] * 50 + ["talks"] * 40 + ["web"] * 10)
+
+
 CASES = {
     "two": lambda: random_comparison(2, metrics=["bertscore"]),
     "three": lambda: random_comparison(3),
@@ -52,6 +61,7 @@ CASES = {
     "evil": evil,
     "constant": constant,
     "one-segment": one_segment,
+    "groups": groups,
 }
 
 

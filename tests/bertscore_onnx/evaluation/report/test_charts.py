@@ -37,8 +37,8 @@ def test_the_interval_of_each_system_has_its_ends():
     chart = intervals(metric)
     one = metric.systems[1]
     low, high = one.mean - one.ci, one.mean + one.ci
-    assert [row["name"] for row in chart["rows"]] == ["a", "b"]
-    assert chart["rows"][1]["drawing"].text == f"Score 0.5000, 95 % interval {low:.4f} to {high:.4f}"
+    assert [row["name"] for row in chart["rows"]] == ["b", "a"]
+    assert chart["rows"][0]["drawing"].text == f"Score 0.5000, 95 % interval {low:.4f} to {high:.4f}"
     places = [
         [float(value) for value in re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', row["drawing"].body).groups()]
         for row in chart["rows"]

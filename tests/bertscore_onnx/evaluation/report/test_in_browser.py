@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import numpy as np
 import pytest
@@ -91,6 +92,56 @@ def test_wide_parts_scroll_on_a_phone_and_with_the_keyboard(browser, opened, nam
     assert {index for _, index in wide} == {0}
 
 
+CUT = """
+return [...document.querySelectorAll('.wide')].filter(one => one.scrollWidth > one.clientWidth)
+  .map(one => one.getAttribute('aria-label'))
+"""
+
+COLLISIONS = """
+const found = [];
+for (const axis of document.querySelectorAll('.axis svg, svg.scatter')) {
+  const boxes = [...axis.querySelectorAll('text')].map(one => one.getBoundingClientRect());
+  for (const [at, one] of boxes.entries()) for (const other of boxes.slice(at + 1)) {
+    const gap = Math.max(one.left, other.left) - Math.min(one.right, other.right);
+    const below = Math.max(one.top, other.top) - Math.min(one.bottom, other.bottom);
+    if (gap < 2 && below < 0) found.push(axis.textContent);
+  }
+}
+return found;
+"""
+"""The axes on which the texts of two ticks touch."""
+
+BROKEN = """
+const found = [];
+for (const name of document.querySelectorAll('bdi')) {
+  if (name.textContent.length < 20 && name.checkVisibility()) {
+    const range = document.createRange();
+    range.selectNodeContents(name);
+    const tops = new Set([...range.getClientRects()].map(one => Math.round(one.top)));
+    if (tops.size > 1) found.push(name.textContent);
+  }
+}
+return found;
+"""
+"""The short names that take several lines."""
+
+
+@pytest.mark.parametrize("name", ["three", "twenty", "groups"])
+def test_no_column_is_cut_on_a_screen(browser, opened, name):
+    opened(name, 1280)
+    assert browser.execute_script(CUT) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["two", "three", "swaps", "constant", "groups"])
+def test_no_ticks_collide_and_no_name_or_p_is_broken(browser, opened, name, width):
+    opened(name, width)
+    assert browser.execute_script(COLLISIONS) == []
+    assert browser.execute_script(BROKEN) == []
+    text = browser.execute_script("return document.body.textContent")
+    assert not re.search(r"\bp [=<] \d", text)  # their spaces do not break
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_shadow_marks_where_a_table_continues(browser, opened, scheme):
     opened("three", 390, scheme)
@@ -121,7 +172,7 @@ def test_drawings_have_their_colours(browser, opened, kind, scheme, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["three", "matches", "evil", "constant"])
+@pytest.mark.parametrize("name", ["three", "matches", "evil", "constant", "groups"])
 def test_all_text_stands_out_from_its_ground(browser, opened, name, scheme):
     opened(name, 1280, scheme)
     colours = browser.execute_script(COLOURS)

@@ -13,11 +13,12 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.evaluation import compare
 from bertscore_onnx.evaluation.report import notebook_html, report_html
+from bertscore_onnx.evaluation.verdicts import rank
 from tests.support.comparisons import comparison_of, metric_result, random_comparison
 from tests.support.html_tree import rows_of, text_of, tree_of
 from tests.support.token_similarity import stated_similarity
 
-from .conftest import EVIL, evil
+from .conftest import EVIL, evil, groups
 
 
 def section(page, name):
@@ -126,12 +127,47 @@ def test_the_table_has_every_number(tiny_bundle):
     assert any(re.fullmatch(r"house → house: 1\.000", title) for title in titles)
 
 
+def test_systems_stand_in_one_order_in_a_section(comparison):
+    page = tree_of(report_html(comparison))
+    for number, metric in enumerate(comparison.metrics, 1):
+        chapter = section(page, f"metric-{number}")
+        ranked = [metric.systems[place].name for place in metric.ranked]
+        others = [name for name in ranked if name != "base"]
+        assert [row[0].split()[0] for row in rows_of(next(chapter.iter("table")))[1:]] == ranked
+        names = [text_of(one) for one in chapter.iter("div") if one.get("class") == "strip-name"]
+        assert names[:6] == [*ranked, *ranked]
+        assert [text_of(one) for one in chapter.iter("h3")][2:] == others
+    overview = next(one for one in page.iter("section"))
+    first = comparison.metrics[0]
+    names = [row[0] for row in rows_of(next(overview.iter("table")))[1:]]
+    assert names == [first.systems[place].name for place in first.ranked]
+
+
+def test_ranks_the_matrix_and_groups_are_on_the_page():
+    found = groups()
+    metric = found.metrics[0]
+    scores, matrix, pairs, by_group = [
+        rows_of(one) for one in section(tree_of(found.to_html()), "metric-1").iter("table")
+    ]
+    ranked = [metric.systems[place] for place in metric.ranked]
+    assert [row[1] for row in scores[1:]] == [rank(one) for one in ranked]
+    assert len(pairs) == 22
+    marks = {("▲", "▼"), ("▼", "▲"), ("≈", "≈")}
+    assert {
+        (matrix[row][column], matrix[column][row]) for row in range(1, 8) for column in range(1, 8) if row != column
+    } <= marks
+    assert matrix[1].count("▲") == 7 - ranked[0].rank_high
+    assert [row[:2] for row in by_group[1::7]] == [["news", "50"], ["talks", "40"], ["web", "10"]]
+    assert {*by_group[-2][5:]} == {""}
+
+
 def test_the_overview_has_a_cell_for_each_system_and_metric(comparison):
     overview = next(one for one in tree_of(report_html(comparison)).iter("section"))
     rows = rows_of(next(overview.iter("table")))
     assert rows[0] == ["System", "BERTScore F1", "BLEU", "TER lower is better"]
     ter = comparison.metrics[2].systems[2]
-    assert rows[3][3] == f"▼ +{ter.delta:.2f}"  # a higher TER is worse
+    [row] = [row for row in rows if row[0] == ter.name]
+    assert row[3] == f"▼ +{ter.delta:.2f}"  # a higher TER is worse
     page = tree_of(report_html(random_comparison(2, metrics=["bleu"])))
     assert "At a glance" not in text_of(page)  # one metric needs no overview
     assert text_of(next(page.iter("h1"))) == "Is system-1 better than base?"
@@ -140,8 +176,8 @@ def test_the_overview_has_a_cell_for_each_system_and_metric(comparison):
 def test_all_pairs_are_there_with_holms_correction():
     found = random_comparison(4, metrics=["bertscore"], all_pairs=True)
     page = tree_of(report_html(found))
-    scores, pairs = [rows_of(one) for one in section(page, "metric-1").iter("table")]
-    assert scores[0][6] == "p Holm"
+    scores, _, pairs = [rows_of(one) for one in section(page, "metric-1").iter("table")]
+    assert scores[0][7] == "p Holm"
     for row, pair in zip(pairs[1:], found.metrics[0].pairs, strict=True):
         assert row[:2] == [pair.system, pair.baseline]
         assert row[4:6] == [f"{pair.p:.4f}", f"{pair.p_holm:.4f}"]
@@ -159,7 +195,7 @@ def test_many_comparisons_and_few_segments_come_with_a_warning():
     assert "comparisons" not in text_of(report(2, metrics=["bertscore"]))
     few = text_of(next(report(20, 19, ["ter"], all_pairs=True).iter("header")))
     assert "Tested on 19 segments only." in few
-    assert "With 200 swaps no p can stay below 0.05 after Holm’s correction for 190 pairs. Draw 3,800 or" in few
+    assert "With 200 swaps no p can stay below 0.05 after Holm's correction for 190 pairs. Draw 3,800 or" in few
     enough = text_of(next(report(3, 40, all_pairs=True).iter("header")))
     assert "Tested on" not in enough
     assert "Holm" not in enough
@@ -172,7 +208,7 @@ def test_of_many_systems_only_the_best_are_drawn():
     for name in ("metric-1", "metric-4"):
         chapter = section(page, name)
         drawn = [text_of(one) for one in chapter.iter("h3")][2:]
-        assert drawn == [f"system-{row}" for row in range(14, 20)]
+        assert {*drawn} == {f"system-{row}" for row in range(14, 20)}
         assert "Drawn for the 6 systems that BERTScore F1 scores best, of 19." in text_of(chapter)
         assert len(rows_of(next(chapter.iter("table")))) == 21
     assert "Shown for 6 of 19 systems." in text_of(section(page, "segments"))

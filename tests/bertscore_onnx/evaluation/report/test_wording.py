@@ -2,15 +2,25 @@
 
 import pytest
 
-from bertscore_onnx.evaluation.report.wording import isolated, visible
+from bertscore_onnx.evaluation.report.wording import sentence, visible
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [("base-1", "base-1"), ("base\x00", "\u2068base␀\u2069"), ("נגד", "\u2068נגד\u2069"), ("بسيط", "\u2068بسيط\u2069")],
+    ("text", "names", "shown"),
+    [
+        (
+            "b-1 is worse than a: -0.5, p = 0.1",
+            ["a", "b-1"],
+            "<bdi>b-1</bdi> is worse than <bdi>a</bdi>: −0.5, p\xa0=\xa00.1",
+        ),
+        ("x -1 is not x's", ["x", "x -1"], "<bdi>x -1</bdi> is not <bdi>x</bdi>’s"),
+        ("<b> & נגד, p < 0.05", ["<b>", "נגד"], "<bdi>&lt;b&gt;</bdi> &amp; <bdi>נגד</bdi>, p\xa0&lt;\xa00.05"),
+        ("95 % of", ["x"], "95\xa0% of"),
+        ("a\x00 wins", ["a\x00"], "<bdi>a␀</bdi> wins"),
+    ],
 )
-def test_a_name_that_may_turn_its_sentence_round_is_isolated(name, shown):
-    assert isolated(name) == shown
+def test_names_in_a_sentence_are_elements_and_signs_typographic(text, names, shown):
+    assert sentence(text, names) == shown
 
 
 @pytest.mark.parametrize(
