@@ -233,12 +233,14 @@ $(FREE_THREADED)/.installed: pyproject.toml | $(VENV)
 	touch $@
 
 # The file names every package of the environment; with NEWEST=yes only those of its line `From` count, in
-# their newest versions. An example that is a package itself is installed beside it.
+# their newest versions. An example that is a package itself is installed beside it, and so are packages for Node.
 $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(INSTALLED)
 	$(PYTHON) -m venv --clear --without-pip $(@D)
 	$(if $(NEWEST),sed -n 's/^# From: //p' $< | tr ' ' '\n',cat $<) > $(@D)/requirements.txt
 	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --requirement $(@D)/requirements.txt \
 		--editable ".[cpu]" $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
+	npm=$$(sed -n 's/^# npm: //p' $<) && test -z "$$npm" || npm install --silent --prefix $(@D) \
+		$(if $(NEWEST),$$(echo $$npm | sed 's/@[^ ]*/@latest/g'),$$npm)
 	touch $@
 
 $(SITE)/.installed: pyproject.toml constraints.txt | $(VENV)
