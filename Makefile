@@ -15,6 +15,7 @@ TRANSFORMERS5 := $(VENV)/transformers5
 LOWEST := $(VENV)/lowest
 FREE_THREADED := $(VENV)/free-threaded
 BUNDLE := build/minilm
+RELEASE := build/release
 
 # The tests that take no seconds each, nor PyTorch.
 QUICK := -m "not slow and not families and not full and not ray and not spark"
@@ -29,7 +30,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -89,6 +90,7 @@ test-ray test-spark: test-%: $(ENGINES)
 	$(RUN) -m pytest --quiet --durations 5 -m $* tests/bertscore_onnx tests/documents tests/examples
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
+# NEWEST=yes makes environments that are not there yet with the newest versions.
 test-integrations: $(INSTALLED) $(INTEGRATIONS:%=%/.installed)
 	$(RUN) -m pytest --quiet $(PARALLEL) -m integration tests/examples
 
@@ -108,6 +110,25 @@ calibration: $(INSTALLED)
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.
 test-large: $(INSTALLED)
 	$(RUN) -m pytest -m large -s tests/export
+
+# Build the packages of a release in build/release/dist, check them, and run each in an environment of its own without
+# PyTorch. Also writes sbom.json there, the list of what an installation of the wheel consists of.
+release-check: export GITHUB_REPOSITORY ?= owner/bertscore-onnx
+release-check: $(INSTALLED)
+	rm -rf $(RELEASE)
+	$(RUN) -m build --outdir $(RELEASE)/dist
+	$(RUN) -m twine check --strict $(RELEASE)/dist/*
+	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 --output $(RELEASE)/minilm
+	$(RUN) scripts/check_release.py $(RELEASE)
+	$(RUN) -m cyclonedx_py environment $(RELEASE)/wheel/bin/python --output-reproducible --output-file $(RELEASE)/sbom.json
+
+# Build the image of examples/Dockerfile with MiniLM in it, and ask it for a score; needs Docker.
+container: $(INSTALLED)
+	rm -rf build/container
+	$(RUN) -m build --wheel --outdir build/container/dist
+	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 --output build/container/bundle
+	cp constraints.txt build/container
+	scripts/check_container.sh build/container
 
 # Load, break and damage the library, and hold it to its bounds; takes minutes. RELIABILITY=--long is the long form;
 # docs/reliability.md describes the cases.
@@ -211,11 +232,15 @@ $(FREE_THREADED)/.installed: pyproject.toml | $(VENV)
 	$(FREE_THREADED)/bin/python $(INSTALL) --editable ".[cpu,hub,server,evaluation,parquet,transport]" $(TESTED_WITH)
 	touch $@
 
-# The file names every package of the environment. An example that is a package itself is installed beside it.
+# The file names every package of the environment; with NEWEST=yes only those of its line `From` count, in
+# their newest versions. An example that is a package itself is installed beside it, and so are packages for Node.
 $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(INSTALLED)
 	$(PYTHON) -m venv --clear --without-pip $(@D)
-	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --requirement $< \
+	$(if $(NEWEST),sed -n 's/^# From: //p' $< | tr ' ' '\n',cat $<) > $(@D)/requirements.txt
+	$(RUN) -m pip --quiet --disable-pip-version-check --python $(@D)/bin/python install --requirement $(@D)/requirements.txt \
 		--editable ".[cpu]" $(patsubst %/pyproject.toml,./%,$(wildcard examples/$*/pyproject.toml))
+	npm=$$(sed -n 's/^# npm: //p' $<) && test -z "$$npm" || npm install --silent --prefix $(@D) \
+		$(if $(NEWEST),$$(echo $$npm | sed 's/@[^ ]*/@latest/g'),$$npm)
 	touch $@
 
 $(SITE)/.installed: pyproject.toml constraints.txt | $(VENV)

@@ -15,7 +15,12 @@ OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "LANGSMITH_ENDPOINT": "http://127.0.0.1:9",  # nothing listens there
     "LANGSMITH_TRACING": "false",
+    "DO_NOT_TRACK": "1",  # evidently
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "OPIK_TRACK_DISABLE": "true",
+    "OPIK_SENTRY_ENABLE": "false",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
     "RAGAS_DO_NOT_TRACK": "true",
 }
 
@@ -43,20 +48,31 @@ def expected(scorer, pairs):
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a program of an integration, from an empty folder, so that it can import the examples; return its output."""
+    """Run a program of an integration, from an empty folder, so that it can import the examples; return its output.
 
-    def run(integration, program, *arguments, cwd=tmp_path, **variables):
+    With `fails` it must end with another status than 0.
+    """
+
+    def run(integration, program, *arguments, cwd=tmp_path, fails=False, **variables):
         folder = Path(sys.prefix) / "integrations" / integration / "bin"
         assert folder.exists(), f"{folder} is missing: make it with `make test-integrations`."
         path = os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [folder / program, *map(str, arguments)],
             cwd=cwd,
-            env={**os.environ, **OFFLINE, "PYTHONPATH": path, "HF_HOME": str(tmp_path / "hf"), **variables},
+            env={
+                **os.environ,
+                **OFFLINE,
+                "HF_HOME": str(tmp_path / "hf"),
+                "PROMPTFOO_CONFIG_DIR": str(tmp_path / "promptfoo"),
+                "PROMPTFOO_PYTHON": str(folder / "python"),
+                "PYTHONPATH": path,
+                **variables,
+            },
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
         return done.stdout
 
     return run

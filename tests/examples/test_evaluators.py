@@ -1,9 +1,13 @@
 """Examples that evaluate with BERTScore in another package, each in an environment with that package."""
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from tests.examples.conftest import EXAMPLES
 
@@ -282,3 +286,114 @@ def test_lm_eval_runs_a_task(run, scorer, minilm_bundle, tmp_path):
     [samples] = tmp_path.glob("out/**/samples_*.jsonl")
     rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
     assert [row["bertscore_f"] for row in rows] == pytest.approx(expected.F.tolist(), abs=1e-5)
+
+
+OPIK_SCORE = """
+import json, sys
+from bertscore_onnx import BERTScorer
+from opik_metric import bertscore
+
+with BERTScorer(sys.argv[1]) as scorer:
+    metric = bertscore(scorer)
+    results = [
+        metric.score(output=pair["candidate"], reference=[pair["reference"]]) for pair in json.loads(sys.argv[2])
+    ]
+found = [(result.name, result.value, result.metadata["precision"], result.metadata["recall"]) for result in results]
+print(json.dumps([found, "torch" in sys.modules]))
+"""
+
+
+def test_opiks_metric_has_the_scores_of_the_scorer(run, pairs, expected, minilm_bundle):
+    output = run("opik", "python", "-c", OPIK_SCORE, minilm_bundle, json.dumps(pairs))
+    found, has_torch = json.loads(output.splitlines()[-1])
+    names, f1, precision, recall = zip(*found, strict=True)
+    assert {*names} == {"bertscore_f"}
+    assert list(f1) == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert list(precision) == pytest.approx(expected.P.tolist(), abs=1e-5)
+    assert list(recall) == pytest.approx(expected.R.tolist(), abs=1e-5)
+    assert not has_torch
+
+
+def test_the_script_for_opik_runs(run, scorer, minilm_bundle):
+    texts = ["It is freezing today.", "It is cold today."]
+    [f1] = scorer.score(texts[:1], texts[1:]).F
+    assert f"{f1:.4f}" in run("opik", "python", "-m", "opik_metric", minilm_bundle, *texts)
+
+
+EVIDENTLY_DESCRIBE = """
+import json, sys
+import pandas as pd
+from evidently import Dataset
+from bertscore_onnx import BERTScorer
+from evidently_descriptor import bertscore
+
+table = pd.read_json("table.json").iloc[::-1]
+with BERTScorer(sys.argv[1]) as scorer:
+    described = Dataset.from_pandas(table, descriptors=[bertscore(scorer)]).as_dataframe()
+print(json.dumps([dict(zip(described["output"], described["BERTScore F"])), "torch" in sys.modules]))
+"""
+
+
+@pytest.fixture
+def evidently_table(pairs, tmp_path):
+    table = [{"output": pair["candidate"], "reference": pair["reference"]} for pair in pairs]
+    (tmp_path / "table.json").write_text(json.dumps(table), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("evidently_table")
+def test_evidently_describes_each_row(run, pairs, expected, minilm_bundle):
+    found, has_torch = json.loads(run("evidently", "python", "-c", EVIDENTLY_DESCRIBE, minilm_bundle).splitlines()[-1])
+    assert [found[pair["candidate"]] for pair in pairs] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert not has_torch
+
+
+@pytest.mark.usefixtures("evidently_table")
+def test_the_script_for_evidently_reports_the_mean(run, expected, minilm_bundle):
+    metrics = json.loads(run("evidently", "python", "-m", "evidently_descriptor", minilm_bundle, "table.json"))[
+        "metrics"
+    ]
+    [mean] = [one["value"] for one in metrics if one["config"]["type"] == "evidently:metric_v2:MeanValue"]
+    assert mean == pytest.approx(float(expected.F.mean()), abs=1e-5)
+
+
+LIGHTEVAL_COMPUTE = """
+import json, sys
+import lighteval_metric
+from lighteval.metrics.metrics import Metrics
+from lighteval.models.model_output import ModelResponse
+from lighteval.tasks.requests import Doc
+
+metric = Metrics.bert_score.value.sample_level_fn
+print(json.dumps([
+    metric.compute(
+        doc=Doc(query="", choices=[pair["reference"][-1]], gold_index=0),
+        model_response=ModelResponse(text=[pair["candidate"]]),
+    )
+    for pair in json.loads(sys.argv[1])
+]))
+"""
+
+
+def test_lightevals_metric_has_the_scores_of_the_scorer(run, pairs, scorer, minilm_bundle):
+    output = run("lighteval", "python", "-c", LIGHTEVAL_COMPUTE, json.dumps(pairs), BERTSCORE_BUNDLE=str(minilm_bundle))
+    found = json.loads(output.splitlines()[-1])
+    expected = scorer.score([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs])
+    for name in "PRF":
+        assert [one[f"BERTScore-{name}"] for one in found] == pytest.approx(getattr(expected, name).tolist(), abs=1e-5)
+
+
+def test_promptfoo_passes_and_fails_outputs_by_their_score(run, scorer, minilm_bundle, tmp_path):
+    folder = EXAMPLES / "promptfoo"
+    tests = yaml.safe_load((folder / "promptfooconfig.yaml").read_text(encoding="utf-8"))["tests"]
+    found = tmp_path / "found.json"
+    config = ["--config", folder / "promptfooconfig.yaml", "--output", found, "--no-cache", "--no-write"]
+    node = Path(sys.prefix) / "integrations" / "promptfoo" / "node_modules" / ".bin"
+    variables = {"BERTSCORE_BUNDLE": str(minilm_bundle), "PATH": f"{node}{os.pathsep}{os.environ['PATH']}"}
+    run("promptfoo", node / "promptfoo", "eval", *config, "--no-progress-bar", fails=True, **variables)
+    rows = json.loads(found.read_text(encoding="utf-8"))["results"]["results"]
+    results = {row["vars"]["text"]: row["gradingResult"] for row in rows}
+    texts = [one["vars"] for one in tests]
+    expected = scorer.score([one["text"] for one in texts], [one["reference"] for one in texts])
+    assert [results[one["text"]]["score"] for one in texts] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert [results[one["text"]]["pass"] for one in texts] == [True, False]
+    assert all(str(scorer.signature) in results[one["text"]]["reason"] for one in texts[1:])

@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from tests.examples.conftest import EXAMPLES
 from tests.support.programs import WEB
 
@@ -12,7 +14,18 @@ NO_EXAMPLES = {"README.md", "candidates.txt", "references.txt", "minilm.py", "de
 
 
 def pins(file):
-    return dict(line.split("==") for line in file.read_text(encoding="utf-8").splitlines() if "==" in line)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    of_node = [name for line in lines if line.startswith("# npm: ") for name in line.removeprefix("# npm: ").split()]
+    return dict([line.split("==") for line in lines if "==" in line] + [name.split("@") for name in of_node])
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("constraints/*.txt")), ids=lambda file: file.stem)
+def test_every_package_that_an_environment_is_made_from_is_pinned(file):
+    [line] = re.findall(r"^# From: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    names = [re.match(r"[\w-]+", requirement)[0] for requirement in line.split()]
+    pinned = {name.lower().replace("_", "-") for name in pins(file)}
+    assert names
+    assert {*names} <= pinned
 
 
 def test_every_example_is_in_the_index():

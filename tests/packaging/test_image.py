@@ -6,6 +6,7 @@ Its root can only be read, it has no home and no user by that number, one CPU, a
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from tests.support.fake_hub import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "examples" / "Dockerfile"
@@ -44,6 +47,29 @@ mount -o remount,ro "$root"
 exec chroot --userspec=%s --groups= "$root" "$@"
 """
 """Takes a folder to make a root of, pairs of a path and its name in there, `--`, and the command."""
+
+
+RULES = {
+    "the base image has a version": r"FROM \S+:\d[\w.-]*$",
+    "packages have the tested versions": r"RUN pip install [^&]*--constraint \S+",
+    "pip keeps no cache": r"RUN pip install [^&]*--no-cache-dir",
+    "the bundle is inside": r"COPY (--chmod=\d+ )?bundle /bundle$",
+    "the user is a number, and not root": r"USER [1-9]\d*:[1-9]\d*$",
+    "signals reach the server": r"ENTRYPOINT \[.*\]$",
+    "its health is checked": r"HEALTHCHECK .*CMD \[.*\]$",
+}
+"""What a line of the Dockerfile must be like."""
+
+
+def broken_rules(dockerfile: str) -> list[str]:
+    """Return the rules that no instruction of a Dockerfile follows, and that another breaks."""
+    lines = [line for line in dockerfile.splitlines() if line and not line.startswith("#")]
+    broken = [rule for rule, form in RULES.items() if not any(re.match(form, line) for line in lines)]
+    if any(
+        re.match(r"ADD |ENV .*(KEY|SECRET|TOKEN)|USER (root|0)\b|RUN .*\bsudo\b|FROM \S+:latest", one) for one in lines
+    ):
+        broken.append("nothing is added from elsewhere, secret or root's")
+    return broken
 
 
 def instruction(name: str) -> list[str]:
@@ -172,3 +198,75 @@ def test_it_can_be_stopped_while_it_loads(start):
 def test_the_check_of_its_health_reads_the_port_that_it_serves():
     entry, [_, _, check] = instruction("ENTRYPOINT"), instruction("HEALTHCHECK")
     assert f"127.0.0.1:{entry[entry.index('--port') + 1]}/health/ready" in check
+
+
+def test_the_dockerfile_follows_the_rules():
+    assert broken_rules(DOCKERFILE.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("python:3.13-slim", "python", "base image"),
+        ("python:3.13-slim", "python:latest", "base image"),
+        (" --constraint /wheels/constraints.txt", "", "tested versions"),
+        (" --no-cache-dir", "", "no cache"),
+        ("COPY --chmod=755 bundle /bundle", "VOLUME /bundle", "bundle is inside"),
+        ("USER 65532:65532", "", "not root"),
+        ("USER 65532:65532", "USER 65532:65532\nUSER root", "root's"),
+        ('ENTRYPOINT ["bertscore-onnx", ', 'ENTRYPOINT bertscore-onnx #["', "signals"),
+        ("HEALTHCHECK", "# HEALTHCHECK", "health"),
+        ("EXPOSE 8080", "ENV API_KEY=secret", "secret"),
+    ],
+)
+def test_a_rule_that_is_broken_is_found(old, new, rule):
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    assert old in text
+    assert [one for one in broken_rules(text.replace(old, new)) if rule in one]
+
+
+def test_its_steps_install_a_server_that_is_healthy(packages, minilm_bundle, tmp_path):
+    """The steps of the image run in a clean folder, in place of its root, with the same Python as these tests."""
+    steps = [line for line in DOCKERFILE.read_text(encoding="utf-8").splitlines() if line.startswith(("COPY", "RUN"))]
+    context, root = tmp_path / "context", tmp_path / "root"
+    (context / "dist").mkdir(parents=True)
+    shutil.copy(next(packages.glob("*.whl")), context / "dist")
+    shutil.copy(ROOT / "constraints.txt", context)
+    shutil.copytree(minilm_bundle, context / "bundle")
+    subprocess.run([sys.executable, "-m", "venv", root / "python"], check=True)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("BERTSCORE", "PYTHON"))}
+    variables["PATH"] = f"{root / 'python' / 'bin'}:/usr/bin:/bin"
+
+    def inside(text: str) -> str:
+        return re.sub(r"(?<=[\s(])/(wheels|bundle|keys)", rf"{root}/\1", text)
+
+    for step in steps:
+        command = inside(re.sub(r"^RUN |--chmod=\d+ ", "", step))
+        if command.startswith("COPY"):
+            *sources, target = command.split()[1:]
+            command = f"mkdir -p {target} && cp -r {' '.join(sources)} {target}"
+        subprocess.run(["/bin/sh", "-ec", command], cwd=context, env=variables, check=True)
+    keys = root / "keys.txt"
+    keys.write_text(KEY + "\n", encoding="utf-8")
+    words = {
+        "/bundle": root / "bundle" / "bundle",
+        "/keys.txt": keys,
+        "0.0.0.0": "127.0.0.1",  # noqa: S104
+        "8080": str(port := free_port()),
+    }
+    serve = [str(words.get(word, word)) for word in [*instruction("ENTRYPOINT"), *instruction("CMD")]]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen([root / "python" / "bin" / serve[0], *serve[1:]], env=variables, cwd="/", stderr=log)
+    try:
+        _, *check = instruction("HEALTHCHECK")
+        check[-1] = check[-1].replace("8080", str(port))
+        until = time.monotonic() + GUARD
+        while subprocess.run([root / "python" / "bin" / "python", *check], capture_output=True).returncode:
+            assert server.poll() is None, (tmp_path / "log").read_text(encoding="utf-8")
+            assert time.monotonic() < until
+            threading.Event().wait(0.2)
+        server.terminate()
+        assert server.wait(GUARD) == 0
+    finally:
+        server.kill()
+        server.wait()

@@ -1,6 +1,7 @@
 """The metadata of the packages fit a package index, and the workflows fit GitHub."""
 
 import email
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,21 @@ from tests.packaging.conftest import REPOSITORY, ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 each_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+SCHEMAS = {
+    "github-workflows": WORKFLOWS,
+    "github-issue-forms": sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")),
+    "dependabot": [ROOT / ".github" / "dependabot.yml"],
+    "citation-file-format": [ROOT / "CITATION.cff"],
+}
+RIGHTS = {
+    ("codeql.yml", "analyze"): {"contents": "read", "security-events": "write"},
+    ("release.yml", "attest"): {"attestations": "write", "id-token": "write"},
+    ("release.yml", "publish"): {"id-token": "write"},
+    ("release.yml", "publish-sbom"): {"contents": "write"},
+    ("scorecard.yml", "analyze"): {"contents": "read", "id-token": "write", "security-events": "write"},
+    ("site.yml", "deploy"): {"pages": "write", "id-token": "write"},
+}
+"""Of the jobs that may do more than read the repository."""
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +90,24 @@ def test_the_citation_names_this_version():
     assert str(citation["version"]) == __version__
 
 
-def test_the_workflows_have_the_form_of_their_schema():
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+def test_the_record_of_an_archive_agrees_with_the_citation():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    record = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert (record["title"], record["license"], record["upload_type"]) == (
+        citation["title"],
+        citation["license"],
+        citation["type"],
+    )
+    assert record["keywords"] == citation["keywords"]
+    assert [one["name"] for one in record["creators"]] == [one["name"] for one in citation["authors"]]
+    [paper] = citation["references"]
+    [related] = record["related_identifiers"]
+    assert related["identifier"].removeprefix("arXiv:") == paper["url"].rpartition("/")[2]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_file_has_the_form_of_its_schema(name):
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{name}", *SCHEMAS[name]]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
@@ -92,12 +124,26 @@ def test_commands_of_workflows_name_what_is_here(file):
 def test_jobs_have_few_rights_and_an_end(file):
     workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
-    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions") == RIGHTS.get((file.name, name))
+        assert "timeout-minutes" in job
+
+
+@each_workflow
+def test_actions_are_pinned_by_hash(file):
+    lines = re.findall(r"uses: (.*)", file.read_text(encoding="utf-8"))
+    assert lines
+    assert [line for line in lines if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+@each_workflow
+def test_checkouts_keep_no_credentials(file):
+    jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values()
+    checkouts = [step for job in jobs for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+    assert [step for step in checkouts if step.get("with", {}).get("persist-credentials") is not False] == []
 
 
 def test_releases_are_published_without_a_stored_secret():
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
-    job = yaml.safe_load(text)["jobs"]["publish"]
-    assert job["permissions"] == {"id-token": "write"}
-    assert job["environment"] == "pypi"
+    assert yaml.safe_load(text)["jobs"]["publish"]["environment"] == "pypi"
     assert "secrets." not in text
