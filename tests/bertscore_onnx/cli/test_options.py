@@ -47,7 +47,7 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-m", "x", "--lang", "en", "de"], "unexpected extra argument"),
+        (["-m", "x", "--lang", "en", "de"], "de follows no option; files follow options: -c de"),
         (["-m", "a", "--model", "b"], "it is given 2 times; expected once"),
         (["-m", "a", "-b", "1", "--batch_size=2"], "it is given 2 times; expected once"),
     ],
@@ -64,7 +64,7 @@ def test_several_candidates_are_refused(refused, options):
     assert "there are 2 candidates, 'a', 'b'; expected one" in stderr
 
 
-@pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] BUNDLE\n"), ("models", "[OPTIONS] [TEXT]\n")])
+@pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] [BUNDLE]\n"), ("models", "[OPTIONS] [TEXT]\n")])
 def test_usage_has_plain_names(run, command, usage):
     assert run(command, "--help").stdout.splitlines(keepends=True)[0].endswith(usage)
 
