@@ -264,7 +264,7 @@ def _context_of(value: object, column: Column, place: str) -> list[str] | None:
 
 def context_column(name: ColumnName, option: str = "`context`") -> Column:
     """Return the column of contexts."""
-    return Column((name,), option, may_hold_lists=True, may_be_empty=True)
+    return Column(column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True)
 
 
 def read_references(
