@@ -165,8 +165,6 @@ class Commands(TyperGroup):
             echo(f"Error: {with_options(error)}")
             raise typer.Exit(1) from error
         except _UsageError as error:  # which the caller prints, with what was typed
-            if found := re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message):
-                raise _UsageError(f"{found[1]} is one argument too many; see `{ctx.command_path} -h`.", ctx) from error
             error.message = _without_pydantic(one_line(error.message))
             raise
         except MemoryError as error:

@@ -161,7 +161,7 @@ def collect_pairs(
         )
     if _seem_streams(candidates, references):
         warnings.warn(
-            f"Each candidate shares more with the references of others than with its own.{_IN_STREAMS}",
+            f"The candidates share less text with their references than if these were in another order.{_IN_STREAMS}",
             UserWarning,
             stacklevel=3,
         )
