@@ -430,6 +430,7 @@ def check_words(message, words):
     assert not FOREIGN.search(message), message
 
 
+@pytest.mark.usefixtures("loggers_as_before")
 @pytest.mark.parametrize("line", AT_THE_SHELL)
 def test_a_mistake_at_the_shell_is_explained(folder, tiny_bundle, tiny_model, home, monkeypatch, line):
     monkeypatch.chdir(folder)
