@@ -34,6 +34,7 @@ BertScoreOnnxError
     └── VerificationError               the exported bundle does not reproduce the model's scores
 """
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,42 @@ def one_line(message: object) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
 
 
+_JSON_TYPES = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+
+
+def json_fault(error: Exception, root: str = "it") -> str:
+    """Return what msgspec found wrong in a JSON value, which is called `root`, in words of this library."""
+
+    def kinds(types: str) -> str:
+        return " or ".join(_JSON_TYPES.get(name, name) for name in types.split(" | "))
+
+    message, _, path = one_line(error).partition(" - at `$")
+    name = path.rstrip("`").removeprefix(".")
+    where = f"`{name}`" if name else root
+    if found := re.fullmatch(r"Expected `(.+)`, got `(.+)`", message):
+        return f"{where} is {kinds(found[2])}; expected {kinds(found[1])}"
+    if found := re.fullmatch(r"Expected `(.+)` (of length )?([<>]=?) (\S+)", message):
+        of_length = "of a length of " if found[2] else ""
+        return f"{where} is out of range; expected {kinds(found[1])} {of_length}{_BOUNDS[found[3]]} {found[4]}"
+    if found := re.fullmatch(r"Object missing required field (`.+`)", message):
+        return f"{where} lacks the field {found[1]}"
+    if found := re.fullmatch(r"Object contains unknown field (`.+`)", message):
+        return f"{where} has an unknown field {found[1]}"
+    if found := re.fullmatch(r"Invalid enum value (.+)", message):
+        return f"{where} has the unknown value {found[1]}"
+    if found := re.fullmatch(r"JSON is malformed: .+ \(byte (\d+)\)", message):
+        return f"{root} is malformed from byte {found[1]} on"
+    return f"{root} ends too early" if message == "Input data was truncated" else message
+
+
 def shortened(text: str, most: int = 40) -> str:
     """Return a text from a file as it is shown in a message, where it has a limited number of characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
@@ -64,10 +101,20 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(shortened(name, 100) for name in names[:MOST_LISTED]) + more if names else "none"
 
 
-def meant(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a question for the name that is most like an unknown one, after a space; empty if none is like it."""
-    near = get_close_matches(name, [*names], n=1, cutoff=cutoff)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return a question for the name that is most like an unknown one, after a space; empty if none is like it.
+
+    Such a name has most of the letters in the same order, or begins with the other one.
+    """
+    by_case = {other.lower(): other for other in names}
+    wanted = name.lower()
+    begun = [other for other in by_case if len(min(wanted, other, key=len)) > 2 and _begins(wanted, other)]
+    near = get_close_matches(wanted, [*by_case], n=1, cutoff=0.65) or begun[:1]
+    return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
+
+
+def _begins(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
 
 
 def no_attribute(owner: object, name: str, replacements: Mapping[str, str]) -> AttributeError:

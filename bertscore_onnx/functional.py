@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from os import PathLike
 from typing import Any, Literal, Unpack, cast, overload
 
-from bertscore_onnx.bundle.store import MANIFEST
+from bertscore_onnx.bundle.store import MANIFEST, default_model
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BaselineError, ClosedError, DigestError
 from bertscore_onnx.matching.variants import checked_matching
@@ -88,7 +88,7 @@ class ScorerCache:
 
 def _key_of(settings: ScorerSettings) -> Hashable:
     """Return a key for the settings that stays right when the working directory or the home of bundles changes."""
-    model_type = settings.get("model_type")
+    model_type = settings.get("model_type") or default_model()
     if model_type is not None:
         is_path = os.path.isfile(os.path.join(model_type, MANIFEST))  # unlike Path, it takes any string
         model_type = os.path.abspath(model_type) if is_path else str(model_type)

@@ -52,7 +52,7 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, check_free, check_score_names
+from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -118,7 +118,7 @@ class BERTScorer(Closeable):
         Args:
             model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then names model and layer;
                 `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless it is here. None
-                for the default model of `lang`.
+                for the one that the environment variable `BERTSCORE_ONNX_MODEL` names, or else the default of `lang`.
             num_layers: the layer to take token embeddings from, which may be any of a bundle of all layers; None for
                 the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
@@ -307,10 +307,10 @@ class BERTScorer(Closeable):
     def score_frame(
         self,
         frame: Frame,
-        candidate: str = "candidate",
-        reference: str | Sequence[str] = "reference",
+        candidate: ColumnName = "candidate",
+        reference: ColumnName | Sequence[ColumnName] = "reference",
         *,
-        context: str | None = None,
+        context: ColumnName | None = None,
         names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
@@ -319,13 +319,14 @@ class BERTScorer(Closeable):
 
         Args:
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
-            candidate: the name of the column of candidates.
+            candidate: the name of the column of candidates, or its number where columns have numbers.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
             names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
                 with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
-                with its number, "null" for nulls as its scores and a further column `error` with the reason.
+                with its number, counted from 0, "null" for nulls as its scores and a further column `error` with the
+                reason.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
 
         Returns:
@@ -344,9 +345,8 @@ class BERTScorer(Closeable):
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
-        score_names, adapter = check_score_names(names), adapt(frame)
-        references = [reference] if isinstance(reference, str) else reference
-        reader = RowReader(candidate, references, errors, context=context)
+        score_names, adapter = check_score_names(names), adapt(frame, "The frame")
+        reader = RowReader(candidate, reference, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"

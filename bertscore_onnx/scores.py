@@ -6,26 +6,51 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx.signature import Signature
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from torch import Tensor  # noqa: TID251 -- for the return type of `to_torch`
 
 
-class _PRF(NamedTuple):
+_NAMES = ("precision", "recall", "f1", "best_reference", "truncated")
+"""The attributes of scores, by which files and HTTP answers call them too."""
+
+
+class PRF(NamedTuple):
+    """Precision, recall and F, of one candidate or as means; unpacks as `P, R, F`.
+
+    Each is a float, or an array (layers,) if every layer is scored.
+    """
+
+    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
+    R: float | Any
+    F: float | Any
+
+    @property
+    def precision(self) -> float | Any:
+        """The precision, `P` for short."""
+        return self.P
+
+    @property
+    def recall(self) -> float | Any:
+        """The recall, `R` for short."""
+        return self.R
+
+    @property
+    def f1(self) -> float | Any:
+        """The F, `F` for short; with a beta other than 1 it is the F of that."""
+        return self.F
+
+
+class _PRFArrays(NamedTuple):
     P: NDArray[np.float32]
     R: NDArray[np.float32]
     F: NDArray[np.float32]
 
 
-class _PRFOfOne(NamedTuple):
-    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
-    R: float | Any
-    F: float | Any
-
-
-class Score(_PRFOfOne):
+class Score(PRF):
     """Precision, recall and F of one candidate; unpacks as `P, R, F`.
 
     Each is a float, or an array (layers,) if every layer is scored; the ranges are those of `Scores`.
@@ -50,24 +75,19 @@ class Score(_PRFOfOne):
         score.best_reference, score.truncated = best_reference, truncated
         return score
 
-    @property
-    def F1(self) -> float | Any:  # noqa: N802 -- the paper's name
-        """The same as `F`, under bert-score's name."""
-        return self.F
-
     def __getnewargs__(self) -> tuple[float | Any, ...]:
         """Keep the further attributes in copies and pickles."""
         return (*self, self.best_reference, self.truncated)
 
 
-class Scores(_PRF):
+class Scores(_PRFArrays):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
     Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before rescaling P and R
     are in [-1, 1], and F is between them, or of any size if one is negative and the other is not. With several
     references P, R and F are each the best over the references, independently, as in bert-score.
 
-    `_asdict()` returns the three by name, for `pandas.DataFrame`.
+    `to_pandas()` and `to_dict()` return them by their names in files: precision, recall and f1.
     """
 
     best_reference: NDArray[np.int64]
@@ -95,9 +115,68 @@ class Scores(_PRF):
         return scores
 
     @property
-    def F1(self) -> NDArray[np.float32]:  # noqa: N802 -- the paper's name
-        """The same as `F`, under bert-score's name."""
+    def precision(self) -> NDArray[np.float32]:
+        """The precision of every candidate, `P` for short."""
+        return self.P
+
+    @property
+    def recall(self) -> NDArray[np.float32]:
+        """The recall of every candidate, `R` for short."""
+        return self.R
+
+    @property
+    def f1(self) -> NDArray[np.float32]:
+        """The F of every candidate, `F` for short; with a beta other than 1 it is the F of that."""
         return self.F
+
+    def mean(self) -> PRF:
+        """Return the arithmetic means of precision, of recall and of F over the candidates.
+
+        The score of a system is its mean F, as bert-score prints it, which is not the F of the mean precision and mean
+        recall. After `pairwise` the means of each candidate over the references are arrays (candidates,).
+
+        Returns:
+            Floats; or with `all_layers` arrays (layers,).
+
+        Raises:
+            InputError: there are no scores.
+        """
+        if not self.F.size:
+            raise InputError("There are no scores, and so no means. Score one pair or more.")
+        means = (values.mean(axis=-1, dtype=np.float64) for values in self)
+        return PRF(*(float(mean) if mean.ndim == 0 else mean for mean in means))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return lists by the names that files and HTTP answers have, for `json.dumps`.
+
+        They are `precision`, `recall`, `f1`, `best_reference` and `truncated`, nested as the arrays are.
+        """
+        return {name: getattr(self, name).tolist() for name in _NAMES}
+
+    def to_pandas(self) -> "DataFrame":
+        """Return a data frame with a row for each candidate, numbered from 0.
+
+        Its columns are `precision`, `recall`, `f1`, `best_reference` and `truncated`. With `all_layers` there is a row
+        for each `layer` and `candidate`, and after `pairwise` one for each `candidate` and `reference`, which are the
+        levels of the index; the latter has no column `best_reference`.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame, MultiIndex, RangeIndex
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise MissingExtraError(
+                "pandas is not installed. Install it with `pip install pandas`, or use `scores.to_dict()`.",
+                name="pandas",
+            ) from error
+        shape, is_pairwise = self.F.shape, self.best_reference.ndim < self.F.ndim
+        levels = [*["layer"] * (len(shape) - is_pairwise > 1), "candidate", *["reference"] * is_pairwise]
+        index = MultiIndex.from_product(map(range, shape), names=levels) if len(shape) > 1 else RangeIndex(len(self.F))
+        columns = {name: getattr(self, name) for name in _NAMES if not (is_pairwise and name == "best_reference")}
+        return DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()}, index)
 
     def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
         """Return P, R and F as tensors of PyTorch, which share the memory of the arrays.
@@ -114,7 +193,7 @@ class Scores(_PRF):
                 raise
             raise MissingExtraError(
                 "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: "
-                "`scores.F.tolist()`, `scores.F.mean()`.",
+                "`scores.f1.tolist()`, `scores.mean()`.",
                 name="torch",
             ) from error
         return from_numpy(self.P), from_numpy(self.R), from_numpy(self.F)

@@ -6,9 +6,9 @@ from typing import Any, TypedDict, cast, get_type_hints
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.pooling import Pooling
 from bertscore_onnx.matching.variants import Matching, checked_matching
@@ -48,8 +48,13 @@ class ScorerSettings(TokenizerSettings, total=False):
 def find_bundle(
     settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
 ) -> Bundle:
-    """Open the bundle that the settings name; one on the hub is pulled unless it is here."""
+    """Open the bundle that the settings, or else the environment, name; one on the hub is pulled unless it is here."""
     model_type, use_fast = settings.get("model_type"), settings.get("use_fast_tokenizer")
+    if model_type is None and (default := default_model()) is not None:
+        try:
+            return find_bundle({**settings, "model_type": default}, all_layers=all_layers, verify=verify)
+        except (BundleNotFoundError, UnknownModelError) as error:
+            raise type(error)(f"{MODEL_VARIABLE} is {default!r}. {error}") from error
     matching = checked_matching(cast(ScorerSettings, settings).get("matching", "bertscore"))
     num_layers = settings.get("num_layers")
     if matching.layers and (num_layers is not None or all_layers):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub
 os.environ.setdefault("MKL_NUM_THREADS", "1")  # PyTorch's threads: several processes test at the same time
+os.environ.pop("BERTSCORE_ONNX_MODEL", None)
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
 from tests.support.fake_hub import free_port

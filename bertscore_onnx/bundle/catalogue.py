@@ -16,7 +16,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from bertscore_onnx.errors import BaselineError, InputError, one_line
+from bertscore_onnx.errors import BaselineError, InputError, one_line, shortened
 from bertscore_onnx.files import read_named
 
 _COLUMNS = ("LAYER", "P", "R", "F")
@@ -50,14 +50,21 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     try:
         text = read_named(path, _MAX_BASELINE_BYTES).decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"Cannot read the baseline file {path}: {one_line(error)}") from error
+    except OSError as error:
+        raise InputError(
+            f"Cannot read the baseline file {path} ({error.strerror or one_line(error)}). Check the name and its "
+            "permissions."
+        ) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"The baseline file {path} is no CSV in UTF-8. `bertscore-onnx baseline` writes one."
+        ) from error
     try:
         table = {int(row["LAYER"]): Baseline(float(row["P"]), float(row["R"]), float(row["F"])) for row in rows}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"The baseline file {path} is not in the expected form: a header {','.join(_COLUMNS)}, then one row of "
-            f"numbers per layer ({one_line(repr(error))})."
+            f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; expected a header "
+            f"{','.join(_COLUMNS)}, then one row of numbers per layer. `bertscore-onnx baseline` writes one."
         ) from error
     if num_layers not in table:
         layers = ", ".join(map(str, sorted(table)))

@@ -12,6 +12,7 @@ from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import (
     MANIFEST,
+    MODEL_VARIABLE,
     Precision,
     TokenizerMode,
     Variant,
@@ -47,7 +48,10 @@ def resolve_bundle(
     """
     if model_type is None:
         if lang is None:
-            raise InputError("Name a model with `model_type` or a language with `lang`.")
+            raise InputError(
+                "There is no model. Name one with `model_type`, or a language with `lang` for its default model, or "
+                f"set {MODEL_VARIABLE}."
+            )
         model_type = catalogue.default_model(lang)
     model_type = str(model_type)
     if num_layers is not None and not isinstance(num_layers, Integral):
@@ -91,15 +95,15 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     manifest = bundle.manifest
     model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
     if not all_layers and num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
-        raise UnknownLayerError(
-            f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. Choose one of 0 (the "
-            f"embeddings) to {model_layers}."
-        )
-    command = f"`bertscore-onnx export --model {manifest.model_id}{_options(manifest)}"
+        advice = f"Choose one of 0 (the embeddings) to {model_layers}."
+        if not manifest.all_layers:
+            advice = f"The bundle is cut at layer {manifest.num_layers}: leave num_layers out."
+        raise UnknownLayerError(f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. {advice}")
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
-            f"{command} --all-layers` to export all layers, or leave out the option that needs them."
+            f"{_export_of(manifest, manifest, '--all-layers')} to export all layers, or leave out the option that "
+            "needs them."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:
@@ -111,7 +115,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if not all_layers and num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
-            f"Leave num_layers out, or run {command} --num-layers {num_layers}`."
+            f"Leave num_layers out, or run {_export_of(manifest, manifest, f'--num-layers {num_layers}')}."
         )
     return bundle
 
@@ -120,7 +124,8 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
     """Raise an InputError if a bundle opened by its path has another tokenizer or precision than requested."""
     manifest = bundle.manifest
     wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
-    advice = f"or run `bertscore-onnx export --model {manifest.model_id}{_options(wanted)}`."
+    layer = "--all-layers" if manifest.all_layers else f"--num-layers {manifest.num_layers}"
+    advice = f"or run {_export_of(manifest, wanted, layer)}."
     if wanted.tokenizer_mode != manifest.tokenizer_mode:
         raise InputError(
             f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
@@ -173,6 +178,14 @@ def _exported(name: str, variant: Variant) -> Path:
     )
 
 
+def _export_of(manifest: Manifest, wanted: Variant | Manifest, layer: str) -> str:
+    """Return the command that exports another variant of a bundle's model, whose name may be one that was chosen."""
+    name = manifest.model_id
+    is_known = catalogue.find(name) is not None or name.count("/") == 1
+    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'} {layer}{_options(wanted)}`"
+    return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
+
+
 def _options(wanted: Variant | Manifest) -> str:
     """Return the options of the export command for a tokenizer and a precision."""
     mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
@@ -197,11 +210,16 @@ def _raise_not_a_bundle(path: str) -> NoReturn:
             f"{path} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {path} "
             "--num-layers N --output BUNDLE` and score with BUNDLE."
         )
+    folder = Path(path).parent
+    if os.path.isfile(path) and (folder / MANIFEST).is_file():
+        raise BundleNotFoundError(f"{path} is a file of a bundle. Give the bundle's folder, {folder}.")
     if os.path.exists(path):
-        raise BundleNotFoundError(f"{path} is no bundle: it has no {MANIFEST}.")
+        raise BundleNotFoundError(
+            f"{path} is no bundle, which is a folder with a {MANIFEST}. `bertscore-onnx export` makes one from a model."
+        )
     raise BundleNotFoundError(
-        f"There is no folder {path!r}. Give the path of a bundle, or the name of a model; `bertscore-onnx models` "
-        "lists those that are known."
+        f"There is no folder {path!r}. Give the path of a bundle, absolute if it is not in the working folder, or the "
+        "name of a model; `bertscore-onnx models` lists those that are known."
     )
 
 
@@ -210,7 +228,8 @@ def _raise_unknown(name: str) -> NoReturn:
         _raise_not_a_bundle(name)
     near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()]))
     raise UnknownModelError(
-        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and no folder has this path."
-        f"{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists all; any other model of the Hub "
-        f"can be exported: `bertscore-onnx export --model {name} --num-layers N`. A bundle on the Hub is hf://ORG/REPO."
+        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and the working folder has no "
+        f"such folder; give the absolute path of one elsewhere.{near and f' The nearest names are {near}.'} "
+        "`bertscore-onnx models` lists all; any other model of the Hub can be exported: `bertscore-onnx export --model "
+        f"{name} --num-layers N`. A bundle on the Hub is hf://ORG/REPO."
     )

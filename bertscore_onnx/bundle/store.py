@@ -1,4 +1,4 @@
-"""The folder of bundles: `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder."""
+"""The folder of bundles, `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder; and the default model."""
 
 import hashlib
 import logging
@@ -41,6 +41,15 @@ class Variant:
         """The name of its folder."""
         layers = "all-layers" if self.num_layers is None else f"layer-{self.num_layers}"
         return f"{layers}-{self.tokenizer_mode}-{self.precision}"
+
+
+MODEL_VARIABLE = "BERTSCORE_ONNX_MODEL"
+"""The environment variable that names the model to use where none is given."""
+
+
+def default_model() -> str | None:
+    """Return the model that the environment names; None if it names none."""
+    return os.environ.get(MODEL_VARIABLE) or None
 
 
 def store_root() -> Path:

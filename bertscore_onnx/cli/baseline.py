@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import check_contexts, check_effects, complete_model, matching_of
+from bertscore_onnx.bundle.store import MODEL_VARIABLE
+from bertscore_onnx.cli.options import check_contexts, check_effects, chosen_model, complete_model, matching_of
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
 
 @shared_options("device", "nthreads", "batch_size", "matching")
 def baseline(
-    model_type: Annotated[
-        str,
-        typer.Option(
-            "-m",
-            "--model",
-            metavar="MODEL",
-            help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline for each.",
-            autocompletion=complete_model,
-        ),
-    ],
     corpus: Annotated[
         str,
         typer.Option(
@@ -36,6 +27,17 @@ def baseline(
         ),
     ],
     *,
+    model_type: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline for each.  "
+            f"[default: {MODEL_VARIABLE}]",
+            autocompletion=complete_model,
+        ),
+    ] = None,
     settings: "ScorerSettings",
     pairs: Annotated[
         int | None,
@@ -104,7 +106,7 @@ def baseline(
         )
     )
     file = None if output == "-" else output
-    bundle = _resolved(model_type)
+    bundle = _resolved(chosen_model(model_type))
     check_destination(file, [corpus])
     if into_bundle is not None:
         check_bundle(bundle.path, into_bundle)

@@ -3,7 +3,9 @@
 Typer has its own copy of Click from some version on, so the types of Click are reached through Typer, or are `Any`.
 """
 
+import os
 import re
+import shlex
 from collections.abc import Sequence
 from itertools import takewhile
 from textwrap import indent
@@ -13,9 +15,9 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bertscore_onnx.cli.help import write_options, write_sections
-from bertscore_onnx.cli.options import REPLACED
+from bertscore_onnx.cli.options import ABSENT, REPLACED
 from bertscore_onnx.cli.terminal import echo, one_line_warnings, with_option_names
-from bertscore_onnx.errors import BertScoreOnnxError, one_line
+from bertscore_onnx.errors import BertScoreOnnxError, meant, one_line
 
 _UsageError: Any = typer.BadParameter.__base__  # which has no public name in Typer
 
@@ -36,11 +38,20 @@ class Command(TyperCommand):
         try:
             if not ctx.resilient_parsing:  # this is not a completion in a shell
                 self._check_once(ctx, repeated)
-            return super().parse_args(ctx, repeated)
+            return super().parse_args(ctx, [*repeated])
         except _UsageError as error:
             option = getattr(error, "option_name", "")  # which Click gives an error of an unknown option
             if option in REPLACED:
                 raise _UsageError(f"{option} is now {_new_spelling(option, args)}.", ctx) from error
+            if option in ABSENT:
+                raise _UsageError(f"There is no option {option}: {ABSENT[option]}.", ctx) from error
+            if option and not getattr(error, "param", None) and error.message.startswith("No such"):
+                near = meant(option, [name for parameter in self.params for name in parameter.opts])
+                advice = f"`{ctx.command_path} -h` lists the options."
+                raise _UsageError(f"There is no option {option}.{near} {advice}", ctx) from error
+            if found := re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message):
+                raise _UsageError(f"{found[1]} is one argument too many; see `{ctx.command_path} -h`.", ctx) from error
+            error.message = _without_pydantic(one_line(error.message), self._value(ctx, repeated, error))
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -52,15 +63,35 @@ class Command(TyperCommand):
         with formatter.section("Examples"):
             formatter.write(indent(f"{self.epilog}\n", "  "))
 
+    def _value(self, ctx: Any, args: Sequence[str], error: Any) -> object:
+        """Return the value that an option was given which an error is about; None if it is about none."""
+        name = getattr(getattr(error, "param", None), "name", None)
+        return None if name is None else self.make_parser(ctx).parse_args(args=[*args])[0].get(name)
+
     def _check_once(self, ctx: Any, args: Sequence[str]) -> None:
         # Click alone can split arguments such as -sb4, and after parsing it keeps the last value only.
-        *_, given = self.make_parser(ctx).parse_args(args=[*args])
+        _, extra, given = self.make_parser(ctx).parse_args(args=[*args])
+        if extra and not any(isinstance(parameter, TyperArgument) for parameter in self.params):
+            has_files = any("--cand" in parameter.opts for parameter in self.params)
+            advice = f"`{ctx.command_path} -h` lists them"
+            if has_files:
+                advice = f"files follow options: {_as_options(extra)}"
+            raise _UsageError(f"{' '.join(extra)} follows no option; {advice}.", ctx)
         for option in dict.fromkeys(given):
             takes_one = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:
                 raise typer.BadParameter(
                     f"it is given {given.count(option)} times; expected once.", param_hint=", ".join(option.opts)
                 )
+
+
+_OWN = ("--help", "-h", "--version")
+"""Options that stand without a command."""
+
+
+def _as_options(files: Sequence[str]) -> str:
+    """Return files of candidates and references as options."""
+    return " ".join(f"{'-r' if number else '-c'} {shlex.quote(name)}" for number, name in enumerate(files))
 
 
 def _new_spelling(option: str, args: Sequence[str]) -> str:
@@ -102,6 +133,24 @@ class Commands(TyperGroup):
         write_sections(sections, formatter)
         write_options(self, ctx, formatter)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what precedes a command; `help COMMAND` is `COMMAND --help`, and options alone need a command."""
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        first = args[0].partition("=")[0] if args else ""
+        score = self.commands["score"]
+        if first.replace("_", "-") in [name for option in score.params for name in option.opts if name not in _OWN]:
+            raise _UsageError(f"Name a command: bertscore-onnx score {shlex.join(args)}", ctx)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command; files in its place get the command that scores them."""
+        if args[0] not in self.commands and os.path.exists(args[0]):
+            files = [*takewhile(lambda arg: not arg.startswith("-"), args)]
+            command = f"bertscore-onnx score {_as_options(files)} {shlex.join(args[len(files) :])}".rstrip()
+            raise _UsageError(f"{args[0]} is a file; expected a command, such as {command}", ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit with 1 after an error of ours."""
 
@@ -123,8 +172,11 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from error
 
 
-def _without_pydantic(message: str) -> str:
+def _without_pydantic(message: str, value: object = None) -> str:
     """Return the message of a wrong value of an option without the wording of pydantic, which Typer passes on."""
-    message = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
-    message = re.sub(r"^Input should be (greater|less)", r"expected a number \1", message)
-    return re.sub(r"^Input should be ", "expected ", message)
+    expected = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
+    expected = re.sub(r"^Input should be (greater|less)", r"expected a number \1", expected)
+    expected = re.sub(r"^Input should be ", "expected ", expected)
+    expected = re.sub(r"^('.*' is not|expected) a valid integer.*", "expected a whole number", expected)
+    expected = re.sub(r"^('.*' is not|expected) a valid (number|float).*", "expected a number", expected)
+    return f"{value!r} is given; {expected}." if value is not None and expected.startswith("expected") else expected

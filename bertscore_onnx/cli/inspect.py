@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.options import TextOrJson, complete_model
+from bertscore_onnx.bundle.store import MODEL_VARIABLE
+from bertscore_onnx.cli.options import TextOrJson, chosen_model, complete_model
 from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BundleError, GoldenScoreError, InputError
 
@@ -33,13 +34,13 @@ MEMORY_FACTOR = 4
 
 def inspect(
     bundle: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="BUNDLE",
-            help="The path of a bundle, or a model's name, as for `score`.",
+            help=f"The path of a bundle, or a model's name, as for `score`.  [default: {MODEL_VARIABLE}]",
             autocompletion=complete_model,
         ),
-    ],
+    ] = None,
     output_format: TextOrJson = "text",
     device: Annotated[
         str | None,
@@ -69,6 +70,7 @@ def inspect(
     from bertscore_onnx.hub import local_path
     from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
 
+    bundle = chosen_model(bundle)
     if isolate:
         device = _check_isolated(bundle, device)
     resolved = resolve_bundle(local_path(bundle), all_layers=None)

@@ -47,7 +47,7 @@ def meta(options: MetaOptions) -> None:
         check_contexts(settings, f"--task {task} reads none")
     run, _ = TASKS[task]
     readers = {name: [other for other, (_, reads) in TASKS.items() if name in reads] for name in options.given}
-    has_model, has_context = bool(options.settings["model_type"]), bool(options.context_sentences)
+    has_model, has_context = bool(options.model), bool(options.context_sentences)
     is_plain = not any(map(options.num_context, options.scorers))
     check_effects(
         *(

@@ -12,6 +12,7 @@ from bertscore_onnx.cli.options import (
     Metrics,
     TableFormat,
     TextJsonOrTsv,
+    chosen_model,
     matching_of,
     sentences_before,
 )
@@ -172,17 +173,24 @@ class MetaOptions:
         for name in named:
             if name not in METRICS:
                 raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
-        if METRICS[0] in named and not self.settings["model_type"]:
-            raise typer.BadParameter("bertscore needs a model; add --model MODEL.", param_hint="--metric")
         return {name: named[name] for name in METRICS[1:] if name in named}
+
+    @property
+    def model(self) -> str | None:
+        """The model to score with: the given one, or with `--metric bertscore` the default one; None for none."""
+        is_named = METRICS[0] in metrics_of(self.metric or ())
+        given: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
+        return chosen_model(given) if is_named else given
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":
         """The settings of the scorer of each metric of the model, one for each matching."""
-        if not self.settings["model_type"]:
+        if not self.model:
             return {}
         matchings = self.matching or ["bertscore"]
-        return {str(matching): {**self.settings, "matching": matching} for matching in matchings}
+        return {
+            str(matching): {**self.settings, "model_type": self.model, "matching": matching} for matching in matchings
+        }
 
     def num_context(self, metric: str) -> int:
         """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.bundle.store import Precision
+from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.server.limits import Limits
@@ -72,7 +72,8 @@ _SETTINGS = (
     _option(
         "model_type",
         str | None,
-        "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.",
+        "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.  "
+        f"[default: {MODEL_VARIABLE}, or the model of --lang]",
         short="-m",
         **_MODEL,
     ),
@@ -132,13 +133,24 @@ def given_settings(settings: Mapping[str, Any]) -> list[str]:
 
 
 def check_model(model_type: object, lang: str | None) -> None:
-    """Raise typer.BadParameter unless one of them selects a model."""
-    if not (model_type or lang):
+    """Raise typer.BadParameter unless one of them, or the environment, selects a model."""
+    if not (model_type or lang or default_model()):
         raise typer.BadParameter(
-            "name a model, or a language to use its default model, for example --lang en. `bertscore-onnx models` "
-            "lists the models.",
+            "name a model, or a language to use its default model, for example --lang en; or set "
+            f"{MODEL_VARIABLE}. `bertscore-onnx models` lists the models.",
             param_hint="--model, --lang",
         )
+
+
+def chosen_model(model: str | None) -> str:
+    """Return a model, or else that of the environment; raise typer.BadParameter if there is none."""
+    chosen = model or default_model()
+    if chosen is None:
+        raise typer.BadParameter(
+            f"name a model, or set {MODEL_VARIABLE}. `bertscore-onnx models --here` lists the installed ones.",
+            param_hint="--model",
+        )
+    return chosen
 
 
 def check_effects(*options: tuple[str, bool, str]) -> None:
@@ -251,7 +263,7 @@ class DialectOptions:
         return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
 
 
-# Options that are gone.
+# Options that are gone, or that never were.
 
 
 _JOINED = "; commas join it with other settings, as in --matching code-bert-score,beta=3"
@@ -286,3 +298,9 @@ REPLACED: Mapping[str, str] = {
     "--perm-both": "--resamples {0}; --test perm-both names the test",
 }
 """The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""
+
+ABSENT: Mapping[str, str] = {
+    "--encoding": "files are read as UTF-8; convert others first, such as with `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
+    "NEW_FILE`",
+}
+"""The reason why there is no such option, and what to do."""

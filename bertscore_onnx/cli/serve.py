@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bertscore_onnx.bundle.store import MODEL_VARIABLE
+from bertscore_onnx.cli.options import chosen_model
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import number_of, settings_of
 from bertscore_onnx.errors import InputError, needs_extra
@@ -38,16 +40,17 @@ class _LogFormat(StrEnum):
     needs_model=False,
 )
 def serve(
+    *,
     model: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "-m",
             "--model",
             metavar="[NAME=]MODEL",
-            help="A model's name, the path of a bundle, or hf://ORG/REPO; repeatable. Requests select it by NAME.",
+            help="A model's name, the path of a bundle, or hf://ORG/REPO; repeatable. Requests select it by NAME.  "
+            f"[default: {MODEL_VARIABLE}]",
         ),
-    ],
-    *,
+    ] = None,
     settings: "ScorerSettings",
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
@@ -115,6 +118,7 @@ def serve(
         from bertscore_onnx.server.models import Models
         from bertscore_onnx.server.request_log import configure_logging
         from bertscore_onnx.server.run import end_at_signals, run
+    models_to_serve = model or [chosen_model(None)]
     configure_logging(log_format.value)
     end_at_signals()
     checked = _limits(limits or ())
@@ -122,7 +126,7 @@ def serve(
 
     settings["optimize_for"] = optimize_for
     tables = _idf_tables(idf or [], settings["long_text"], settings["max_length"])
-    with Models.load(model, tables, checked, settings) as models:
+    with Models.load(models_to_serve, tables, checked, settings) as models:
         app = create_app(models, checked, keys=keys, any_host=keys is not None or not _is_loopback(host))
         run(app, models, checked, host=host, port=port)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import (
     Matchings,
@@ -12,6 +13,7 @@ from bertscore_onnx.cli.options import (
     TableFormat,
     TextJsonOrTsv,
     check_contexts,
+    chosen_model,
     complete_model,
 )
 from bertscore_onnx.cli.shared_options import shared_options
@@ -36,16 +38,6 @@ _OPTIONAL = (8, 6, 1, 2)
 
 @shared_options("device", "nthreads", "batch_size")
 def tune_layers(
-    model_type: Annotated[
-        str,
-        typer.Option(
-            "-m",
-            "--model",
-            metavar="MODEL",
-            help="A bundle of all layers: its path, or the name of its model.",
-            autocompletion=complete_model,
-        ),
-    ],
     judgements: Annotated[
         str,
         typer.Option(
@@ -55,6 +47,16 @@ def tune_layers(
         ),
     ],
     *,
+    model_type: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help=f"A bundle of all layers: its path, or the name of its model.  [default: {MODEL_VARIABLE}]",
+            autocompletion=complete_model,
+        ),
+    ] = None,
     settings: "ScorerSettings",
     language_pair: Annotated[
         list[str] | None,
@@ -106,7 +108,7 @@ def tune_layers(
         bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
     """
     named = columns_of(columns, *_ROLES)
-    settings["model_type"] = model_type
+    settings["model_type"] = chosen_model(model_type)
     first, *others = _scorers(matching or ["bertscore"], settings)
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune

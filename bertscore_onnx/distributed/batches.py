@@ -136,8 +136,7 @@ class ScoreBatch:
         Raises:
             InputError, BertScoreOnnxError: as for a call; rows are numbered from the first batch on.
         """
-        references = [self._reference] if isinstance(self._reference, str) else self._reference
-        reader = RowReader(self._candidate, references, self._errors, title, context=self._context)
+        reader = RowReader(self._candidate, self._reference, self._errors, title, context=self._context)
 
         def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:

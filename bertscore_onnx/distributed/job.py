@@ -16,7 +16,7 @@ from typing import Any, Literal, Unpack
 import msgspec
 from msgspec import UNSET
 
-from bertscore_onnx.bundle.store import file_digest
+from bertscore_onnx.bundle.store import default_model, file_digest
 from bertscore_onnx.distributed.batches import CountBatch, ScoreBatch
 from bertscore_onnx.distributed.manifest import (
     DOCUMENT_COUNTS,
@@ -188,7 +188,7 @@ def verify_files(output: str | PathLike[str]) -> list[str]:
 
 def _absolute(bundle: str | PathLike[str] | None) -> str | None:
     """Return a bundle in a form that means the same in the working folder of another process."""
-    name = None if bundle is None else fspath(bundle)
+    name = default_model() if bundle is None else fspath(bundle)
     return os.path.abspath(name) if name is not None and os.path.isdir(name) else name
 
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.distributed.rows import Settings
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.files import unwritable, write_whole
 
 MANIFEST = "_manifest.json"
@@ -98,7 +98,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"{file} is not the manifest of a job ({error}). Write to another folder.") from error
+            raise InputError(
+                f"{file} is not the manifest of a job ({json_fault(error)}). Write to another folder."
+            ) from error
         if b'"bertscore-onnx job 1"' in written:
             raise InputError(
                 f"{file} is of an earlier version, which recorded no digests, so the scores cannot be checked. Score "

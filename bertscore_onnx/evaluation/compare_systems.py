@@ -98,7 +98,8 @@ def compare(
             `candidate`. Or a data frame with a column of texts for each system, or with the columns `system`,
             `segment` and `candidate`. With `scores` alone, the names of the systems to compare.
         references: for each segment a reference, or a list of several; or a data frame with the column `reference` or
-            `references`. They and the texts may be left out if there are `scores`.
+            `references`; None for those in the data frame of the systems. They and the texts may be left out if there
+            are `scores`.
         scores: segment scores that other metrics, or people, gave the systems: a data frame with a column for each
             system, or with the columns `system`, `segment`, `score` and perhaps `metric`, or a mapping of names to
             numbers; for several metrics a mapping of their names to these. The score of a system is their mean.

@@ -370,7 +370,7 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
     try:
         matrix = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"The scores are no matrix of numbers, a row for each system: {error}.") from error
+        raise InputError("The scores are no matrix of numbers, a row of as many numbers for each system.") from error
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError(
             f"The scores have the shape {matrix.shape}. Give a row for each system and a column for each segment."

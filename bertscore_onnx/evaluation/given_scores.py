@@ -9,6 +9,7 @@ from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.evaluation.corpus_scores import SegmentMeans
 from bertscore_onnx.evaluation.metrics import METRICS, MetricScores
 from bertscore_onnx.evaluation.segments import RUN, SegmentColumns, ids_of, is_frame, scores_of, system_scores, table_of
+from bertscore_onnx.tables.batches import check_form
 
 SegmentScores = Any
 """The scores of each system by its name, one for each segment or (runs, segments); or a data frame of
@@ -35,6 +36,7 @@ def score_columns(
             metric has the name of another, or of one that is computed here.
         InputTypeError: the scores are of another type.
     """
+    check_form(scores, "scores")
     found: dict[str, SegmentColumns] = {}
     for name, table in _by_metric(scores).items():
         rows = table_of(_with_runs(table), "scores" if table is scores else f"scores[{name!r}]")

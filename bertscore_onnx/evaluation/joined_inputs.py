@@ -87,6 +87,8 @@ def join_inputs(
     of_texts = [] if systems is None or names is not None else _texts_of(systems, id_column, missing, column)
     if not of_texts and (needs_texts or scores is None or references is not None):
         raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
+    if references is None and is_frame(systems) and not isinstance(systems, Mapping | SegmentColumns):
+        references = systems
     of_references = _references_of(references, id_column, missing) if of_texts else []
     of_documents = [] if documents is None else [_column_of(documents, "documents", DOCUMENT, list, id_column, missing)]
     if of_texts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, meant
+from bertscore_onnx.errors import InputError, listed, meant
 from bertscore_onnx.evaluation.correlation import Floats
 from bertscore_onnx.evaluation.metrics import MetricScores
 
@@ -158,4 +158,6 @@ def check_systems(language_pairs: Sequence[JudgedSystems], names: Collection[str
     systems = {name for one in language_pairs for name in one.systems}
     for name in names:
         if name not in systems:
-            raise InputError(f"There is no system called {name!r}.{meant(name, sorted(systems), cutoff=0)}")
+            raise InputError(
+                f"There is no system called {name!r}; there are {listed(sorted(systems))}.{meant(name, systems)}"
+            )

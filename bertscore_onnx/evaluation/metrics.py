@@ -131,6 +131,11 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
     if not options:
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:
+        if name in ("chrf++", "chrfpp"):
+            raise InputError(
+                f"{name!r} is the metric chrf with its option word_order=2. Give chrf,word_order=2 (--metric "
+                'chrf,word_order=2), in Python {"chrf": {"word_order": 2}}.'
+            )
         if name not in METRICS:
             choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
             raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")

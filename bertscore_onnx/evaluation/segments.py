@@ -21,8 +21,8 @@ Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
 
 CANDIDATE, REFERENCE, DOCUMENT = (
-    Column(("candidate",), "--columns candidate=NAME"),
-    Column(REFERENCE_COLUMNS, "--columns reference=NAME", may_hold_lists=True),
+    Column(("candidate",), ""),
+    Column(REFERENCE_COLUMNS, "", may_hold_lists=True),
     Column(("document", "document_id", "doc", "doc_id"), ""),
 )
 
@@ -540,7 +540,7 @@ def _unequal(one: SegmentColumns, other: SegmentColumns) -> InputError:
     return InputError(
         f"{one.title} has {len(one)} {one.unit}{'s' * (len(one) != 1)} and {other.title} has {len(other)} "
         f"{other.unit}{'s' * (len(other) != 1)}; expected as many in each, in the same order, or a column of ids in "
-        f"both: {longer.unit} {min(len(one), len(other)) + 1} of {longer.title} has no partner."
+        f"both: {longer.place(min(len(one), len(other)))} has no partner."
     )
 
 
@@ -560,9 +560,8 @@ def _incomplete(
             of_column = f" of {column!r}" if column != one.title else ""
             if (run := one.lacking_runs.get((column, rows[name]))) is not None:
                 of_column += f" in run {run!r}, which other segments have,"
-            return InputError(
-                f"{one.place(rows[name])}: there is no value{of_column} for segment {name!r}. Add it, {remedy}"
-            )
+            of_segment = "" if isinstance(name, int) else f" for segment {name!r}"  # a position is in the place
+            return InputError(f"{one.place(rows[name])}: there is no value{of_column}{of_segment}. Add it, {remedy}")
     raise AssertionError(name)
 
 

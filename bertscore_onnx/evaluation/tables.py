@@ -99,6 +99,10 @@ class Result(ABC):
             return "\n\n".join(self._latex())
         return filled("\n\n".join(self._blocks()), terminal_width())
 
+    def __str__(self) -> str:
+        """Return the table as text."""
+        return self.table()
+
     def to_json(self) -> str:
         """Write one JSON object; a missing value is null."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)

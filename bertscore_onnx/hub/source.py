@@ -64,6 +64,10 @@ def parse_source(text: str, revision: str | None = None, variant: str | None = N
     A revision may contain slashes: the part after its last one is the variant if it has the form of one. Revision and
     variant may also be given as arguments. Raises an InputError for other texts, and for contradictions.
     """
+    if text[:1] in ("/", ".", "~") or os.path.isfile(os.path.join(text, MANIFEST)):
+        raise InputError(
+            f"{text!r} is a path on this machine, which --model takes without pulling it; expected {_FORM}."
+        )
     if "://" in text and not text.startswith(HUB):
         if revision is not None:
             raise InputError(f"A URL has no revisions, and {revision!r} was asked for. Give the URL of its folder.")
@@ -97,7 +101,7 @@ def _folder_url(url: str, variant: str | None) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise InputError(f"{url!r} is not a URL: {error}.") from error
+        raise InputError(f"{url!r} is not a URL; expected one such as https://… or s3://….") from error
     path = parts.path.removesuffix(f"/{MANIFEST}").rstrip("/")
     return urlunsplit(parts._replace(path=path if variant is None else f"{path}/{variant}"))
 

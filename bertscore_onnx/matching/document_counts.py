@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import IdfError, InputError, needs_extra, one_line, shortened
+from bertscore_onnx.errors import IdfError, InputError, json_fault, needs_extra, shortened
 from bertscore_onnx.files import open_regular, read_named, write_whole
 from bertscore_onnx.matching.greedy import document_frequency
 
@@ -155,7 +155,7 @@ class DocumentCounts:
             raise InputError(f"Cannot read {name!r} ({error.strerror}); expected a file of document counts.") from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
-                f"{name} does not hold document counts ({one_line(error)}). Write it with `bertscore-onnx "
+                f"{name} does not hold document counts ({json_fault(error)}). Write it with `bertscore-onnx "
                 "count-documents`, or with `DocumentCounts.save`."
             ) from error
         tokens, documents = np.array(content.tokens, dtype=np.int64), np.array(content.documents, dtype=np.int64)

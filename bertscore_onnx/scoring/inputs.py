@@ -1,5 +1,6 @@
 """Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at a time."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +18,7 @@ from bertscore_onnx.text.texts import (
     Text,
     TextInContext,
     are_in_context,
+    bare_texts,
     check_many,
     check_string,
     describe,
@@ -145,13 +147,23 @@ def collect_pairs(
         InputTypeError: something is not a text, or a single text or path is given instead of many texts.
         InputError: the numbers differ; a candidate has no reference; an encoded item of candidates is a list; or
             contexts are given for the references alone, or for texts that were encoded before.
+
+    Warns:
+        UserWarning: references seem to be in sacreBLEU's order, a list for each set of them.
     """
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
     if len(candidates) != len(references):
+        streams = len(candidates) > 1 and (references.counts == len(candidates)).all()
         raise InputError(
             f"There are {len(candidates)} candidates and references for {len(references)}: every candidate needs one "
-            "reference, or one list of references."
+            f"reference, or one list of references.{_IN_STREAMS if streams and len(references) else ''}"
+        )
+    if _seem_streams(candidates, references):
+        warnings.warn(
+            f"The candidates share less text with their references than if these were in another order.{_IN_STREAMS}",
+            UserWarning,
+            stacklevel=3,
         )
     if contexts is None:
         if ref_contexts is not None:
@@ -164,6 +176,31 @@ def collect_pairs(
     return Pairs(
         _in_contexts(candidates, of_candidates, "contexts"), _in_contexts(references, of_references, "ref_contexts")
     )
+
+
+_IN_STREAMS = " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."
+
+_MOST_STREAMS = 16
+
+
+def _seem_streams(candidates: Side, references: Side) -> bool:
+    """Return whether there are as many references for each candidate as candidates, and their order seems sacreBLEU's.
+
+    In the order that is right, a candidate shares more trigrams of characters with its references.
+    """
+    number = len(candidates)
+    if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():
+        return False
+    if not isinstance(candidates, Texts) or not isinstance(references, Texts):
+        return False
+    own, others = (
+        [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
+        for side in (candidates, references)
+    )
+    rows = range(number)
+    shared = np.array([[len(own[row] & others[row * number + set_]) for set_ in rows] for row in rows])
+    turned = np.array([[len(own[row] & others[set_ * number + row]) for set_ in rows] for row in rows])
+    return bool(turned.sum() > shared.sum())
 
 
 def _in_contexts(side: Side, contexts: Sequence[Context], name: str) -> Texts:

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from bertscore_onnx.errors import json_fault
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.server.errors import ApiError
 from bertscore_onnx.text.texts import Text, in_context
@@ -142,17 +143,15 @@ def _parse(content: bytes) -> msgspec.Raw:
     except RecursionError as error:
         raise _malformed("It is nested too deeply.") from error
     except msgspec.DecodeError as error:
-        raise _malformed(f"{error}.") from error
+        raise _malformed(f"{json_fault(error, 'It')}.") from error
 
 
 def _convert(raw: msgspec.Raw, form: type[T], position: int | None = None) -> T:
     try:
         return msgspec.json.decode(raw, type=form)
     except msgspec.ValidationError as error:
-        is_of_fields = "unknown field" in str(error) or "missing required field" in str(error)
-        raise ApiError(
-            422, "invalid", f"{error}.{f' {_expected(form)}' if is_of_fields else ''}", pair=position
-        ) from error
+        root = "The pair" if form is PairBody else "The body"
+        raise ApiError(422, "invalid", f"{json_fault(error, root)}. {_expected(form)}", pair=position) from error
 
 
 def _expected(form: Any) -> str:

@@ -12,6 +12,7 @@ from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.scores import Score
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
+from bertscore_onnx.text.texts import describe
 
 if TYPE_CHECKING:
     import pandas
@@ -97,8 +98,41 @@ class BatchAdapter(ABC):
         """Return the batch in its form, with the scores as further columns."""
 
 
-def adapt(batch: Batch) -> BatchAdapter:
-    """Return the adapter of a batch; raise InputTypeError for any other form."""
+_REMEDIES = {
+    "LazyFrame": "Call its `collect()` first.",
+    "IterableDataset": "Read it whole, `Dataset.from_list([*dataset])`, or score it with its "
+    "`map(ScoreBatch(...), batched=True)`.",
+    "Series": "Give the data frame that it is a column of.",
+    "list": "`pandas.DataFrame(rows)` makes one of a list of rows.",
+    **dict.fromkeys(("DatasetDict", "IterableDatasetDict"), 'Give one of its datasets, such as `datasets["test"]`.'),
+}
+"""What to do with a form that is no batch, by the name of its class."""
+
+
+def check_form(batch: Batch, title: str = "The batch") -> None:
+    """Raise InputTypeError, with the title, for what only looks like a batch, and for columns of several levels."""
+    if type(batch).__name__ in _REMEDIES:
+        raise _no_batch(batch, title)
+    levels = getattr(getattr(batch, "columns", None), "nlevels", 1)
+    if levels > 1:
+        raise InputTypeError(
+            f"{title} has columns of {levels} levels; expected one name for each. Join them with "
+            '`frame.columns = frame.columns.map("_".join)`.'
+        )
+
+
+def _no_batch(batch: Batch, title: str) -> InputTypeError:
+    name = type(batch).__name__
+    given = describe(batch) if isinstance(batch, str | list | None) else f"of type {name}"
+    return InputTypeError(
+        f"{title} is {given}; expected a dict of columns, a pyarrow.Table or RecordBatch, a DataFrame of pandas "
+        f"or polars, or a datasets.Dataset. {_REMEDIES.get(name, '')}".rstrip()
+    )
+
+
+def adapt(batch: Batch, title: str = "The batch") -> BatchAdapter:
+    """Return the adapter of a batch; raise InputTypeError, with its title, for any other form."""
+    check_form(batch, title)
     if isinstance(batch, Mapping):
         return _Arrays(batch)
     package = type(batch).__module__.partition(".")[0]
@@ -110,10 +144,7 @@ def adapt(batch: Batch) -> BatchAdapter:
         return _Polars(batch)
     if package == "datasets" and hasattr(batch, "add_column"):
         return _Dataset(batch)
-    raise InputTypeError(
-        f"The batch is a {type(batch).__name__}; expected a dict of columns, a pyarrow.Table or RecordBatch, a "
-        "DataFrame of pandas or polars, or a datasets.Dataset."
-    )
+    raise _no_batch(batch, title)
 
 
 class _Arrow(BatchAdapter):
@@ -140,6 +171,10 @@ class _Arrays(BatchAdapter):
         self.names = list(batch)
 
     def values(self, name: str) -> list[object]:
+        if isinstance(self._batch[name], str | bytes):
+            raise InputTypeError(
+                f"The column {name!r} is {describe(self._batch[name])}; expected a list, with a value for each row."
+            )
         return _listed(self._batch[name])
 
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:

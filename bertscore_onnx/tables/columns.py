@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bertscore_onnx.errors import InputError, meant, shortened
+from bertscore_onnx.errors import InputError, InputTypeError, meant, shortened
 
 if TYPE_CHECKING:
     from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
@@ -87,8 +87,8 @@ class Column:
         if self.is_id and not self.option:
             return self.names[0]
         wanted = " or ".join(map(repr, self.names))
-        others = available if len(available) > 1 else ()  # a single column is named already
-        near = next(filter(None, (meant(name, others) for name in self.names)), "")
+        others = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
+        near = next(filter(None, (meant(str(name), others) for name in self.names)), "")
         remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{near} {remedy}")
 
@@ -123,7 +123,7 @@ def _listed(names: Sequence[str]) -> str:
     """Return the available columns for a message: a limited number, each of limited length."""
     if not names:
         return "nor any other"
-    shown = [repr(shortened(name)) for name in names[:_MAX_SHOWN]]
+    shown = [repr(shortened(name) if isinstance(name, str) else name) for name in names[:_MAX_SHOWN]]
     return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 
@@ -178,22 +178,42 @@ class Rows:
     """For each row the reason why it cannot be scored, without its number; or None, (rows,)."""
 
 
+ColumnName = str | int
+"""The name of a column; a number in a data frame without names."""
+
+
+def column_names(value: object, argument: str) -> tuple[str, ...]:
+    """Return one name of a column, or several; raise InputTypeError, with the argument, for anything else."""
+    names = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not names or not all(isinstance(name, str | int) for name in names):
+        given = names[0] if len(names) == 1 else value
+        raise InputTypeError(
+            f"{argument} is {given!r}; expected the name of a column, or a list of names of references."
+        )
+    return names
+
+
 class RowReader:
     """Reads the texts of one batch of rows after the other, and numbers the rows."""
 
     def __init__(
         self,
-        candidate: str,
-        references: Sequence[str],
+        candidate: ColumnName,
+        reference: ColumnName | Sequence[ColumnName],
         errors: Errors,
         title: str = "",
         num_read: int = 0,
-        context: str | None = None,
+        context: ColumnName | None = None,
     ) -> None:
-        """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first."""
+        """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first.
+
+        InputTypeError is raised if one is not named. Rows are numbered from 1 in a file, and from 0 elsewhere.
+        """
         check_errors(errors)
-        self._candidate = Column((candidate,), "candidate")
-        self._references = [Column((name,), "reference", may_hold_lists=True) for name in references]
+        [name] = column_names([candidate], "candidate")
+        self._candidate = Column((name,), "`candidate`")
+        names = column_names(reference, "reference")
+        self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
         self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
@@ -209,10 +229,13 @@ class RowReader:
         """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
         from bertscore_onnx.text.texts import in_context
 
+        if len({*map(len, columns)}) > 1:
+            counts = ", ".join(map(str, map(len, columns)))
+            raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
         rows = Rows([], [])
         for candidate, *others in zip(*columns, strict=True):
-            self._num_read += 1
             place = _place(self._title, self._num_read)
+            self._num_read += 1
             try:
                 context = None if self._context is None else _context_of(others.pop(), self._context, place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
@@ -239,9 +262,9 @@ def _context_of(value: object, column: Column, place: str) -> list[str] | None:
     return None if _is_null(value) else column.texts_of(value, column.names[0], place)
 
 
-def context_column(name: str, option: str = "context") -> Column:
+def context_column(name: ColumnName, option: str = "`context`") -> Column:
     """Return the column of contexts."""
-    return Column((name,), option, may_hold_lists=True, may_be_empty=True)
+    return Column(column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True)
 
 
 def read_references(
@@ -249,13 +272,14 @@ def read_references(
 ) -> Iterator[list[str]]:
     """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
     column = Column((name,), "reference", may_hold_lists=True)
-    for number, value in enumerate(values, num_read + 1):
+    for position, value in enumerate(values, num_read):
         try:
-            yield column.texts_of(value, name, _place(title, number))
+            yield column.texts_of(value, name, _place(title, position))
         except InputError:
             if errors == "raise":
                 raise
 
 
-def _place(title: str, number: int) -> str:
-    return f"{title}, row {number}" if title else f"row {number}"
+def _place(title: str, position: int) -> str:
+    """Return the place of a row: files count from 1, as lines do, and Python from 0."""
+    return f"{title}, row {position + 1}" if title else f"row {position}"

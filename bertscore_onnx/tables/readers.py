@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.errors import InputError, needs_extra, shortened
 from bertscore_onnx.tables.columns import Column, check_free
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
@@ -215,7 +215,9 @@ class DelimitedReader(TableReader):
                 if self._parts:
                     self._parts.clear()
         except csv.Error as error:
-            raise InputError(f"{self._place(number)}: {error}.{_QUOTES}") from error
+            is_open = "end of data" in str(error)
+            reason = "a quote is not closed" if is_open else "a character follows the end of a field in quotes"
+            raise InputError(f"{self._place(number)}: {reason}.{_QUOTES}") from error
 
     def _parsed(self, lines: Iterable[str]) -> "Iterator[list[str]]":
         return csv.reader(
@@ -317,7 +319,7 @@ def _decoded(line: str, place: str) -> Record:
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: expected a JSON object.{_ONE_PER_LINE}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{place}: expected a JSON object ({error}).{_ONE_PER_LINE}") from error
+        raise InputError(f"{place}: {shortened(line)!r} is no JSON; expected an object.{_ONE_PER_LINE}") from error
 
 
 def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
@@ -515,8 +517,9 @@ def parquet_errors(place: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).rstrip(".")
-        raise InputError(f"{place()} cannot be read as Parquet: {reason}. Write or copy it again.") from error
+        raise InputError(
+            f"{place()} cannot be read as Parquet: it is damaged, or in another format. Write or copy it again."
+        ) from error
 
 
 def find_texts(schema: "pyarrow.Schema", columns: Sequence[Column], title: str) -> list[str]:

@@ -189,8 +189,8 @@ class _Decompressed(gzip.GzipFile):
             return super().read1(size)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
-                f"{self._title} is compressed with gzip and damaged: {error}. `gzip -t FILE` checks it; copy or "
-                "compress it again."
+                f"{self._title} is compressed with gzip and damaged. `gzip -t FILE` checks it; copy or compress "
+                "it again."
             ) from error
 
 

@@ -46,8 +46,9 @@ class WholeTable:
 
         InputError is raised if the columns have different numbers of values; InputTypeError for anything else.
         """
-        index = getattr(getattr(frame, "index", None), "name", None)  # pandas may hold the ids there
-        batch = adapt(frame.reset_index() if index is not None and index not in frame.columns else frame)
+        index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+        has_index = bool(index) and not {*index} & {*frame.columns}  # pandas may hold the ids there
+        batch = adapt(frame.reset_index() if has_index else frame, title)
         for name in batch.names:
             if batch.names.count(name) > 1:
                 raise InputError(f"{title}: there are {batch.names.count(name)} columns {name!r}; expected one.")
@@ -58,7 +59,7 @@ class WholeTable:
             raise InputError(f"{title}: the columns have different numbers of values: {counts}. Give each a value.")
         rows = [
             (f"{title}, row {number}", dict(zip(names, values, strict=True)))
-            for number, values in enumerate(zip(*columns, strict=True), 1)
+            for number, values in enumerate(zip(*columns, strict=True))
         ]
         return cls(title, names, rows)
 

@@ -1,6 +1,8 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
+import logging
 import os
+import signal
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -110,6 +112,19 @@ def opened_as_openvino(monkeypatch):
     monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [provider])
     monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_on_cpu)
     return opened
+
+
+@pytest.fixture
+def loggers_as_before(monkeypatch):
+    """Restore the loggers and the signal handlers that `serve` sets."""
+    for name in ("bertscore_onnx", "uvicorn", "asyncio"):
+        for attribute, value in vars(logger := logging.getLogger(name)).items():
+            if attribute in ("handlers", "level", "propagate"):
+                monkeypatch.setattr(logger, attribute, value)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_a_missing_model_is_refused_and_displaces_no_other(loaded, tiny_bundle, 
         with pytest.raises(UnknownModelError):
             score(["a cat"], ["the cat"], name, num_layers=1)
     assert len(loaded) == 1
-    with pytest.raises(InputError, match="Name a model"):
+    with pytest.raises(InputError, match="There is no model"):
         score(["a cat"], ["the cat"])
 
 

@@ -59,7 +59,7 @@ def test_the_frame_comes_back_with_its_columns_and_scores(scorer, scores, make):
 @KINDS
 def test_rows_without_scores_have_nulls_and_a_reason(scorer, scores, make):
     columns = COLUMNS | {"mt": [COLUMNS["mt"][0], None, COLUMNS["mt"][2]]}
-    with pytest.raises(InputError, match=r"row 2.*null"):
+    with pytest.raises(InputError, match=r"row 1: .*null"):
         scorer.score_frame(make(columns), "mt", "gold")
     scored = columns_of(scorer.score_frame(make(columns), "mt", "gold", errors="null"))
     f1 = [None if pd.isna(value) else value for value in scored["f1"]]

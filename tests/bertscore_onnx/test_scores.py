@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 import re
 import sys
@@ -6,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.scores import Score, best_of_references, join_scores
+from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.scores import Score, Scores, best_of_references, join_scores
 
 
 @pytest.fixture
@@ -41,10 +42,58 @@ def test_copies_keep_the_best_reference(scores, clone):
 
 
 def test_scores_have_names(scores):
-    assert scores.F is scores.F1 is scores[2]
-    assert list(scores._asdict()) == ["P", "R", "F"]
+    assert (scores.precision, scores.recall, scores.f1) == (scores.P, scores.R, scores.F) == tuple(scores)
     one = Score(0.5, 0.25, 0.375, 3)
-    assert (one.P, one.R, one.F, one.F1) == (0.5, 0.25, 0.375, 0.375)
+    assert (one.precision, one.recall, one.f1) == (one.P, one.R, one.F) == (0.5, 0.25, 0.375)
+
+
+def test_means_are_arithmetic_means_of_each_over_the_candidates(scores):
+    means = scores.of_layer(0).mean()
+    assert (means.precision, means.recall, means.f1) == means == pytest.approx((0.7, 0.65, 0.45))
+    assert [type(mean) for mean in means] == [float] * 3
+    assert scores.mean().f1.tolist() == pytest.approx([0.45])  # a layer
+
+
+def test_there_are_no_means_of_no_scores():
+    with pytest.raises(InputError, match="no scores"):
+        join_scores([], 1).of_layer(0).mean()
+
+
+def test_a_dict_of_scores_is_json_with_the_names_of_files(scores):
+    of_one_layer = scores.of_layer(0)
+    found = json.loads(json.dumps(of_one_layer.to_dict()))
+    assert list(found) == ["precision", "recall", "f1", "best_reference", "truncated"]
+    assert found == {name: getattr(of_one_layer, name).tolist() for name in found}
+
+
+def test_a_frame_of_scores_has_a_row_for_each_candidate(scores):
+    frame = scores.of_layer(0).to_pandas()
+    assert frame.index.tolist() == [0, 1]
+    assert frame.to_dict("list") == scores.of_layer(0).to_dict()
+    assert (frame["f1"].dtype, frame["best_reference"].dtype, frame["truncated"].dtype) == ("float32", "int64", "bool")
+
+
+def test_a_frame_of_layers_has_a_row_for_each_layer_and_candidate():
+    raw = np.float32([[0.1, 0.2], [0.6, 0.5]])
+    frame = Scores(raw, raw, raw, np.int64([[0, 1], [1, 0]]), np.array([True, False])).to_pandas()
+    assert frame.index.names == ["layer", "candidate"]
+    assert frame.loc[(1, 0)].tolist() == pytest.approx([0.6, 0.6, 0.6, 1, True])
+
+
+@pytest.mark.parametrize("layers", [(), (2,)], ids=["one layer", "all layers"])
+def test_a_frame_of_a_matrix_has_a_row_for_each_pair(layers):
+    raw = np.arange(np.prod([*layers, 3, 4]), dtype=np.float32).reshape(*layers, 3, 4)
+    best = np.zeros((*layers, 3), dtype=np.int64)
+    frame = Scores(raw, raw, raw, best, np.zeros((3, 4), dtype=np.bool_)).to_pandas()
+    assert frame.index.names == [*["layer"] * len(layers), "candidate", "reference"]
+    assert list(frame) == ["precision", "recall", "f1", "truncated"]
+    assert frame["f1"].loc[(*(0 for _ in layers), 2, 3)] == 11
+
+
+def test_a_frame_without_pandas_is_answered_with_what_to_do(scores, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="pip install pandas"):
+        scores.to_pandas()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ frame = daft.from_pydict({"candidate": ["a", None], "reference": [["a"], ["b"]]}
 try:
     frame.select(Scorer(sys.argv[1]).scores(frame["candidate"], frame["reference"])).collect()
 except Exception as error:
-    print("row 2: the column 'candidate' holds null" in str(error) + str(error.__cause__))
+    print("row 1: the column 'candidate' holds null" in str(error) + str(error.__cause__))
 """
 NAMES = {"P": "P", "R": "R", "F": "F", "f1": "F", "best_reference": "best_reference"}
 """Names of columns in the examples, to the fields of `Scores`."""

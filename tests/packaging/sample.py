@@ -25,7 +25,7 @@ def score_once() -> str:
     scores, line = score(CANDIDATES, SEVERAL, "roberta-large", return_hash=True)
     assert_type(scores, Scores)
     score.clear()
-    return f"{scores.F1.mean():.3f} {line.upper()}"
+    return f"{scores.mean().f1:.3f} {line.upper()}"
 
 
 def score_often(scorer: BERTScorer) -> list[float]:
@@ -47,7 +47,7 @@ def add_up(scorer: BERTScorer, pairs: list[tuple[str, str]]) -> float:
     for p, r, f in scorer.stream(zip(CANDIDATES, REFERENCES, strict=True)):
         total += p + r + f
     best = max(scorer.stream(pairs), key=lambda one: one.F)
-    return total + best.F1 if best.best_reference else total
+    return total + best.f1 if best.best_reference else total
 
 
 def score_as_before(scorer: bert_score.BERTScorer) -> list[float]:

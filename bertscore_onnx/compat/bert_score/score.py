@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Literal, overload
 
 from bertscore_onnx import functional
+from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer, Tensors, as_tensors
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2layers
 from bertscore_onnx.compat.devices import device_named
@@ -111,7 +112,8 @@ def score(
         scores = call(rescale_with_baseline=False)
     if not return_hash:
         return as_tensors(scores)
-    model = lang2model[str(lang).lower()] if model_type is None else str(model_type)
+    named = model_type or default_model()
+    model = lang2model[str(lang).lower()] if named is None else str(named)
     layers = model2layers[model] if num_layers is None else num_layers
     has_file = baseline_path is not None
     return as_tensors(scores), get_hash(model, layers, idf, rescale_with_baseline, has_file, use_fast_tokenizer)

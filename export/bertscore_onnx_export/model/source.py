@@ -11,7 +11,7 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.card import CARD, read_license
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.bundle.store import stored_bundles
+from bertscore_onnx.bundle.store import MANIFEST, stored_bundles
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError, UnknownLayerError
 
 _POINTER = b"version https://git-lfs.github.com/"
@@ -58,7 +58,13 @@ class Source:
     @property
     def remedy(self) -> str:
         """The advice for damaged files: a sentence for an error message."""
-        files = [file for file in sorted(Path(self.name_or_path).glob("*")) if file.is_file()]
+        folder = Path(self.name_or_path)
+        if ((folder.parent if folder.is_file() else folder) / MANIFEST).is_file():
+            return (
+                "It is a bundle already, which `bertscore-onnx score --model` takes. For another layer or precision, "
+                "name the model that it was made from."
+            )
+        files = [file for file in sorted(folder.glob("*")) if file.is_file()]
         if pointers := [file.name for file in files if _begins(file, _POINTER)]:
             return f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs pull` there."
         return "Expected a Hub id or a folder written by `save_pretrained`, complete and undamaged."
@@ -78,6 +84,14 @@ def loading(part: str, source: Source) -> Iterator[None]:
     except BaseException as error:
         is_clear = isinstance(error, OSError | ValueError | ImportError)
         cause = first_line(error) if is_clear else f"{type(error).__name__}, {first_line(error)}"
+        folder = Path(source.name_or_path)
+        if part == "configuration" and isinstance(error, OSError | ValueError):
+            if folder.is_dir() and not (folder / "config.json").is_file():
+                cause = "the folder has no config.json"
+            elif folder.is_file():
+                cause = "it is a file"
+            elif isinstance(error, OSError) and not folder.exists():
+                cause = "there is no such folder, and the Hub has no such model or cannot be reached"
         remedy = "Install what is missing." if isinstance(error, ImportError) else source.remedy
         raise ExportError(
             f"Cannot load the {part} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"

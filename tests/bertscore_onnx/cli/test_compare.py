@@ -149,7 +149,7 @@ def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused
 
 def test_systems_that_do_not_fit_are_named(refused, files, write):
     longer = refused("compare", *files, "-c", write("longer.txt", BASE + "one more\n"), "--metric", "bleu")
-    assert re.search(r"longer\.txt has 4 lines.* line 4 of", longer)
+    assert re.search(r"longer\.txt has 4 lines.*longer\.txt, line 4 has no partner", longer)
     assert "base.txt is given twice" in refused("compare", *files, "-c", files[1], "--metric", "bleu", status=2)
 
 

@@ -263,7 +263,7 @@ def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options
         ((), 2, "name columns of scores, --score COLUMN, or score the texts"),
         (("--score", "BLEU", "--gold", "mqm"), 2, "it has no effect on a table"),
         (("--score", "BLEU", "--reference", "refB"), 2, "it has no effect on a table"),
-        (("--metric", "bertscore"), 2, "bertscore needs a model"),
+        (("--metric", "bertscore"), 2, "name a model"),
         (("--metric", "blue"), 2, "'blue' is none of bertscore, bleu, chrf, ter"),
         (("--score", "BLEU", "--language-pair", "en-de"), 1, "no rows of the language pair 'en-de'; it has he-en"),
     ],

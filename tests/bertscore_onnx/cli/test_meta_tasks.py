@@ -119,7 +119,7 @@ def test_options_of_metrics_reach_them(run, metrics, command):
         ("hybrid", ["--score", "m", "--num-candidates", "1"], 2, "--num-candidates"),
         ("hybrid", ["--score", "m", "--human-system", "Z"], 1, "no system called 'Z'"),
         ("hybrid", ["--score", "m", "--threshold", "3"], 2, "has no effect on --task hybrid"),
-        ("hybrid", ["--score", "m", "--metric", "bertscore"], 2, "bertscore needs a model"),
+        ("hybrid", ["--score", "m", "--metric", "bertscore"], 2, "name a model"),
         ("hybrid", ["-m", "absent", "--metric", "bleu,tokenize=nope"], 1, "'nope'. Its tokenizers are none, zh, 13a"),
         ("auc", [], 2, "name columns of scores"),
         ("auc", ["--score", "mm"], 1, "Did you mean 'm'?"),

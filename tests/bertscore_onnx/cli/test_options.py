@@ -1,5 +1,6 @@
 """Options: shared ones, options with several values, completion and the examples of the help."""
 
+import gzip
 import re
 import shlex
 from dataclasses import asdict
@@ -47,7 +48,7 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-m", "x", "--lang", "en", "de"], "unexpected extra argument"),
+        (["-m", "x", "--lang", "en", "de"], "de follows no option; files follow options: -c de"),
         (["-m", "a", "--model", "b"], "it is given 2 times; expected once"),
         (["-m", "a", "-b", "1", "--batch_size=2"], "it is given 2 times; expected once"),
     ],
@@ -64,7 +65,7 @@ def test_several_candidates_are_refused(refused, options):
     assert "there are 2 candidates, 'a', 'b'; expected one" in stderr
 
 
-@pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] BUNDLE\n"), ("models", "[OPTIONS] [TEXT]\n")])
+@pytest.mark.parametrize(("command", "usage"), [("inspect", "[OPTIONS] [BUNDLE]\n"), ("models", "[OPTIONS] [TEXT]\n")])
 def test_usage_has_plain_names(run, command, usage):
     assert run(command, "--help").stdout.splitlines(keepends=True)[0].endswith(usage)
 
@@ -214,3 +215,34 @@ def test_the_help_ends_with_them_as_they_are(run, command):
     lines = [f"  {line}" for line in COMMANDS[command].epilog.splitlines()]
     assert lines
     assert run(command, "--help").stdout.endswith("\n".join(["Examples:", *lines, ""]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "-c", "{}", "-r", "{}"),
+        ("score", "-c", "{}", "-r", "{}", "--lang", "en"),
+        ("compare", "-c", "{}", "-c", "{}.gz", "-r", "{}"),
+        ("show", "-c", "a cat", "-r", "the cat"),
+        ("count-documents", "-r", "{}", "-o", "{}.json"),
+        ("inspect",),
+    ],
+)
+def test_commands_use_the_model_of_the_environment(run, tiny_bundle, write, monkeypatch, arguments):
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(tiny_bundle))
+    texts = write("texts.txt", "the cat\na dog\n")
+    write("texts.txt.gz", gzip.compress(b"the cat\na cat\n"))
+    result = run(*(argument.format(texts) for argument in arguments))
+    assert result.exit_code == 0, result.stderr
+    assert "tiny-bert" in result.stdout or arguments[0] == "count-documents"
+
+
+def test_compare_adds_no_metric_for_the_environment(run, tiny_bundle, write, monkeypatch):
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(tiny_bundle))
+    scores = write("m.csv", "segment,A,B\n1,.5,.6\n2,.4,.3\n3,.1,.2\n")
+    assert "bertscore" not in run("compare", "--scores", scores, "--format", "tsv").stdout
+
+
+@pytest.mark.parametrize("arguments", [("help", "score"), ("score", "--help")])
+def test_help_is_a_command_too(run, arguments):
+    assert "Score candidates against their references." in run(*arguments).stdout

@@ -186,7 +186,7 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "a", "-r", "b", "--precision", "x"], "Invalid value for '--precision': 'x' is not one of 'fp32'"),
         (["-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),
         (["-c", "a", "-r", "b", "--nthreads", "0"], "Invalid value for '--nthreads'"),
-        (["-c", "a", "-r", "b", "--no-such"], "No such option: --no-such"),
+        (["-c", "a", "-r", "b", "--no-such"], "There is no option --no-such."),
         (["-c", "a", "-r", "b", "--long-text", "skip"], "'truncate'"),
         (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --format: pairs have the scores"),
         (["-c", "a", "-r", "b", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),

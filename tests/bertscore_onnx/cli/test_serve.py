@@ -1,19 +1,12 @@
 """`bertscore-onnx serve`, as far as it does not serve; see tests/bertscore_onnx/server for the rest."""
 
-import logging
 import socket
 
 import pytest
 
 from bertscore_onnx import count_documents
 
-
-@pytest.fixture(autouse=True)
-def loggers_as_before(monkeypatch):
-    for name in ("bertscore_onnx", "uvicorn"):
-        for attribute, value in vars(logger := logging.getLogger(name)).items():
-            if attribute in ("handlers", "level", "propagate"):
-                monkeypatch.setattr(logger, attribute, value)
+pytestmark = pytest.mark.usefixtures("loggers_as_before")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])  # noqa: S104 -- it is refused

@@ -147,7 +147,7 @@ def test_a_row_that_cannot_be_scored_is_named(tiny_bundle, case, form):
     as_list = isinstance(reference, list)
     references = [["b"], reference, ["c"]] if as_list else ["b", reference, "c"]
     batch = FORMS[form](pyarrow.table({"candidate": ["b", candidate, "c"], "reference": references}))
-    with pytest.raises(InputError, match=r"^row 2: .*'(candidate|reference)'"):
+    with pytest.raises(InputError, match=r"^row 1: .*'(candidate|reference)'"):
         ScoreBatch(tiny_bundle)(batch)
 
 
@@ -167,7 +167,7 @@ def test_a_row_that_cannot_be_scored_gets_nulls_and_the_reason(tiny_bundle, form
 
 
 def test_values_of_another_type_are_no_texts(tiny_bundle):
-    with pytest.raises(InputError, match=r"row 1: .*'candidate' holds a number"):
+    with pytest.raises(InputError, match=r"row 0: .*'candidate' holds a number"):
         ScoreBatch(tiny_bundle)({"candidate": [3], "reference": ["a"]})
     scored = ScoreBatch(tiny_bundle, errors="null")(pyarrow.table({"candidate": [3, 4], "reference": ["a", "b"]}))
     assert scored["f1"].null_count == 2
@@ -276,7 +276,7 @@ def test_the_maximum_length_is_a_setting(tiny_bundle):
 
 def test_a_row_that_holds_no_text_is_named_or_left_out(tiny_bundle):
     batch = pyarrow.table({"reference": ["the cat", None, "a dog"]})
-    with pytest.raises(InputError, match=r"row 2: .*'reference'"):
+    with pytest.raises(InputError, match=r"row 1: .*'reference'"):
         CountBatch(tiny_bundle)(batch)
     counts = CountBatch(tiny_bundle, errors="null").count(batch)
     assert counts == count_documents(["the cat", "a dog"], tiny_bundle)

@@ -65,7 +65,7 @@ def test_a_row_that_cannot_be_scored_is_named_by_its_number(cluster, tiny_bundle
     import ray
 
     ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": None, "reference": "a"}])
-    with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 2: .*'candidate'"):
+    with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 1: .*'candidate'"):
         score_dataset(ds, tiny_bundle).materialize()
 
 

@@ -84,8 +84,8 @@ def test_the_systems_are_taken_by_their_names(columns):
     [
         (lambda columns: {"base": columns["base"]}, "one system, base"),
         (lambda columns: columns | {"other": columns["other"][:-1]}, "60 for base, 59 for other, 60 for third"),
-        (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 60: there is no value of 'other'"),
-        (lambda columns: columns | {"other": ["good"] * 60}, "row 1: the column 'other' holds 'good'"),
+        (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 59: there is no value of 'other'"),
+        (lambda columns: columns | {"other": ["good"] * 60}, "row 0: the column 'other' holds 'good'"),
         (lambda columns: columns | {"other": []}, "0 for other"),
         (lambda columns: {"BLEU": columns}, "'BLEU' is computed here"),
         (

@@ -132,16 +132,16 @@ def test_any_column_is_a_system_if_it_is_named(table):
 def test_counts_beside_scores_are_no_guess(table):
     with pytest.raises(InputError, match="votes holds whole"):
         compare(scores=table.assign(votes=range(40)))
-    with pytest.raises(InputError, match="row 3: the column 'other' holds 'n/a!'"):
+    with pytest.raises(InputError, match="row 2: the column 'other' holds 'n/a!'"):
         compare(scores=table.astype({"other": object}).assign(other=["1", "2", "n/a!", *["3"] * 37]))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame.replace({"segment": {7: 8}}), "row 9: segment '8' occurs again; .* row 8"),
-        (lambda frame: frame.drop(index=7), "row 8: segment '7' is not in scores"),
-        (lambda frame: frame.assign(other=frame["other"].where(frame["segment"] != 7)), "row 8: .* 'other' for .* '7'"),
+        (lambda frame: frame.replace({"segment": {7: 8}}), "row 8: segment '8' occurs again; .* row 7"),
+        (lambda frame: frame.drop(index=7), "row 7: segment '7' is not in scores"),
+        (lambda frame: frame.assign(other=frame["other"].where(frame["segment"] != 7)), "row 7: .* 'other' for .* '7'"),
         (lambda frame: frame.replace({"segment": {7: 99}}), "segment '7' is not in scores"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
     ("columns", "message"),
     [
         ({"segment": [1], "base": [2.0]}, "has 1 columns of numbers"),
-        ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 2: the system 'a' has a second row"),
+        ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 1: the system 'a' has a second row"),
         ({"system": ["a"], "score": [1.0]}, "no column 'segment'"),
     ],
 )
@@ -199,5 +199,5 @@ def test_rows_of_one_segment_agree_about_its_document(table):
     rows = table.melt(id_vars=["segment", "document"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
     assert compared(rows, documents=shuffled(rows, 1)) == compared(rows, documents=table)
     rows.loc[45, "document"] = "another"
-    with pytest.raises(InputError, match=r"row 46: segment '5' has another value than in .* row 6"):
+    with pytest.raises(InputError, match=r"row 45: segment '5' has another value than in .* row 5"):
         compare(scores=rows, documents=rows)

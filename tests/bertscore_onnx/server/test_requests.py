@@ -102,11 +102,11 @@ def test_a_message_repeats_little_of_the_body(client):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b'{"pairs": tru}', "JSON is malformed: invalid character (byte 11)."),
+        (b'{"pairs": tru}', "It is malformed from byte 11 on."),
         (b'{"pairs": [{"candidate": "\xff"}]}', "The byte at offset 26 is not UTF-8."),
-        (b'{"pairs": NaN}', "JSON is malformed: invalid character (byte 10)."),
+        (b'{"pairs": NaN}', "It is malformed from byte 10 on."),
         (b"[" * 99_999, "It is nested too deeply."),
-        (b'{"pairs": ["\\uD83D, half a pair"]}', "JSON is malformed: unexpected end of hex escape (byte 18)."),
+        (b'{"pairs": ["\\uD83D, half a pair"]}', "It is malformed from byte 18 on."),
     ],
 )
 def test_a_message_names_the_place_that_is_not_json(client, content, reason):

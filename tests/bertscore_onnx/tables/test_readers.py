@@ -143,9 +143,9 @@ def test_fields_may_have_other_names(write, read_rows):
     ("line", "message"),
     [
         ("[1, 2]", "JSON object"),
-        ("{", "JSON object .*truncated"),
-        ('{"candidate": ' + "[" * 100_000, "JSON object .*recursion"),
-        (r'{"candidate": "\ud800 and more"}', "JSON object .*surrogate"),
+        ("{", "'{' is no JSON; expected an object"),
+        ('{"candidate": ' + "[" * 100_000, "is no JSON"),
+        (r'{"candidate": "\ud800 and more"}', "is no JSON"),
         ('{"mt": "a"}', "no column 'candidate', only 'mt'"),
         ("{}", "no column 'candidate', nor any other"),
         ('{"candidate": "a"}', "no column 'reference' or 'references'"),
