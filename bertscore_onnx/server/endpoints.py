@@ -282,7 +282,13 @@ def docs_endpoint(*, needs_key: bool) -> Endpoint:
     body = docs_html(openapi_document(needs_key=needs_key))
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     title = "<title>bertscore-onnx: the HTTP interface</title>"
-    style = _page_file("style.css") + "section { overflow-x: auto; } th { text-align: left; vertical-align: top; }"
+    style = f"""{_page_file("style.css")}
+h2 code {{ font-size: 1rem; }}
+h3 {{ margin: 1rem 0 .25rem; font-size: .95rem; }}
+section {{ overflow-x: auto; }}
+th, td {{ padding: .1rem 1rem .1rem 0; text-align: left; vertical-align: top; }}
+a {{ color: var(--accent); }}
+"""
     content = (
         f'<!doctype html><html lang="en"><head>{head}{title}<style></style></head><body><main>{body}</main></body>'
     )
