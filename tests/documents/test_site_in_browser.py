@@ -106,7 +106,7 @@ def test_search_for_tables_brings_their_page_first(found, query):
     assert found(query)[0].startswith("tables.html")
 
 
-def test_the_demo_scores_in_the_page(browser):
+def test_the_demo_scores_in_the_pages_and_offline_later(browser):
     from selenium.webdriver.support.ui import WebDriverWait
 
     from tests.examples.test_web_page import SCORES, serving
@@ -121,3 +121,7 @@ def test_the_demo_scores_in_the_page(browser):
             go.click()
             WebDriverWait(browser, 60).until(lambda _: browser.execute_script(SCORES))
             assert 0.7 < browser.execute_script(SCORES)[2] < 0.8
+        browser.execute_async_script("navigator.serviceWorker.ready.then(arguments[0])")
+    browser.get(address + "try.html")  # nothing serves any more
+    WebDriverWait(browser, 20).until(lambda _: browser.find_element("id", "go").is_enabled())
+    assert "kept in this browser" in browser.find_element("id", "status").text
