@@ -16,6 +16,7 @@ LOWEST := $(VENV)/lowest
 FREE_THREADED := $(VENV)/free-threaded
 BUNDLE := build/minilm
 RELEASE := build/release
+WEB_BUNDLE := build/minilm-web
 
 # The tests that take no seconds each, nor PyTorch.
 QUICK := -m "not slow and not families and not full and not ray and not spark"
@@ -162,8 +163,9 @@ docs: $(INSTALLED) $(TRANSFORMERS5)/.installed
 		tests/export/test_families_of_today.py tests/export/graph/test_batch_invariance.py
 	$(RUN) scripts/document_models.py build/parity.xml build/parity5.xml
 
-# Build the documentation in build/site, and check it: no warning, every public name, every link.
-site: $(SITE)/.installed
+# Build the documentation in build/site, and check it: no warning, every public name, every link. `make web site` adds
+# the model of the page that scores in the browser.
+site: $(SITE)/.installed | $(filter web,$(MAKECMDGOALS))
 	rm -rf build/site docs/reference/evaluation
 	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
 	$(SITE)/bin/python scripts/check_site.py build/site
@@ -180,8 +182,8 @@ lint: $(INSTALLED)
 # Install Ray and Spark, for the tests that start them.
 engines: $(ENGINES)
 
-# Install the npm packages of examples/web, for the tests that run them; needs Node 20.11 or newer.
-web: $(WEB)/.installed
+# Install the npm packages of examples/web, and export the bundle of the site's page; needs Node 20.11 or newer.
+web: $(WEB)/.installed $(WEB_BUNDLE)/bertscore.json
 
 # Lint at every commit, by the settings in .pre-commit-config.yaml.
 hooks: $(INSTALLED)
@@ -252,3 +254,8 @@ $(SITE)/.installed: pyproject.toml constraints.txt | $(VENV)
 $(WEB)/.installed: examples/web/package.json examples/web/package-lock.json
 	cd examples/web && npm ci --silent
 	touch $@
+
+# In fp16, which halves what a reader loads.
+$(WEB_BUNDLE)/bertscore.json: $(EXPORTER)
+	$(RUN) -m bertscore_onnx export --model "$$($(RUN) examples/minilm.py)" --name all-MiniLM-L6-v2 --num-layers 4 \
+		--tokenizer-mode fast --scoring-graph --precision fp16 --output $(@D) --force > /dev/null

@@ -214,13 +214,13 @@ class Scores(_PRFArrays):
         return f"Scores({self._size}{means and ', means: ' + means})"
 
     def _repr_html_(self) -> str:
-        """Return means, a histogram of F and the signature as a notebook shows them."""
+        """Return means, a histogram of F unless all are equal, and the signature, as a notebook shows them."""
         names = "".join(f"<th>{name}</th>" for name in ("scores", "mean P", "mean R", "mean F"))
         means = "".join(f"<td>{values.mean():.4f}</td>" for values in self if values.size)
         signature = f"<p>{self.signature._repr_html_()}</p>" if self.signature else ""
         return (
             f"<table><thead><tr>{names}</tr></thead><tbody><tr><td>{self._size}</td>{means}</tr></tbody></table>"
-            f"{_histogram(self.F.ravel()) if self.F.size else ''}{signature}"
+            f"{_histogram(self.F.ravel()) if np.unique(self.F).size > 1 else ''}{signature}"
         )
 
     @property

@@ -1,5 +1,6 @@
 """Settings of the documentation's site (`make site`)."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -26,7 +27,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "extensions.commands",
+    "extensions.demo",
     "extensions.docstrings",
+    "extensions.finding",
     "extensions.public_names",
     "extensions.root_links",
     "extensions.short_cells",
@@ -57,6 +60,9 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 html_title = f"bertscore-onnx {release}"
+if repository := os.environ.get("GITHUB_REPOSITORY"):  # set by the workflow that publishes the site
+    owner, name = repository.split("/")
+    html_baseurl = f"https://{owner}.github.io/{name}/"
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -1,4 +1,5 @@
-"""Checks the built site: all links lead to existing pages and anchors, and no resource is loaded from elsewhere.
+"""Checks the built site: all links lead to existing pages and anchors, every page has a description, and no resource is
+loaded from elsewhere.
 
 Run it with the folder of the site: `python scripts/check_site.py build/site`.
 """
@@ -16,11 +17,12 @@ LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "sour
 
 @dataclass
 class Page(HTMLParser):
-    """The anchors of a page, its links, and the resources that it loads."""
+    """The anchors of a page, its links, the resources that it loads, and whether it has a description."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
+    is_described: bool = False
 
     def __post_init__(self) -> None:
         """Prepare the parser."""
@@ -30,18 +32,20 @@ class Page(HTMLParser):
         """Collect the anchors, link and resource of an element."""
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        self.is_described |= values.get("name") == "description" and bool(values.get("content"))
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
-        if (name := LOADING.get(tag, "")) in values:
+        if (name := LOADING.get(tag, "")) in values and values.get("rel") != "canonical":
             self.loaded.append(values[name])
 
 
 def faults(site: Path) -> list[str]:
-    """Return the faults of a site: dead links, and resources loaded from elsewhere."""
+    """Return the faults of a site: dead links, resources loaded from elsewhere, missing descriptions."""
     pages = {file.resolve(): read_page(file) for file in site.rglob("*.html") if file.parts[-3] != "_downloads"}
     problems = []
     for file, page in pages.items():
         wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]
+        wrong += [] if page.is_described else ["it has no description"]
         wrong += [f"{address} is loaded from elsewhere" for address in page.loaded if urlsplit(address).netloc]
         problems += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
     for file in site.rglob("*.css"):

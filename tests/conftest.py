@@ -140,6 +140,13 @@ def minilm_scoring_bundle(minilm: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def minilm_half_scoring_bundle(minilm: Path) -> Path:
+    """The same in half precision, as the site's demo loads it."""
+    options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
+    return exported("minilm-half-scoring", minilm, precision="fp16", **options)
+
+
+@pytest.fixture(scope="session")
 def minilm_all_layers_bundle(minilm: Path) -> Path:
     """The bundle of MiniLM with every layer."""
     return exported("minilm-all-layers", minilm, all_layers=True)

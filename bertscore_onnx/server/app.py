@@ -34,7 +34,7 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
     scoring, status = ScoringEndpoints(models, limits, queues), StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", page_endpoint()),
-        Route("/docs", docs_endpoint),
+        Route("/docs", docs_endpoint(needs_key=keys is not None)),
         Route("/openapi.json", openapi_endpoint(needs_key=keys is not None)),
         Route("/health/live", status.live),
         Route("/health/ready", status.ready),

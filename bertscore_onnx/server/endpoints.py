@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
@@ -28,6 +28,7 @@ from bertscore_onnx.server.answers import (
     StreamEnd,
     score_values,
 )
+from bertscore_onnx.server.docs_page import docs_html
 from bertscore_onnx.server.errors import ApiError, ErrorBody, json_response
 from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.server.metrics import CONTENT_TYPE, Metrics
@@ -276,22 +277,38 @@ def openapi_endpoint(*, needs_key: bool) -> Endpoint:
     return openapi
 
 
-async def docs_endpoint(request: Request) -> Response:
-    """Redirect from the usual address of documentation to the OpenAPI document."""
-    return RedirectResponse("openapi.json")
+def docs_endpoint(*, needs_key: bool) -> Endpoint:
+    """Return the endpoint of the OpenAPI document as a page."""
+    body = docs_html(openapi_document(needs_key=needs_key))
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    title = "<title>bertscore-onnx: the HTTP interface</title>"
+    style = f"""{_page_file("style.css")}
+h2 code {{ font-size: 1rem; }}
+h3 {{ margin: 1rem 0 .25rem; font-size: .95rem; }}
+section {{ overflow-x: auto; }}
+th, td {{ padding: .1rem 1rem .1rem 0; text-align: left; vertical-align: top; }}
+a {{ color: var(--accent); }}
+"""
+    content = (
+        f'<!doctype html><html lang="en"><head>{head}{title}<style></style></head><body><main>{body}</main></body>'
+    )
+    return _html_endpoint(content, style)
 
 
 def page_endpoint() -> Endpoint:
-    """Return the endpoint of the page, where a person types two sentences and sees their tokens match.
+    """Return the endpoint of the page, where a person types two sentences and sees their tokens match."""
+    return _html_endpoint(_page_file("index.html"), _page_file("style.css") + MATCH_STYLE, _page_file("script.js"))
 
-    It is sent as one file, with its style and its script, and loads nothing from elsewhere. The browser runs this
-    script and this style and no other.
+
+def _page_file(name: str) -> str:
+    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _html_endpoint(markup: str, style: str, script: str = "") -> Endpoint:
+    """Return the endpoint of a page, which is sent as one file and loads nothing from elsewhere.
+
+    The browser runs this script and this style and no other.
     """
-    markup, style, script = (
-        files(__package__).joinpath("page", name).read_text(encoding="utf-8")
-        for name in ("index.html", "style.css", "script.js")
-    )
-    style += MATCH_STYLE
     content = markup.replace("<style></style>", f"<style>{style}</style>")
     content = content.replace("<script></script>", f"<script>{script}</script>")
     policy = [

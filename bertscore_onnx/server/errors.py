@@ -25,8 +25,6 @@ from bertscore_onnx.errors import (
 _MAX_MESSAGE = 500
 """Characters of a message; it may repeat what the client sent."""
 
-_CODES = {404: "not_found", 405: "method_not_allowed"}
-
 
 class ErrorDetail(msgspec.Struct, omit_defaults=True):
     """The error of an answer."""
@@ -91,8 +89,7 @@ def api_error_of(error: Exception) -> ApiError | None:
         case ApiError():
             return error
         case HTTPException():
-            code = _CODES.get(error.status_code, "refused")
-            return ApiError(error.status_code, code, f"{error.detail}.", headers=error.headers)
+            return ApiError(error.status_code, "refused", f"{error.detail}.", headers=error.headers)
         case InputError():
             return ApiError(422, "cannot_score", str(error))
         case QueueFullError():

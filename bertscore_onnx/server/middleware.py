@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -200,8 +201,21 @@ async def answer_error(request: HTTPConnection, error: Exception) -> Response:
     This is a coroutine because Starlette runs a plain function in another thread, which takes long in an overloaded
     server.
     """
-    api_error = api_error_of(error)
+    api_error = _misrouted(request, error) if isinstance(error, HTTPException) else api_error_of(error)
     if api_error is None:
         raise error
     log_of(request).reason = api_error.detail.code
     return api_error.response()
+
+
+def _misrouted(request: HTTPConnection, error: HTTPException) -> ApiError | None:
+    """Return the answer to a path or a method that does not exist, with those that do."""
+    path, method = request.scope["path"], request.scope["method"]
+    if error.status_code == 404:
+        paths = ", ".join(route.path for route in request.app.routes)
+        return ApiError(404, "not_found", f"There is no path {path[:100]!r}. The paths are {paths}.")
+    if error.status_code == 405:
+        allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
+        message = f"The path {path} does not take {method}; it takes {allowed}."
+        return ApiError(405, "method_not_allowed", message, headers=error.headers)
+    return api_error_of(error)

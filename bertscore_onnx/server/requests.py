@@ -154,10 +154,14 @@ def _convert(raw: msgspec.Raw, form: type[T], position: int | None = None) -> T:
         raise ApiError(422, "invalid", f"{json_fault(error, root)}. {_expected(form)}", pair=position) from error
 
 
+def _listed(form: Any) -> str:
+    return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(form))
+
+
 def _expected(form: Any) -> str:
-    names = [field.encode_name for field in msgspec.structs.fields(form)]
-    pairs = ", and each pair has a `candidate` with a `reference` or `references`" if "pairs" in names else ""
-    return f"The fields are {', '.join(f'`{name}`' for name in names)}{pairs}."
+    fields = _listed(form)
+    pairs = f". The fields of a pair are {_listed(PairBody)}" if "`pairs`" in fields else ""
+    return f"The fields are {fields}{pairs}."
 
 
 def _checked(pair: P, max_pairs: int, position: int | None = None) -> P:

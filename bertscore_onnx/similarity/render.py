@@ -151,7 +151,7 @@ def match_html(found: TokenSimilarity, *, with_matrix: bool = False) -> str:
 
 def _tokens(matches: Sequence[TokenMatch], has_weights: bool) -> str:
     """Return the tokens of one text, without the special ones."""
-    return " ".join(_token(match, has_weights) for match in matches if not match.is_special)
+    return " ".join(_token(match, has_weights) for match in matches if not match.is_special) or "<i>no tokens</i>"
 
 
 def _token(match: TokenMatch, has_weights: bool) -> str:

@@ -22,6 +22,7 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
     if MARK in source[0]:
         group = typer.main.get_command(command_line)
         for command in group.commands.values():
+            command.short_help = (command.help or "").partition("\n\n")[0]  # whole, where typer would cut it
             command.epilog = f"Examples:\n\n```bash\n{command.epilog}\n```"
         context = typer.Context(group, info_name="bertscore-onnx")
         text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")

@@ -1,4 +1,7 @@
-"""Redirects links to documents at the repository's root, which work on GitHub, to their pages on the site."""
+"""Redirects links to documents at the repository's root, which work on GitHub, to their pages on the site.
+
+Documents that are only named, such as docs/server.md in a message, become links too.
+"""
 
 import posixpath
 import re
@@ -15,6 +18,9 @@ PAGES = {
 }
 """Documents outside of this folder, and the pages that include them."""
 
+NAMED = re.compile(r"(?<![\w/(\[`.])docs/(\w+\.md)(?!`)")
+"""A document that is named without a link, outside of code."""
+
 
 def setup(sphinx: Sphinx) -> dict[str, bool]:
     """Connect this to the build."""
@@ -26,6 +32,7 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 def lead_to_pages(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Rewrite the links of a document that reach the root by `../`."""
     source[0] = re.sub(r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0])
+    source[0] = NAMED.sub(r"[](/\1)", source[0])
 
 
 def lead_from_included(sphinx: Sphinx, path: Path, parent: str, source: list[str]) -> None:
@@ -37,6 +44,7 @@ def lead_from_included(sphinx: Sphinx, path: Path, parent: str, source: list[str
         return f"]({_page(target) or '/../' + target}"
 
     source[0] = re.sub(r"\]\((?!https:|#)([\w./-]+)", lead, source[0])
+    source[0] = NAMED.sub(r"[](/\1)", source[0])
 
 
 def _page(name: str) -> str | None:

@@ -1,7 +1,35 @@
 /** A bundle in the browser: fetched from beside the page, with the packages that run it. */
 
 import { checkManifest, padded, Scorer } from "./bertscore.mjs";
+import { fetchedJson } from "./files.mjs";
 import { nearestOf, similarityOf, transposed } from "./matches.mjs";
+
+const BUNDLE = ["tokenizer.json", "model.onnx.data", "scoring.onnx", "model.onnx"].map((name) => `bundle/${name}`);
+const RUNTIMES = {
+  webgpu: ["./lib/ort.webgpu.bundle.min.mjs", "lib/ort-wasm-simd-threaded.asyncify.wasm"],
+  wasm: ["./lib/ort.wasm.bundle.min.mjs", "lib/ort-wasm-simd-threaded.wasm"],
+};
+
+/** The largest difference from the scores in the manifest with which a graphics processor is trusted. */
+const TOLERANCE = 2e-3;
+
+/** Returns the manifest of the bundle; throws an error if it cannot be used here. */
+export async function suitableManifest() {
+  if (typeof WebAssembly === "undefined") throw new Error("The model needs WebAssembly, which this browser lacks.");
+  const manifest = await fetchedJson("bundle/bertscore.json");
+  checkManifest(manifest);
+  return manifest;
+}
+
+/** Returns the engines to try: WebGPU where the browser has it, for half precision too, and then WebAssembly. */
+export async function enginesFor(manifest) {
+  const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
+  const isAble = adapter && (manifest.precision !== "fp16" || adapter.features.has("shader-f16"));
+  return isAble ? ["webgpu", "wasm"] : ["wasm"];
+}
+
+/** Returns the large files that an engine loads. */
+export const filesOf = (engine) => [RUNTIMES[engine][1], ...BUNDLE];
 
 /** Scores pairs, and finds their matching tokens. */
 export class Model {
@@ -9,32 +37,49 @@ export class Model {
   #encoder;
   #Tensor;
 
-  /** Fetches the packages and the bundle; throws an error that names a missing or unsuitable part. */
-  static async load() {
-    if (typeof WebAssembly === "undefined") throw new Error("The model needs WebAssembly, which this browser lacks.");
-    const manifest = await fetchedJson("bundle/bertscore.json");
-    checkManifest(manifest);
-    const [ort, { Tokenizer }] = await Promise.all([
-      import("./lib/ort.wasm.bundle.min.mjs"),
-      import("./lib/tokenizers.min.mjs"),
-    ]);
-    ort.env.wasm.proxy = true; // in a worker, so that the page stays responsive
-    ort.env.wasm.wasmBinary = await fetchedBytes("lib/ort-wasm-simd-threaded.wasm");
-    const [tokenizer, data, scoring, encoder] = await Promise.all([
-      fetchedJson("bundle/tokenizer.json"),
-      ...["model.onnx.data", "scoring.onnx", "model.onnx"].map((name) => fetchedBytes(`bundle/${name}`)),
-    ]);
-    const externalData = [{ path: "model.onnx.data", data }];
-    const open = (graph) => ort.InferenceSession.create(graph, { externalData, logSeverityLevel: 3 });
-    return new Model(manifest, new Tokenizer(tokenizer, {}), await open(scoring), await open(encoder), ort.Tensor);
+  /** Loads the first engine that works; `report` is called with each number of new bytes. */
+  static async load(manifest, engines, files, report) {
+    for (const engine of engines) {
+      const model = Model.#open(manifest, engine, files, report);
+      if (engine === engines.at(-1)) return model;
+      const isRight = await model.then((one) => one.#isRight()).catch((error) => console.info(error));
+      if (isRight) return model;
+      console.info(`${engine} is not used.`);
+    }
   }
 
-  constructor(manifest, tokenizer, scoring, encoder, Tensor) {
+  static async #open(manifest, engine, files, report) {
+    const [script, wasm] = RUNTIMES[engine];
+    const [ort, { Tokenizer }] = await Promise.all([import(script), import("./lib/tokenizers.min.mjs")]);
+    ort.env.wasm.numThreads = 1; // more need headers that few servers of files send
+    ort.env.wasm.proxy = engine === "wasm"; // in a worker, so that the page stays responsive
+    ort.env.wasm.wasmBinary = await files.bytes(wasm, report);
+    const [vocabulary, data, ...graphs] = await Promise.all(BUNDLE.map((path) => files.bytes(path, report)));
+    const tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(vocabulary)), {});
+    const options = {
+      executionProviders: [engine],
+      externalData: [{ path: "model.onnx.data", data }],
+      logSeverityLevel: 3,
+    };
+    const sessions = [];
+    for (const graph of graphs) sessions.push(await ort.InferenceSession.create(graph, options));
+    return new Model(manifest, engine, tokenizer, ...sessions, ort.Tensor);
+  }
+
+  constructor(manifest, engine, tokenizer, scoring, encoder, Tensor) {
+    this.engine = engine;
     this.manifest = manifest;
     this.scorer = new Scorer(manifest, tokenizer, scoring, Tensor);
     this.#tokenizer = tokenizer;
     this.#encoder = encoder;
     this.#Tensor = Tensor;
+  }
+
+  /** Returns whether the pairs of the manifest get its scores. */
+  async #isRight() {
+    const golden = this.manifest.golden;
+    const { scores } = await this.scorer.score(golden.map((pair) => [pair.candidate, pair.reference]));
+    return golden.every((pair, place) => Math.abs(pair.f1[0] - scores[place].f1) <= TOLERANCE);
   }
 
   /** Returns the tokens of both texts of a pair, each with the position of its `nearest` token in the other text. */
@@ -66,22 +111,4 @@ export class Model {
     const text = this.#tokenizer.decode([id], { clean_up_tokenization_spaces: false }).trim();
     return text && !text.includes("\ufffd") ? text : this.#tokenizer.id_to_token(id);
   }
-}
-
-async function fetched(path) {
-  const response = await fetch(path).catch(() => null);
-  if (!response) throw new Error(`${path} cannot be reached.`);
-  if (!response.ok) throw new Error(`${path} is missing: the server answered ${response.status}.`);
-  return response;
-}
-
-async function fetchedBytes(path) {
-  return new Uint8Array(await (await fetched(path)).arrayBuffer());
-}
-
-async function fetchedJson(path) {
-  const response = await fetched(path);
-  return response.json().catch(() => {
-    throw new Error(`${path} is not JSON.`);
-  });
 }

@@ -1,7 +1,8 @@
 /** The page: scores the texts in its boxes, and shows the matching tokens and any errors. */
 
 import { pairsOf, rescaling } from "./bertscore.mjs";
-import { Model } from "./model.mjs";
+import { Files } from "./files.mjs";
+import { enginesFor, filesOf, Model, suitableManifest } from "./model.mjs";
 
 const byId = (id) => document.getElementById(id);
 const shown = (number) => number.toFixed(3).replace("-", "\u2212");
@@ -86,36 +87,92 @@ async function compare(model) {
   }
 }
 
-/** Runs a slow action, with a status message meanwhile, and shows its error if it fails. */
+/** Runs a slow action, with a status message meanwhile and another one afterwards, and shows its error if it fails. */
 async function attempt(doing, action) {
   byId("go").disabled = true;
   byId("error").hidden = true;
   byId("status").textContent = doing;
+  let after = "";
   try {
-    return await action();
+    after = await action();
+    byId("go").disabled = false;
   } catch (error) {
     byId("error").textContent = error.message ?? String(error);
     byId("error").hidden = false;
-    return null;
-  } finally {
-    byId("status").textContent = "";
-    byId("go").disabled = false;
+    byId("go").disabled = !engines;
   }
+  byId("status").textContent = after;
 }
 
-const model = await attempt("Loading the model…", Model.load);
-if (!model) byId("go").disabled = true;
-else {
-  byId("rescale").append(...Object.keys(model.manifest.baselines).map((language) => new Option(language, language)));
-  byId("rescale-field").hidden = byId("rescale").length < 2;
+/** Returns a function that loads the model at its first call, while a bar shows the progress. */
+function loader(manifest, files, total) {
+  let model = null;
+  return async () => {
+    if (model) return model;
+    const progress = byId("progress");
+    progress.hidden = !total;
+    progress.max = total || 1;
+    progress.value = 0;
+    try {
+      model = await Model.load(manifest, engines, files, (more) => {
+        progress.value += more;
+      });
+    } finally {
+      progress.hidden = true;
+    }
+    files.keep();
+    return model;
+  };
 }
+
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+const since = (start) => `${((performance.now() - start) / 1000).toFixed(2)} s`;
+let engines = null;
+let load = null;
+
+/** Fills the boxes with the texts in the address, if it has any. */
+function readAddress() {
+  const texts = new URLSearchParams(location.hash.slice(1));
+  for (const id of ["candidates", "references"]) if (texts.has(id)) byId(id).value = texts.get(id);
+}
+
+readAddress();
+addEventListener("hashchange", readAddress);
+await attempt("Looking for the model…", async () => {
+  const files = await Files.load();
+  const manifest = await suitableManifest();
+  byId("rescale").append(...Object.keys(manifest.baselines).map((language) => new Option(language, language)));
+  byId("rescale-field").hidden = byId("rescale").length < 2;
+  const found = await enginesFor(manifest);
+  const total = await files.missing(filesOf(found[0]));
+  engines = found;
+  load = loader(manifest, files, total);
+  byId("share").disabled = false;
+  if (!total) return "The model is kept in this browser; nothing has to be loaded.";
+  return `The first comparison loads the model, ${megabytes(total)}, which this browser then keeps.`;
+});
 byId("form").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("go").click();
 });
 byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
+  const start = performance.now();
   byId("results").replaceChildren();
   for (const id of ["results", "cut", "legend"]) byId(id).hidden = true;
-  await attempt("Comparing…", () => compare(model));
+  await attempt("Comparing…", async () => {
+    const model = await load();
+    const loaded = since(start);
+    const before = performance.now();
+    await compare(model);
+    byId("timing").textContent = `Model ready after ${loaded}, compared in ${since(before)} with ${model.engine}.`;
+    return "";
+  });
   for (const id of ["results", "legend"]) byId(id).hidden = !byId("results").childElementCount;
+});
+byId("share").addEventListener("click", async () => {
+  const texts = ["candidates", "references"].map((id) => [id, byId(id).value]);
+  history.replaceState(null, "", `#${new URLSearchParams(texts)}`);
+  const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  const how = isCopied ? "The link is copied" : "The link is in the address bar";
+  byId("status").textContent = `${how}. It holds the texts in the part that browsers do not send to servers.`;
 });

@@ -110,7 +110,8 @@ def test_scores_are_shown_by_their_means(scores, select, shown):
     html = chosen._repr_html_()
     assert [f"<td>{mean}</td>" in html for mean in ("0.7000", "0.6500", "0.4500")] == [chosen.F.size > 0] * 3
     heights = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
-    assert np.count_nonzero(heights) == len(np.unique(chosen.F))
+    values = len(np.unique(chosen.F))
+    assert np.count_nonzero(heights) == (values if values > 1 else 0)  # one value is the mean, and needs no axis
 
 
 @pytest.mark.slow  # it imports PyTorch

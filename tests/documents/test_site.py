@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from check_site import faults
 
-PAGE = '<html><head><link rel="stylesheet" href="style.css"></head><body><h1 id="top">A</h1>{}</body></html>'
+HEAD = '<meta name="description" content="A page."><link rel="stylesheet" href="style.css">'
+PAGE = f'<html><head>{HEAD}</head><body><h1 id="top">A</h1>{{}}</body></html>'
 
 
 @pytest.fixture
@@ -47,3 +48,8 @@ def test_what_is_loaded_from_elsewhere_is_found(site, body):
 def test_a_font_from_elsewhere_is_found(site):
     (site / "style.css").write_text("@import url('https://example.org/font.css');", encoding="utf-8")
     assert len(faults_with(site, "")) == 1
+
+
+def test_a_page_without_a_description_is_found(site):
+    (site / "other.html").write_text("<html><body></body></html>", encoding="utf-8")
+    assert faults_with(site, "") == ["other.html: it has no description"]

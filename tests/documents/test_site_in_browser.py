@@ -1,9 +1,11 @@
 """The built site in a real browser: `make site` writes it, and these tests are skipped without it."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+from tests.documents.test_troubleshooting import HEADINGS
 from tests.support.programs import chromium, contrast, prefer
 
 SITE = Path(__file__).parents[2] / "build" / "site"
@@ -72,3 +74,54 @@ def test_only_commands_are_copied(browser, opened):
     browser.find_element("css selector", ".highlight-console").click()  # the button appears under the pointer
     browser.find_element("css selector", "button.copybtn").click()
     assert browser.execute_script("return window.copied").splitlines()[0].startswith("make demo")
+
+
+@pytest.fixture
+def found(browser, opened):
+    """Search the site; return the pages of the results, the best first."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def find(query):
+        browser.get("about:blank")
+        browser.get(f"{(SITE / 'search.html').as_uri()}?q={quote(query)}")
+        summary = "#search-results .search-summary, #search-results ul.search, #search-results p"
+        is_done = "return !document.querySelector('#search-results h2')?.innerText.includes('Searching')"
+        WebDriverWait(browser, 20, poll_frequency=0.02).until(
+            lambda _: browser.find_elements("css selector", summary) and browser.execute_script(is_done)
+        )
+        script = "return [...document.querySelectorAll('ul.search > li > a')].map(one => one.getAttribute('href'))"
+        return browser.execute_script(script)
+
+    return find
+
+
+def test_search_finds_every_message(found):
+    messages = [" ".join(heading.replace("…", " ").split()) for heading in HEADINGS]
+    missed = [one for one in messages if not any(page.startswith("troubleshooting") for page in found(one)[:10])]
+    assert missed == []
+
+
+@pytest.mark.parametrize("query", ["pandas", "csv"])
+def test_search_for_tables_brings_their_page_first(found, query):
+    assert found(query)[0].startswith("tables.html")
+
+
+def test_the_demo_scores_in_the_pages_and_offline_later(browser):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    from tests.examples.test_web_page import SCORES, serving
+
+    if not (SITE / "demo" / "files.json").exists():
+        pytest.skip("the site has no model; `make web site` adds it")
+    with serving(SITE) as address:
+        for page in ("index.html", "try.html"):
+            browser.get(address + page)
+            go = browser.find_element("id", "go")
+            WebDriverWait(browser, 20).until(lambda _, go=go: go.is_enabled())
+            go.click()
+            WebDriverWait(browser, 60).until(lambda _: browser.execute_script(SCORES))
+            assert 0.7 < browser.execute_script(SCORES)[2] < 0.8
+        browser.execute_async_script("navigator.serviceWorker.ready.then(arguments[0])")
+    browser.get(address + "try.html")  # nothing serves any more
+    WebDriverWait(browser, 20).until(lambda _: browser.find_element("id", "go").is_enabled())
+    assert "kept in this browser" in browser.find_element("id", "status").text

@@ -1,24 +1,33 @@
 """`examples/web/index.html` in a real browser, from a server that only sends files."""
 
 import shutil
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+from assemble import copy_model, copy_page
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from tests.support.bundles import link_or_copy
 from tests.support.manifests import seal
-from tests.support.programs import LINE_PAIRS, chromium, contrast, luminance, needs_node, prefer, run_node
+from tests.support.programs import LINE_PAIRS, WEB, chromium, contrast, luminance, needs_node, prefer
 
 pytestmark = [pytest.mark.browser, needs_node]
 
 CANDIDATE, REFERENCE = "The weather is cold today.", "It is freezing today."
 PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]  # of every kind, and none that takes seconds
+TEXTS = [(WEB.parent / f"{side}.txt").read_text(encoding="utf-8").splitlines() for side in ("candidates", "references")]
+MANY_PAIRS = [*product(*TEXTS)][::2][:200]
 SCORES = "return [...document.querySelectorAll('#results data')].map(one => Number(one.value))"
 
 
@@ -49,8 +58,16 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def site(minilm_scoring_bundle, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = run_node("site.mjs", minilm_scoring_bundle, folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    command = [sys.executable, WEB / "assemble.py", minilm_scoring_bundle, folder]
+    subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def half_site(minilm_half_scoring_bundle, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("half")
+    copy_page(folder)
+    copy_model(minilm_half_scoring_bundle, folder)
     return folder
 
 
@@ -75,11 +92,12 @@ def wait(browser):
 
 @pytest.fixture
 def opened(browser, wait):
-    """Open a page and wait until it has its model, or tells why not."""
+    """Open a page and wait until it can compare, or shows why not."""
 
     def open_page(address):
+        browser.get("about:blank")  # another fragment alone would not load the page
         browser.get(address)
-        wait(lambda: browser.find_element("id", "status").text == "")
+        wait(lambda: browser.find_element("id", "go").is_enabled() or error_of(browser))
 
     return open_page
 
@@ -105,20 +123,106 @@ def error_of(browser):
 
 
 def complaints(browser):
-    return [entry["message"] for entry in browser.get_log("browser")]
+    """Return the messages of the browser's console, except that this machine has no graphics processor."""
+    messages = [entry["message"] for entry in browser.get_log("browser")]
+    return [message for message in messages if not message.endswith("No available adapters.")]
+
+
+def expected_of(bundle, pairs):
+    with BERTScorer(bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
+        return np.stack(scorer.score(*zip(*[*pairs, *PAIRS], strict=True)))
 
 
 def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened, compare, site, minilm_scoring_bundle):
     with serving(site) as address:
         opened(address)
-    scores = compare(*zip(*PAIRS, strict=True))  # nothing serves any more
-    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
-        expected = scorer.score(*zip(*PAIRS, strict=True))
-    np.testing.assert_allclose(scores, np.stack(expected), rtol=0, atol=1e-5)
+        compare([CANDIDATE], [REFERENCE])
+    scores = compare(*zip(*MANY_PAIRS, *PAIRS, strict=True))  # nothing serves any more
+    expected = expected_of(minilm_scoring_bundle, MANY_PAIRS)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
     assert error_of(browser) == ""
     assert complaints(browser) == []
     fetched = browser.execute_script("return performance.getEntriesByType('resource').map(one => one.name)")
     assert {name.startswith(address) for name in fetched} == {True}
+
+
+def test_half_precision_stays_close(browser, opened, compare, half_site, minilm_scoring_bundle, record_property):
+    with serving(half_site) as address:
+        opened(address)
+        scores = compare(*zip(*MANY_PAIRS[::2], *PAIRS, strict=True))
+    difference = np.abs(scores - expected_of(minilm_scoring_bundle, MANY_PAIRS[::2])).max()
+    record_property("largest difference of fp16", float(difference))
+    assert difference < 1e-3  # as docs/try.md states
+
+
+def test_the_page_works_offline_after_its_first_load(browser, opened, wait, compare, half_site):
+    with serving(half_site) as address:
+        opened(address)
+        loads = browser.find_element("id", "status").text
+        first = compare([CANDIDATE], [REFERENCE])
+        script = "navigator.serviceWorker.ready.then(arguments[0])"
+        browser.execute_async_script(script)
+    opened(f"{address}#candidates=It+rains.&references=It+rains.")  # nothing serves any more
+    assert loads == "The first comparison loads the model, 53 MB, which this browser then keeps."
+    assert "kept in this browser" in browser.find_element("id", "status").text
+    browser.find_element("id", "go").click()
+    wait(lambda: browser.execute_script(SCORES))
+    np.testing.assert_allclose(browser.execute_script(SCORES), 1, atol=1e-3)
+    np.testing.assert_array_equal(compare([CANDIDATE], [REFERENCE]), first)
+
+
+def test_a_link_holds_the_texts(browser, opened, wait, half_site):
+    texts = {"candidates": "a & b\n#c=1", "references": "ünï +"}
+    with serving(half_site) as address:
+        opened(address)
+        for field, text in texts.items():
+            browser.execute_script("document.getElementById(arguments[0]).value = arguments[1]", field, text)
+        browser.find_element("id", "share").click()
+        wait(lambda: "The link is" in browser.find_element("id", "status").text)
+        link = browser.current_url
+        opened(link)
+        shown = {field: browser.find_element("id", field).get_property("value") for field in texts}
+    assert shown == texts
+
+
+def test_the_page_is_used_by_keyboard_alone(browser, opened, wait, half_site):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    with serving(half_site) as address:
+        opened(address)
+        ActionChains(browser).send_keys(Keys.TAB, "It rains.", Keys.TAB, "It snows.", Keys.TAB, Keys.TAB).perform()
+        assert browser.switch_to.active_element.get_attribute("id") == "go"
+        ActionChains(browser).send_keys(Keys.ENTER).perform()
+        wait(lambda: browser.execute_script(SCORES))
+        ActionChains(browser).send_keys(Keys.TAB, Keys.ARROW_RIGHT).perform()
+    assert nearest(browser)
+    names = [one.accessible_name for one in browser.find_elements("css selector", "textarea, button, [role=toolbar]")]
+    assert "" not in names
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_webgpu_is_used_where_it_gives_the_scores_of_the_manifest(
+    tmp_path, changed_site, minilm_scoring_bundle, is_right
+):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    golden = read_manifest(minilm_scoring_bundle).golden
+    wrong = [msgspec.structs.replace(pair, f1=[score + 0.01 for score in pair.f1]) for pair in golden]
+    folder = changed_site(**({} if is_right else {"golden": wrong}))
+    emulated = ("enable-unsafe-webgpu", "use-webgpu-adapter=swiftshader", "enable-features=Vulkan")
+    with chromium(tmp_path / "profile", *emulated) as browser, serving(folder) as address:
+        browser.get(address)
+        if not browser.execute_async_script("navigator.gpu.requestAdapter().then(one => arguments[0](Boolean(one)))"):
+            pytest.skip("this Chromium does not emulate WebGPU")
+        go = browser.find_element("id", "go")
+        WebDriverWait(browser, 60).until(lambda _: go.is_enabled())
+        go.click()
+        WebDriverWait(browser, 60).until(lambda _: go.is_enabled())
+        assert browser.find_element("id", "timing").text.endswith("webgpu." if is_right else "wasm.")
+        scores = browser.execute_script(SCORES)
+    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer:
+        np.testing.assert_allclose(scores, np.concatenate(scorer.score([CANDIDATE], [REFERENCE])), atol=1e-5)
 
 
 def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare, site, minilm_scoring_bundle):
@@ -191,16 +295,39 @@ def test_what_cannot_be_paired_is_told_and_leaves_no_scores(browser, opened, com
 
 
 FILES = ["bundle/bertscore.json", "bundle/model.onnx.data", "lib/tokenizers.min.mjs", "lib/ort-wasm-simd-threaded.wasm"]
+REMEDY = "`make web site` builds the site with one"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(browser, opened, changed_site, name):
+def test_a_missing_file_is_named(browser, opened, wait, changed_site, name):
     folder = changed_site()
     (folder / name).unlink()
     with serving(folder) as address:
         opened(address)
+        if not error_of(browser):
+            browser.find_element("id", "go").click()
+            wait(lambda: error_of(browser))
     assert name in error_of(browser)
+
+
+def test_a_page_without_a_model_shows_the_remedy(browser, opened, tmp_path):
+    copy_page(tmp_path)
+    with serving(tmp_path) as address:
+        opened(address)
+    assert REMEDY in error_of(browser)
     assert not browser.find_element("id", "go").is_enabled()
+
+
+def test_a_page_opened_as_a_file_shows_the_remedy(browser, site):
+    browser.get((site / "index.html").as_uri())
+    assert "python3 -m http.server" in browser.find_element("id", "status").text
+    assert not browser.find_element("id", "go").is_enabled()
+
+
+def test_a_missing_package_is_named_before_anything_is_written(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"bertscore\.json is missing"):
+        copy_model(Path("absent"), tmp_path)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_bundle_in_the_slow_mode_is_refused(browser, opened, changed_site):

@@ -14,11 +14,12 @@ from tests.support.parity import EDGE_CASE_PAIRS, ORDINARY_PAIRS
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator:
+def chromium(profile: Path, *switches: str) -> Iterator:
     """Start a browser that fetches nothing by itself; skip the test if it is not installed.
 
     Args:
         profile: a folder of its own.
+        *switches: further switches of the command line.
     """
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (binary and driver):
@@ -39,6 +40,7 @@ def chromium(profile: Path) -> Iterator:
         "disable-dev-shm-usage",
         "window-size=1100,1200",
         f"user-data-dir={profile}",
+        *switches,
     ):
         options.add_argument(f"--{switch}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

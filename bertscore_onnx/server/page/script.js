@@ -116,6 +116,9 @@ byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(compare);
 });
+byId("form").addEventListener("invalid", () => {
+  byId("result").hidden = true; // the scores are not those of the texts that are there now
+}, true);
 byId("form").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("form").requestSubmit();
 });

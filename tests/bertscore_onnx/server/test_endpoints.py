@@ -1,6 +1,7 @@
 """Scores and matches over HTTP are those of a scorer."""
 
 import json
+import re
 
 import msgspec
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.server.answers import MatchAnswer, ModelList, ScoreAnswer
 from bertscore_onnx.server.limits import Limits
+from bertscore_onnx.server.requests import PairBody, ScoreBody
 from bertscore_onnx.similarity import match_html
 from tests.support.http_server import IDF_SENTENCES, NDJSON, error_of, refusal, serving, serving_bundles
 
@@ -244,12 +246,21 @@ def test_true_tokens_are_counted(models):
         assert response.status_code == 200
 
 
-def test_the_usual_address_of_documentation_is_redirected(client):
+def test_docs_is_a_page_of_every_endpoint_and_field(client):
     response = client.get("/docs")
-    assert (response.status_code, response.headers["location"]) == (307, "openapi.json")
+    document = client.get("/openapi.json").json()
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert not re.search(r"https?://|<script|\bNone\b|&#x27;type", response.text)
+    for path, methods in document["paths"].items():
+        assert all(f"<code>{method.upper()} {path}</code>" in response.text for method in methods)
+    fields = {field for schema in document["components"]["schemas"].values() for field in schema.get("properties", {})}
+    shown = {*re.findall(r"<th><code>(\w+)", response.text)}
+    assert fields <= shown
+    anchors = {*re.findall("<section id='(\\w+)'", response.text)}
+    assert {*re.findall("href='#(\\w+)'", response.text)} <= anchors
 
 
 def test_another_name_of_pairs_is_answered_with_the_fields(client):
     response = client.post("/v1/score", json={"candidates": ["a"], "references": ["b"]})
     message = error_of(response)["message"]
-    assert all(f"`{name}`" in message for name in ("pairs", "model", "rescale", "idf", "candidate", "references"))
+    assert all(f"`{name}`" in message for name in (*ScoreBody.__struct_fields__, *PairBody.__struct_fields__))

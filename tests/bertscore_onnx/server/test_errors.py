@@ -14,15 +14,19 @@ KEY = "correct-horse-battery"
 
 
 @pytest.mark.parametrize("path", ["/v2/score", "/v1", "/page/index.html", "/%2e%2e/etc/passwd"])
-def test_404(client, path):
-    assert refusal(client.get(path)) == (404, "not_found")
+def test_404_names_the_paths(client, path):
+    response = client.get(path)
+    assert refusal(response) == (404, "not_found")
+    assert all(f" {path}" in error_of(response)["message"] for path in client.get("/openapi.json").json()["paths"])
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/score"), ("POST", "/metrics"), ("PUT", "/v1/match")])
 def test_405_names_the_methods_allowed(client, method, path):
     response = client.request(method, path)
     assert refusal(response) == (405, "method_not_allowed")
-    assert response.headers["Allow"]
+    allowed = "GET, HEAD" if path == "/metrics" else "POST"
+    assert error_of(response)["message"] == f"The path {path} does not take {method}; it takes {allowed}."
+    assert {*response.headers["Allow"].split(", ")} == {*allowed.split(", ")}
 
 
 KINDS = ("", "text/plain", "application/json; charset=latin-1", "multipart/form-data")

@@ -177,6 +177,15 @@ def test_old_scores_do_not_stay_under_an_error(models, opened):
 
 
 @pytest.mark.browser
+def test_old_scores_do_not_stay_beside_an_empty_field(client, opened):
+    page = opened(client)
+    page.score()
+    page["reference"].clear()
+    page["go"].click()
+    page.wait(lambda: not page["result"].is_displayed())
+
+
+@pytest.mark.browser
 def test_the_page_asks_for_a_key_where_one_is_needed(models, opened):
     with serving(models, keys=ApiKeys([KEY])) as client:
         page = opened(client)

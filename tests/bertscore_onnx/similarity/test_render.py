@@ -95,6 +95,7 @@ def test_texts_stay_texts(text):
 def test_texts_without_tokens_have_a_heading_alone(colour):
     found = stated_similarity(["[CLS]"], ["[CLS]"], [[1]])
     assert tokens_of(match_html(found)) == []
+    assert text_of(tree_of(match_html(found))).count("no tokens") == 2
     assert "candidate" in match_text(found, colour=colour)
 
 

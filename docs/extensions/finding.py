@@ -1,0 +1,66 @@
+"""Helps people, search engines and language models find pages: descriptions, pictures, a sitemap and llms.txt."""
+
+import re
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+MAX_LENGTH = 160
+PICTURE = "_images/report.png"
+
+
+def setup(sphinx: Sphinx) -> dict[str, bool]:
+    """Connect this to the build."""
+    sphinx.connect("html-page-context", describe)
+    sphinx.connect("build-finished", list_pages)
+    return {"parallel_read_safe": True}
+
+
+def describe(sphinx: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+    """Add a description and a picture to the head of a page."""
+    project = sphinx.config.project
+    title = unescape(re.sub("<[^>]+>", "", context.get("title", ""))) or project
+    described = _first_paragraph(tree) or f"{title}: a page of the documentation of {project}."
+    base = sphinx.config.html_baseurl
+    values = {
+        "og:title": title,
+        "og:type": "website",
+        "og:site_name": project,
+        "og:description": described,
+        "og:image": base + PICTURE,
+        "og:url": base and base + sphinx.builder.get_target_uri(page),
+    }
+    tags = [f'<meta property="{name}" content="{escape(value)}">' for name, value in values.items() if value]
+    tags += [f'<meta name="description" content="{escape(described)}">']
+    context["metatags"] = "\n".join([context.get("metatags", ""), *tags])
+
+
+def list_pages(sphinx: Sphinx, error: Exception | None) -> None:
+    """Write llms.txt, which lists and describes the pages, and a sitemap where the address of the site is known."""
+    if error or sphinx.builder.format != "html":
+        return
+    environment, base = sphinx.env, sphinx.config.html_baseurl
+    pages = [environment.config.root_doc, *sorted(environment.found_docs - {environment.config.root_doc})]
+    addresses = {page: base + sphinx.builder.get_target_uri(page) for page in pages}
+    lines = [
+        f"- [{environment.titles[page].astext()}]({addresses[page]}): {_first_paragraph(environment.get_doctree(page))}"
+        for page in pages
+        if not page.startswith("reference/evaluation/")
+    ]
+    head = f"# {sphinx.config.project}\n\n> {_first_paragraph(environment.get_doctree(pages[0]))}\n\n## Pages\n\n"
+    Path(sphinx.outdir, "llms.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    if base:
+        entries = "".join(f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses.values())
+        namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+        content = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{namespace}">\n{entries}</urlset>\n'
+        Path(sphinx.outdir, "sitemap.xml").write_text(content, encoding="utf-8")
+
+
+def _first_paragraph(tree: nodes.document | None) -> str:
+    """Return the first paragraph of a page, cut at a word; or nothing."""
+    texts = (" ".join(node.astext().split()) for node in tree.findall(nodes.paragraph)) if tree else iter(())
+    text = next(filter(None, texts), "")
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2].rpartition(' ')[0]} …"
