@@ -92,7 +92,8 @@ def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, ha
     bundle = fast_bundle if has == "fast" else tiny_bundle
     with pytest.raises(InputError) as caught:
         resolve_bundle(str(bundle), tokenizer_mode=asked)
-    command = "bertscore-onnx export --model MODEL --num-layers 2" + (" --tokenizer-mode fast" if asked == "fast" else "")
+    mode = " --tokenizer-mode fast" if asked == "fast" else ""
+    command = f"bertscore-onnx export --model MODEL --num-layers 2{mode}"
     assert str(caught.value) == (
         f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave use_fast_tokenizer "
         f"out, or run `{command}` (MODEL is the folder or the Hub id of tiny-bert)."
