@@ -55,6 +55,13 @@ def test_every_page_fits_its_screen_and_has_one_title(browser, opened, width):
     assert not wrong
 
 
+@pytest.mark.parametrize("width", [700, 1020, 1080, 1270, 1320, 1500, 1900])
+def test_pages_fit_screens_of_any_width(browser, opened, width):
+    for name in ("index.html", "tables.html", "reference/scoring.html"):
+        opened(SITE / name, width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_page_can_be_read_in_either_scheme(browser, opened, scheme):
     prefer(browser, scheme)
