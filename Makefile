@@ -19,7 +19,7 @@ RELEASE := build/release
 WEB_BUNDLE := build/minilm-web
 
 # The tests that take no seconds each, nor PyTorch.
-QUICK := -m "not slow and not families and not full and not ray and not spark"
+QUICK := -m "not slow and not families and not full and not ray and not spark and not calibration"
 
 # What the tests of the runtime need where PyTorch and the group dev are not installed.
 TESTED_WITH := httpx hypothesis markdown-it-py matplotlib onnx openapi-spec-validator pandas pytest pytest-xdist
