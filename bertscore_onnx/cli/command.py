@@ -177,6 +177,10 @@ def _without_pydantic(message: str, value: object = None) -> str:
     expected = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
     expected = re.sub(r"^Input should be (greater|less)", r"expected a number \1", expected)
     expected = re.sub(r"^Input should be ", "expected ", expected)
-    expected = re.sub(r"^('.*' is not|expected) a valid integer.*", "expected a whole number", expected)
+    expected = re.sub(r"^('.*' is not|expected) a valid int(eger|( range)?\.).*", "expected a whole number", expected)
+    if found := re.fullmatch(r"\S+ is not in the range (?:(\S+)<=)?x(?:(<=|>=)(\S+))?\.", expected):  # of older Typers
+        least, most = (found[3], None) if found[2] == ">=" else (found[1], found[3])
+        bounds = [f"greater than or equal to {least}"] * bool(least) + [f"less than or equal to {most}"] * bool(most)
+        expected = f"expected a number {' and '.join(bounds)}"
     expected = re.sub(r"^('.*' is not|expected) a valid (number|float).*", "expected a number", expected)
     return f"{value!r} is given; {expected}." if value is not None and expected.startswith("expected") else expected
