@@ -11,11 +11,12 @@ from pathlib import Path
 from draw_matching import INK, MARGIN, PALE, PAPER, RECALL, WIDTH, dark_style, text_line
 
 from benchmarks.report import marks
+from harness.results import with_figures
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 README = PAGE.parents[1] / "README.md"
 PICTURE = PAGE.parent / "images" / "speed.svg"
-BEGIN, END = "<!-- summary: begin -->", "<!-- summary: end -->"
+SUMMARY = "<!-- summary: begin -->", "<!-- summary: end -->"
 
 WORK = {
     "a": "3,004 pairs of sentences, MiniLM",
@@ -40,8 +41,8 @@ def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     PICTURE.write_text(picture(figures_of(page, "AVX2")), encoding="utf-8")
     for document in (PAGE, README):
-        before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
-        document.write_text(f"{before}{BEGIN}\n\n{summary(page)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+        text = with_figures(document.read_text(encoding="utf-8"), [f"{summary(page)}\n"], SUMMARY)
+        document.write_text(text, encoding="utf-8")
 
 
 def figures_of(page: str, instruction_set: str) -> str:

@@ -173,7 +173,7 @@ class Commands(TyperGroup):
 
 
 def _without_pydantic(message: str, value: object = None) -> str:
-    """Return the message of a wrong value of an option without the wording of pydantic, which Typer passes on."""
+    """Return the message of a wrong value of an option without the words of pydantic or Click, as Typer has them."""
     expected = re.sub(r"^Value error, |, unable to parse string as an? \w+$", "", message)
     expected = re.sub(r"^Input should be (greater|less)", r"expected a number \1", expected)
     expected = re.sub(r"^Input should be ", "expected ", expected)
