@@ -161,6 +161,10 @@ class LanguagePairResult:
     """What the tests exchange and the intervals draw: `segments` or `documents`."""
     smallest_p: float = 0.0
     """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
+    sentinels: tuple[MetricAgreement, ...] = ()
+    """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
+    humans: tuple[MetricAgreement, ...] = ()
+    """Annotators who were held out from the human scores and stand as metrics; they have no rank."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -170,6 +174,8 @@ class LanguagePairResult:
             "systems": list(self.systems),
             "segments": self.segments,
             "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
+            "sentinels": {one.name: one.to_dict() for one in self.sentinels},
+            "humans": {one.name: one.to_dict() for one in self.humans},
             "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
             "units": self.units,
