@@ -23,7 +23,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     p_of_others,
     pairs_of,
 )
-from bertscore_onnx.evaluation.metric_tests import (
+from bertscore_onnx.evaluation.resampling import (
     CHUNK_CELLS,
     degrees_of_freedom,
     enough_permutations,

@@ -25,7 +25,8 @@ from bertscore_onnx.evaluation.metric_pairs import (
     p_of_others,
     pairs_of,
 )
-from bertscore_onnx.evaluation.metric_tests import (
+from bertscore_onnx.evaluation.metrics import BERTSCORE, score_systems
+from bertscore_onnx.evaluation.resampling import (
     UnitSums,
     enough_permutations,
     exchange_units,
@@ -36,7 +37,6 @@ from bertscore_onnx.evaluation.metric_tests import (
     share_interval,
     sum_by_unit,
 )
-from bertscore_onnx.evaluation.metrics import BERTSCORE, score_systems
 from bertscore_onnx.evaluation.tables import MISSING, Column, Result, Table, count, flatten, with_notes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kenda
 problems", Biometrika 1945). Outputs without a judgement are left out. A side that is constant has no value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
@@ -222,6 +222,21 @@ def pearson(human: Floats, metric: Floats) -> Floats:
     human, metric = _unit(human), _unit(metric)
     r: Floats = np.clip((human * metric).sum(axis=-1), -1, 1)
     return r
+
+
+def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> Floats:
+    """Return Pearson's r from the sums of 1, g, g², x, x² and g·x, each (…).
+
+    It is NaN where human scores g are constant, else `of_constant` where the metric's scores x are.
+    """
+    number, g, gg, x, xx, gx = moments
+    number = np.maximum(number, 1)
+    human, metric = gg - g * g / number, xx - x * x / number
+    human_varies = human > ROUNDING * gg
+    varies = human_varies & (metric > ROUNDING * xx)
+    r = np.full(varies.shape, of_constant)
+    np.divide(gx - g * x / number, np.sqrt(np.maximum(human * metric, 0)), out=r, where=varies)
+    return np.where(human_varies, np.clip(r, -1, 1), np.nan)
 
 
 def midranks(scores: Floats) -> Floats:

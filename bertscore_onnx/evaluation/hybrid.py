@@ -17,17 +17,17 @@ from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
 from bertscore_onnx.evaluation.metric_pairs import PAIR_COLUMNS, MetricDifference, metric_differences, pairs_of
-from bertscore_onnx.evaluation.metric_tests import (
+from bertscore_onnx.evaluation.metrics import corpus_metric
+from bertscore_onnx.evaluation.power import intervals
+from bertscore_onnx.evaluation.resampling import (
     UnitSums,
     correlation_interval,
     enough_permutations,
     exchange_units,
+    resampled,
     sum_by_unit,
     wilson,
 )
-from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.power import intervals
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, bootstrap_counts
 from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
@@ -481,8 +481,8 @@ def _with_segment_errors(
     and the spread of human scores alone. `scale` is that spread.
     """
     num_units = len(sums.sums)
-    blocks = bootstrap_counts(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
-    totals = np.vstack([sums.sums.sum(axis=0), *(counts @ sums.sums for counts in blocks)])
+    [drawn_totals] = resampled([replace(sums, statistic=lambda totals: totals)], np.random.default_rng(seed))
+    totals = np.vstack([sums.sums.sum(axis=0), drawn_totals])
     totals = totals[np.isfinite(_r_of_totals(totals))]  # the observed ones first
     r, spread = _r_of_totals(totals), np.sqrt(totals[:, 1]) / totals[:, 0]
     grid, curves = _selection_curves(num_candidates)

@@ -12,57 +12,36 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, correlate_pairs
-from bertscore_onnx.evaluation.metric_tests import pearson_of_moments
+from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, correlate_pairs, pearson_of_moments
 from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
-from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED, bootstrap_counts
+from bertscore_onnx.evaluation.resampling import UnitSums, resampled, sum_by_unit
+from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
 from bertscore_onnx.evaluation.tables import Result, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.text.texts import Reference, Text
 
-# Pearson's r in bootstrap resamples, of many metrics at a time: weighted sums, which are matrix products.
 
-
-SLICE = 1 << 14
-"""Units whose products are in memory at a time."""
-
-
-def resampled_pearson(
-    human: Floats,
-    metrics: NDArray[np.floating],
-    rng: np.random.Generator,
-    num_resamples: int,
-    units: NDArray[np.int64] | None = None,
-) -> Floats:
-    """Draw units of rows with replacement, the same for all metrics, and correlate each metric with human scores.
+def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.int64] | None = None) -> UnitSums:
+    """Return Pearson's r of each layer and score, (…, metrics), as a function of sums over units.
 
     Human scores are (rows,) and not constant, metrics (metrics, rows). Units are numbers from 0, (rows,), such as the
-    document of each row, whose rows are drawn together; None if each row is one. Returns Pearson's r, (resamples,
-    metrics), NaN where a side is constant in a resample.
+    document of each row; None if each row is one. The value is NaN where a side is constant.
     """
-    num_metrics, num_rows = metrics.shape
-    units = np.arange(num_rows) if units is None else units
-    order = np.argsort(units, kind="stable")
-    bounds = np.searchsorted(units[order], np.arange(units.max() + 2))  # where each unit starts, and the end
+    units = np.arange(len(human)) if units is None else units
     human = (human - human.mean()) / human.std()
-    centre = metrics.mean(axis=1, dtype=np.float64, keepdims=True)
-    deviation = metrics.std(axis=1, dtype=np.float64, keepdims=True)
-    scale = np.where(deviation > 0, deviation, 1.0)
-    correlations = []
-    for counts in bootstrap_counts(rng, len(bounds) - 1, num_resamples):  # (resamples, units)
-        sums = np.zeros((len(counts), 3 + 3 * num_metrics))
-        for start in range(0, len(bounds) - 1, SLICE):
-            edges = bounds[start : start + SLICE + 1]
-            rows = order[edges[0] : edges[-1]]
-            of_human, metric = human[rows], (metrics[:, rows] - centre) / scale
-            constant = np.ones_like(of_human)
-            moments = np.concatenate([[constant, of_human, of_human**2], metric, metric**2, metric * of_human])
-            of_units = np.add.reduceat(moments, edges[:-1] - edges[0], axis=1)
-            sums += counts[:, start : start + SLICE] @ of_units.T
-        of_human, of_metrics = np.split(sums, [3], axis=1)
-        sums_of_each = (*of_human.T[:, :, None], *np.split(of_metrics, 3, axis=1))  # (resamples, 1 or metrics)
-        correlations.append(pearson_of_moments(sums_of_each, of_constant=np.nan))
-    return np.concatenate(correlations)
+    constant = np.stack([np.ones_like(human), human, human**2])
+    of_units = [sum_by_unit(constant, units)]
+    for row in metrics:  # one after the other, which bounds memory
+        metric = row.astype(np.float64) - row.mean(dtype=np.float64)
+        metric /= metric.std() or 1.0
+        of_units.append(sum_by_unit(np.stack([metric, metric**2, metric * human]), units))
+    return UnitSums(np.concatenate(of_units, axis=1), _pearson_of_layers)
+
+
+def _pearson_of_layers(totals: Floats) -> Floats:
+    of_human, of_metrics = np.moveaxis(totals[..., :3, None], -2, 0), totals[..., 3:]
+    of_metrics = np.moveaxis(of_metrics.reshape(*totals.shape[:-1], -1, 3), -1, 0)
+    return pearson_of_moments((*of_human, *of_metrics), of_constant=np.nan)
 
 
 # The result: how each layer of a model correlates with human scores, and which is best.
@@ -364,8 +343,8 @@ def _resampled_means(
     rng = np.random.default_rng(seed)
     total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
     for human, scores, units in judged:
-        metrics = scores.reshape(-1, len(human))  # (3 * layers, rows)
-        total += resampled_pearson(human, metrics, rng, num_resamples, units).reshape(total.shape)
+        sums = layer_sums(human, scores.reshape(-1, len(human)), units)  # of (3 * layers, rows)
+        total += resampled([sums], rng, num_resamples)[0].reshape(total.shape)
     return total / len(judged)
 
 

@@ -34,25 +34,19 @@ from bertscore_onnx.evaluation.meta_results import (
     MetricPair,
 )
 from bertscore_onnx.evaluation.metric_pairs import notes_of_exchanges, notes_of_few
-from bertscore_onnx.evaluation.metric_tests import (
-    MIN_SYSTEMS,
+from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, Williams, clusters, perm_both, williams
+from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.resampling import (
     UnitSums,
-    Williams,
-    clusters,
     correlation_interval,
     enough_permutations,
     exchange_units,
     holm_matrix,
-    perm_both,
     resample_units,
-    segment_sums,
-    system_sums,
-    whole_system_sums,
-    williams,
 )
-from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import plural
+from bertscore_onnx.evaluation.unit_statistics import segment_sums, system_sums, whole_system_sums
 
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")

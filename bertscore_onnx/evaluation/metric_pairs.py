@@ -8,8 +8,8 @@ from typing import Any
 
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import Floats, Measure
-from bertscore_onnx.evaluation.metric_tests import holm_matrix, smallest_p
 from bertscore_onnx.evaluation.power import SIGNIFICANT
+from bertscore_onnx.evaluation.resampling import holm_matrix, smallest_p
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import MISSING, Column, Format, number, p_value
 

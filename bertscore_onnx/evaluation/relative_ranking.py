@@ -21,7 +21,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     p_of_others,
     pairs_of,
 )
-from bertscore_onnx.evaluation.metric_tests import (
+from bertscore_onnx.evaluation.resampling import (
     UnitSums,
     enough_permutations,
     exchange_units,

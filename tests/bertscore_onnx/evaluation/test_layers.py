@@ -10,16 +10,16 @@ from scipy.stats import pearsonr
 
 from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.evaluation import layers
 from bertscore_onnx.evaluation.layers import (
     intervals,
+    layer_sums,
     loss_bounds,
     optimism,
     p_values,
     pairs_into_one_language,
-    resampled_pearson,
     tune_layers,
 )
+from bertscore_onnx.evaluation.resampling import resampled
 from tests.support.scores import WORDS
 
 NUM_ROWS = 24
@@ -178,6 +178,10 @@ def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
     return human, layers, np.arange(rows) // rows_of_unit
 
 
+def resampled_pearson(human, metrics, rng, num_resamples, units=None):
+    return resampled([layer_sums(human, metrics, units)], rng, num_resamples)[0]
+
+
 def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=500):
     """Return how often a best layer is called worse, its interval holds r, and the bound of another holds its loss."""
     rng = np.random.default_rng([rows, rows_of_unit])
@@ -309,12 +313,6 @@ def test_resampled_segments_have_the_correlations_of_scipy(judged):
     drawn = np.random.default_rng(7).choice(40, size=(20, 40), replace=True)
     expected = [[pearsonr(human[some], one[some].astype(np.float64)).statistic for one in metrics] for some in drawn]
     assert np.abs(found - expected).max() < 1e-12
-
-
-def test_many_segments_are_summed_slice_by_slice(judged, monkeypatch):
-    whole = resampled_pearson(*judged, np.random.default_rng(7), 5)
-    monkeypatch.setattr(layers, "SLICE", 7)
-    assert resampled_pearson(*judged, np.random.default_rng(7), 5) == pytest.approx(whole, abs=1e-12)
 
 
 def test_a_resample_without_variance_has_no_value():

@@ -16,17 +16,9 @@ from bertscore_onnx.evaluation.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx.evaluation.meta import compare_units
-from bertscore_onnx.evaluation.metric_tests import (
-    clusters,
-    correlation_interval,
-    exchange_units,
-    pearson_sums,
-    perm_both,
-    resample_units,
-    segment_sums,
-    system_sums,
-    williams,
-)
+from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
+from bertscore_onnx.evaluation.resampling import correlation_interval, exchange_units, resample_units
+from bertscore_onnx.evaluation.unit_statistics import pearson_sums, segment_sums, system_sums
 from tests.bertscore_onnx.evaluation.simulations import equal_metrics
 
 LEVELS = ["all", "segment", "system", "system_means"]
