@@ -421,12 +421,10 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     return Measure(float(accuracy[best]), pairs, groups=segments, epsilon=float(thresholds[best]))
 
 
-def segment_accuracies(human: Floats, metric: Floats, epsilon: float) -> Floats:
-    """Return the accuracy of `tie_calibrated_accuracy` in each segment at a given ε, (segments,), NaN without pairs."""
+def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
+    """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs, segments)."""
     first, second = np.triu_indices(len(human), 1)
     human_delta, metric_delta = human[first] - human[second], metric[first] - metric[second]  # (pairs, segments)
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
-    counts = (~np.isnan(human_delta)).sum(axis=0)
-    accuracies: Floats = np.where(counts, is_right.sum(axis=0) / np.maximum(counts, 1), np.nan)
-    return accuracies
+    return np.stack([~np.isnan(human_delta), is_right])

@@ -46,7 +46,7 @@ from bertscore_onnx.evaluation.resampling import (
 )
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import plural
-from bertscore_onnx.evaluation.unit_statistics import segment_sums, system_sums, whole_system_sums
+from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, whole_system_sums
 
 Test = Literal["segments", "perm-both"]
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
@@ -315,11 +315,13 @@ def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], d
             continue
         scales = [np.nanmax(np.abs(side)) or 1.0 for side in (human, scores)]
         has_any = ~np.isnan(human).all(axis=1)
-        of_segments[name] = segment_sums(human[has_any] / scales[0], scores[has_any] / scales[1], units)
+        of_segments[name] = SegmentStatistics(human[has_any] / scales[0], scores[has_any] / scales[1], units).sums()
         if metric.system is not None and rows.sum() > 1:
             sides = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
             kept = ~outliers(sides[0])
-            of_systems[name] = system_sums(sides, (human[rows] / scales[0], scores[rows] / scales[1]), units, kept)
+            of_systems[name] = SystemStatistics(
+                sides, (human[rows] / scales[0], scores[rows] / scales[1]), units, kept
+            ).sums()
     return of_segments, of_systems
 
 

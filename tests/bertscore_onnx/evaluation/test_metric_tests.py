@@ -18,7 +18,7 @@ from bertscore_onnx.evaluation.correlation import (
 from bertscore_onnx.evaluation.meta import compare_units
 from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 from bertscore_onnx.evaluation.resampling import correlation_interval, exchange_units, resample_units
-from bertscore_onnx.evaluation.unit_statistics import pearson_sums, segment_sums, system_sums
+from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, pearson_sums
 from tests.bertscore_onnx.evaluation.simulations import equal_metrics
 
 LEVELS = ["all", "segment", "system", "system_means"]
@@ -203,7 +203,7 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
     metric[:, 3] = 1
     human[:, 4] = 2
     human[rng.random(human.shape) < gaps] = np.nan
-    found = segment_sums(human, metric, np.arange(40) // 2)
+    found = SegmentStatistics(human, metric, np.arange(40) // 2).sums()
     values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in found.items()}
     assert values["pearson"] == pytest.approx(correlate(human, metric).value)
     assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
@@ -214,7 +214,7 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
     assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
     sides = (system_means(human), system_means(metric))
     kept = np.arange(6) < 5
-    wholes = system_sums(sides, (human, metric), np.arange(40) // 2, kept)
+    wholes = SystemStatistics(sides, (human, metric), np.arange(40) // 2, kept).sums()
     values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in wholes.items()}
     assert values["pearson"] == pytest.approx(correlate_pairs(*sides).value)
     assert values["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[kept] for one in sides)).value)
@@ -230,8 +230,10 @@ def test_resampled_units_have_the_statistics_of_their_segments(seed):
     drawn = rng.integers(30, size=30)
     counts = np.bincount(drawn, minlength=30)
     segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
-    of_segments = segment_sums(human, metric, units)
-    of_systems = system_sums((system_means(human), system_means(metric)), (human, metric), units, np.arange(5) < 4)
+    of_segments = SegmentStatistics(human, metric, units).sums()
+    of_systems = SystemStatistics(
+        (system_means(human), system_means(metric)), (human, metric), units, np.arange(5) < 4
+    ).sums()
     found = {name: float(one.statistic(counts @ one.sums)) for name, one in of_segments.items()}
     wholes = {name: float(one.statistic(counts @ one.sums)) for name, one in of_systems.items()}
     human, metric = human[:, segments], metric[:, segments]
@@ -250,7 +252,7 @@ def test_equal_metrics_seldom_differ_by_other_statistics(name):
     found = []
     for seed in range(80):
         human, metrics = equal_metrics(np.random.default_rng(seed), 2, 0.6, systems=6, segments=40)
-        sums = [segment_sums(human, metric, np.arange(40))[name] for metric in metrics]
+        sums = [SegmentStatistics(human, metric, np.arange(40)).sums()[name] for metric in metrics]
         found.append(exchange_units(sums, permutations=199, seed=seed)[0, 1] < 0.05)
     assert np.mean(found) <= 0.13
 
@@ -274,10 +276,10 @@ def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "
     def values(sums):
         return {name: float(sums[name].statistic(sums[name].sums.sum(axis=0))) for name in names}
 
-    truth = values(segment_sums(*drawn(np.random.default_rng(0), 10_000), np.arange(10_000)))
+    truth = values(SegmentStatistics(*drawn(np.random.default_rng(0), 10_000), np.arange(10_000)).sums())
     held = []
     for seed in range(1, trials + 1):
-        sums = segment_sums(*drawn(np.random.default_rng(seed), 60), np.arange(60))
+        sums = SegmentStatistics(*drawn(np.random.default_rng(seed), 60), np.arange(60)).sums()
         low, high = resample_units([sums[name] for name in names], num_resamples=300, seed=seed)
         of_r = [at for at, name in enumerate(names) if name.startswith("pearson")]
         low[of_r], high[of_r] = np.transpose([correlation_interval(sums[names[at]]) for at in of_r])
@@ -308,7 +310,7 @@ def test_intervals_of_r_hold_where_segments_spread_unequally(record_property):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_interval_of_r_is_about_that_of_a_bootstrap(seed):
-    sums = segment_sums(*outputs(np.random.default_rng(seed), 200), np.arange(200))["pearson"]
+    sums = SegmentStatistics(*outputs(np.random.default_rng(seed), 200), np.arange(200)).sums()["pearson"]
     found = correlation_interval(sums)
     assert found == pytest.approx(resample_units([sums])[:, 0], abs=0.015)
 
