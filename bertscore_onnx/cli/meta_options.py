@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
 
-_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "label")
+_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator", "label")
 
 METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
@@ -79,6 +79,29 @@ class MetaOptions:
     metric: Metrics = None
     matching: Matchings = None
     context_sentences: ContextSentences = None
+    hold_out: Annotated[
+        str | None,
+        typer.Option(
+            "--hold-out",
+            metavar="NAME",
+            help="Judge one annotator (column annotator), or other judgements of an EvalSet, as metrics are judged.",
+        ),
+    ] = None
+    sentinels: Annotated[
+        bool,
+        typer.Option(
+            "--sentinels/--no-sentinels",
+            help="Judge scores that read no meaning too: random, constant, lengths, shared words.",
+        ),
+    ] = True
+    max_delta: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-delta",
+            metavar="[METRIC=]DELTA...",
+            help="Largest difference between two systems, in a metric's scores, for accuracy and SPA.  [default: any]",
+        ),
+    ] = None
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -141,11 +164,12 @@ class MetaOptions:
         int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
     ] = 1000
     test: Annotated[
-        Literal["segments", "perm-both"],
+        Literal["segments", "perm-both", "boot-both"],
         typer.Option(
             "--test",
             help="How metrics are compared and ranked: by exchanging whole segments (or documents), two-sided and "
-            "corrected by Holm; or by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected.",
+            "corrected by Holm; by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected; or by "
+            "BOOT-BOTH, which draws systems too, for claims about other systems.",
         ),
     ] = "segments"
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
@@ -191,6 +215,22 @@ class MetaOptions:
         return {
             str(matching): {**self.settings, "model_type": self.model, "matching": matching} for matching in matchings
         }
+
+    @property
+    def close(self) -> Mapping[str, float] | float | None:
+        """The largest difference of close pairs: one, or one by metric; raises typer.BadParameter for no number."""
+        limits: dict[str, float] = {}
+        for limit in self.max_delta or ():
+            name, _, value = limit.rpartition("=")
+            try:
+                limits[name] = float(value)
+            except ValueError:
+                raise typer.BadParameter(
+                    f"{limit!r} is no number; expected one such as 0.5, or METRIC=0.5.", param_hint="--max-delta"
+                ) from None
+        if "" in limits and len(limits) > 1:
+            raise typer.BadParameter("give one number, or METRIC=NUMBER for each.", param_hint="--max-delta")
+        return limits.get("", limits or None)
 
     def num_context(self, metric: str) -> int:
         """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.errors import InputError, listed, meant
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.judged_systems import HUMAN, JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import natural_key
 from bertscore_onnx.tables.columns import ID_COLUMNS
@@ -23,6 +24,7 @@ SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 """Columns of segments by their names; of other columns of ids the values decide."""
 DOCUMENT_COLUMNS = ("document", "document_id")
 HUMAN_COLUMNS = ("human", "human_score")
+ANNOTATOR_COLUMNS = ("annotator", "rater")
 
 
 def texts_of_rows(options: MetaOptions, table: WholeTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
@@ -37,7 +39,8 @@ def systems_of_table(
 
     Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
     a whole system; a column of systems that is empty throughout stands for one system without a name. With
-    `several_judgements` an output may have several rows, whose judgements are averaged.
+    `several_judgements` an output may have several rows, whose judgements are averaged; likewise with a column of
+    annotators, one row for each. An annotator who is held out is not part of the human scores.
     """
     rows = _Rows.read(table, options)
     for name in options.language_pair or ():
@@ -63,6 +66,8 @@ class _Rows:
     scores: dict[str, Floats]
     candidates: list[str] | None
     references: list[list[str]]
+    annotators: list[str] | None
+    held_out: str | None
     dropped: set[tuple[str, str]]
     """Language pairs and segments that are left out."""
 
@@ -87,6 +92,7 @@ class _Rows:
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
                 "score. Name the column with --columns id=NAME."
             )
+        annotators = _annotators(table, options)
         system = table.find(options.named("system") or SYSTEM_COLUMNS, "--columns system=NAME")
         return cls(
             language_pairs,
@@ -95,8 +101,9 @@ class _Rows:
             None if segment is None else documents_of_rows(table, options),
             human,
             scores,
-            texts_of_rows(options, table) if options.metrics else None,
-            references_of_table(table, options.named) if options.metrics else [],
+            *_texts_of_rows(table, options),
+            annotators,
+            options.hold_out,
             dropped,
         )
 
@@ -122,6 +129,46 @@ def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
         return [*named] * len(table)
     advice = "" if column else ", or name the one language pair with --language-pair"
     return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--columns lang_pair=NAME", advice))
+
+
+def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
+    """Return the annotator of each row; None without a column of them."""
+    named = options.named("annotator")
+    has_any = {*ANNOTATOR_COLUMNS} & {*table.names}
+    if not named and not has_any and options.hold_out is None:
+        return None
+    name = table.find(named or ANNOTATOR_COLUMNS, "--columns annotator=NAME")
+    present, rows = table.without_nulls(name)
+    annotators = [""] * len(table)
+    for row, annotator in zip(rows, present.keys(name), strict=True):
+        annotators[row] = annotator
+    there = sorted({*annotators} - {""})
+    if options.hold_out is not None and options.hold_out not in there:
+        nearest = meant(options.hold_out, there)
+        raise InputError(f"{table.title} has no annotator {options.hold_out!r}; it has {listed(there)}.{nearest}")
+    if options.hold_out is None and len(there) > 1 and not options.quiet:
+        echo(
+            f"Human scores are means over the {len(there)} annotators in the column {name!r}; --hold-out NAME judges "
+            "one as a metric."
+        )
+    return annotators
+
+
+def reads_sentinels(options: MetaOptions) -> bool:
+    """Return whether texts are read for sentinels, if there are any."""
+    return options.sentinels and options.task == "correlation"
+
+
+def _texts_of_rows(table: WholeTable, options: MetaOptions) -> tuple[list[str] | None, list[list[str]]]:
+    """Return the candidate and the references of each row, for metrics, or for sentinels if each row has them."""
+    if options.metrics:
+        return texts_of_rows(options, table), references_of_table(table, options.named)
+    if not reads_sentinels(options):
+        return None, []
+    try:
+        return texts_of_rows(options, table), references_of_table(table, options.named)
+    except InputError:
+        return None, []
 
 
 def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | None:
@@ -153,7 +200,14 @@ def _language_pair(
         return matrix  # (systems, segments)
 
     order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
-    human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
+    is_held_out = np.array([rows.annotators is not None and rows.annotators[row] == rows.held_out for row in chosen])
+    judgements = {
+        of_one: _mean_judgements(
+            np.where(is_held_out == of_one, rows.human[chosen], np.nan)[order], cells[order], shape
+        )
+        for of_one in (False, True)
+    }
+    human, held_out = judgements[False], judgements[True]
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
@@ -172,6 +226,9 @@ def _language_pair(
         candidates=candidates,
         references=references,
         dropped=tuple(dropped),
+        annotators={}
+        if rows.held_out is None
+        else {f"{HUMAN}{rows.held_out}": MetricScores(mean_by_system(held_out), held_out if has_segments else None)},
     )
 
 
@@ -214,11 +271,15 @@ def _cells(
     segment_at = {name: at for at, name in enumerate(segments)}
     cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row] if rows.segments else ""]) for row in chosen]
     first: dict[tuple[int, int], int] = {}
+    by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
+        annotator = "" if rows.annotators is None else rows.annotators[row]
+        of_annotator = by_annotator.setdefault((cell, annotator), row)
         if earlier == row:
             continue
-        if not several_judgements:
+        if not several_judgements and of_annotator != row:
+            earlier = of_annotator
             where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
             raise InputError(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import documents_of_rows, systems_of_table, texts_of_rows
+from bertscore_onnx.cli.meta_table import documents_of_rows, reads_sentinels, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
@@ -152,7 +152,8 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
             gold=options.gold,
             reference=options.reference,
             metrics=_metrics_of(eval_set, name, options.metric_scores or ()),
-            with_texts=bool(options.metrics),
+            hold_out=options.hold_out,
+            with_texts=True if options.metrics else None if reads_sentinels(options) else False,
         )
         for name in dict.fromkeys(chosen or eval_set.language_pairs)
     ]
@@ -206,7 +207,14 @@ def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
     systems = read_systems(options)
-    result = meta_evaluate(systems, permutations=options.resamples, seed=options.seed, test=options.test)
+    result = meta_evaluate(
+        systems,
+        permutations=options.resamples,
+        seed=options.seed,
+        test=options.test,
+        sentinels=options.sentinels,
+        max_delta=options.close,
+    )
     try:
         _print(options, result)
     finally:  # the scores are the costly part, and do not depend on who reads the result
@@ -410,7 +418,10 @@ _OF_SYSTEMS = frozenset(
 )
 
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
-    "correlation": (run_correlation, _OF_SYSTEMS | {"output", "test"}),
+    "correlation": (
+        run_correlation,
+        _OF_SYSTEMS | {"output", "test", "sentinels", "max_delta", "hold_out", "columns annotator"},
+    ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
     "auc": (run_auc, frozenset({"score", "columns candidate", "columns label", "columns document"})),

@@ -65,6 +65,7 @@ ROLES = {
     "system": "system",
     "lang_pair": "lang_pair",
     "human": "human",
+    "annotator": "annotator (or rater)",
     "label": "label",
     "precision": "precision",
     "recall": "recall",

@@ -288,7 +288,7 @@ ROUNDING = 1e-9
 """Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
 
 
-def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
+def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_delta: float = np.inf) -> Measure:
     """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
 
     A tie of one side agrees only with a tie of the other.
@@ -296,6 +296,9 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
     Args:
         language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
             within their language pair alone. A system without a judgement, NaN, is left out.
+        max_delta: only pairs count whose scores by the metric differ by no more: those that people compare in practice
+            (Deutsch, Dror and Roth, "Re-Examining System-Level Correlations of Automatic Summarization Evaluation
+            Metrics", NAACL 2022).
 
     Returns:
         The share in [0, 1]; `n` counts the pairs of systems.
@@ -303,14 +306,17 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
     """
-    agreements = [_agreements(human, metric) for human, metric in language_pairs]
+    agreements = [_agreements(human, metric, max_delta) for human, metric in language_pairs]
     pairs = sum(len(one) for one in agreements)
     if not pairs:
-        return no_value("no language pair has two judged systems", 0)
+        close = "" if max_delta == np.inf else f" whose scores differ by {max_delta:g} or less"
+        return no_value(f"no language pair has two judged systems{close}", 0)
     return Measure(sum(int(one.sum()) for one in agreements) / pairs, pairs)
 
 
-def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
+def soft_pairwise_accuracy(
+    human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4, max_delta: float = np.inf
+) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
     p is the probability of such a lead of one system over another if the two were equal (`superiority`).
@@ -320,6 +326,7 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws those of mt-metrics-eval.
+        max_delta: as `pairwise_accuracy` has it.
 
     Returns:
         SPA in [0, 1]; `n` counts the pairs of systems.
@@ -333,11 +340,23 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         return no_value("a pair needs two systems", 0)
     if not is_judged.any():
         return no_value("no segment is judged for every system", 0)
+    if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
+        return no_value(METRIC_CONSTANT, 0)
     by_human, by_metric = (
         superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
     )
     upper = np.triu_indices(len(human), 1)
-    return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
+    is_close = close_pairs(metric[:, is_judged].mean(axis=1), max_delta)
+    if not is_close.any():
+        return no_value(f"no two systems have scores that differ by {max_delta:g} or less", 0)
+    return Measure(float(1 - np.abs(by_human - by_metric)[upper][is_close].mean()), int(is_close.sum()))
+
+
+def close_pairs(scores: Floats, max_delta: float) -> NDArray[np.bool_]:
+    """Return which pairs of systems differ by no more than this, (pairs,), from scores, (systems,)."""
+    first, second = np.triu_indices(len(scores), 1)
+    is_close: NDArray[np.bool_] = np.abs(scores[first] - scores[second]) <= max_delta * (1 + ROUNDING)
+    return is_close
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
@@ -363,14 +382,14 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
     return p
 
 
-def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
-    """Return for each pair of systems whether both sides order it alike, (pairs,)."""
+def _agreements(human: Floats, metric: Floats, max_delta: float) -> NDArray[np.bool_]:
+    """Return for each pair of systems whose scores are close whether both sides order it alike, (pairs,)."""
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]
     first, second = np.triu_indices(len(human), 1)
     agreements: NDArray[np.bool_] = np.sign(human[first] - human[second]) == np.sign(metric[first] - metric[second])
-    return agreements
+    return agreements[close_pairs(metric, max_delta)]
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.

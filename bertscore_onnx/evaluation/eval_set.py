@@ -19,7 +19,7 @@ import numpy as np
 
 from bertscore_onnx.errors import InputError, listed, meant, shortened
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.judged_systems import HUMAN, JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.files import read_regular
 
@@ -263,7 +263,8 @@ def read_eval_set(
     gold: str | None = None,
     reference: str | None = None,
     metrics: Sequence[str] = (),
-    with_texts: bool = False,
+    hold_out: str | None = None,
+    with_texts: bool | None = False,
 ) -> JudgedSystems:
     """Read a language pair.
 
@@ -278,7 +279,9 @@ def read_eval_set(
             metrics, or else texts, have.
         metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference, of which those that
             lack a judged system are left out, with a warning in the log.
-        with_texts: whether to read outputs and references, those of systems that nobody judged too.
+        hold_out: other judgements, such as esa, which are judged as metrics are.
+        with_texts: whether to read outputs and references, those of systems that nobody judged too; None reads them if
+            there are those of all judged systems.
 
     Raises:
         InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
@@ -289,6 +292,9 @@ def read_eval_set(
     chosen = eval_set.chosen_metrics(language_pair, metrics, reference)
 
     human = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
+    if with_texts is None:
+        with_texts = bool(in_use) and human.systems - in_use <= {*eval_set.outputs(language_pair)}
+        with_texts = with_texts and in_use <= {*eval_set.references(language_pair)}
     systems = sorted((human.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
     if not systems:
         raise InputError(f"{eval_set.folder} has no {gold} scores of any system for {language_pair}.")
@@ -311,6 +317,13 @@ def read_eval_set(
             raise InputError(lacking)
         segment = files.segment_scores(systems, segments)
         scores[name] = MetricScores(files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0])
+    annotators = {}
+    if hold_out is not None:
+        if hold_out == gold:
+            raise InputError(f"{language_pair}: {gold!r} are the human scores already. Hold out others.")
+        files = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{eval_set.gold(language_pair, hold_out)}")
+        segment = files.segment_scores(systems, segments)
+        annotators[f"{HUMAN}{hold_out}"] = MetricScores(files.system_scores(systems, segment), segment)
     if chosen and not scores:
         raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
     return JudgedSystems(
@@ -326,6 +339,7 @@ def read_eval_set(
         human_systems=frozenset(systems) & frozenset(eval_set.references(language_pair)),
         candidates=texts[0],
         references=texts[1],
+        annotators=annotators,
     )
 
 

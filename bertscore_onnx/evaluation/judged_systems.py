@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, listed, meant
-from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.metrics import MetricScores
 
 HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?[a-z0-9])?(\.\d+)?", re.IGNORECASE)
 """How the shared tasks of WMT name human translations: Human-A.0, HUMAN, refB, translator-A.0, ref."""
+HUMAN = "human-"
+"""Before the names of annotators that are judged as metrics are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,8 @@ class JudgedSystems:
     """The references of each output, by system and segment, one or more; none where there is no output."""
     dropped: tuple[str, ...] = ()
     """Segments that were left out, since a judged output of theirs has no score by some metric."""
+    annotators: Mapping[str, MetricScores] = field(default_factory=dict)
+    """Annotators, or kinds of judgements, who are no part of the human scores and are judged as metrics are."""
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, with all their segments.
@@ -62,6 +66,39 @@ class JudgedSystems:
         judged = self._only(np.flatnonzero(is_judged).tolist())
         judged._check_complete()
         return judged
+
+    def judged_by_all(self) -> "JudgedSystems":
+        """Return them with human scores of those outputs alone that each of the `annotators` judged too.
+
+        A system's scores are then means over these outputs, unless only whole systems were judged.
+
+        Raises:
+            InputError: an annotator judged none of the outputs that have a human score.
+        """
+        human_segment, human_system = self.human_segment, self.human_system
+        for name, scores in self.annotators.items():
+            if human_segment is not None and scores.segment is not None:
+                human_segment = np.where(np.isnan(scores.segment), np.nan, human_segment)
+                human_system = mean_by_system(human_segment)
+            elif scores.system is not None:
+                human_system = np.where(np.isnan(scores.system), np.nan, human_system)
+            if np.isnan(human_system).all():
+                raise InputError(
+                    f"{self.language_pair}: {name!r} judged no output that has another human score, and so agrees "
+                    "with nothing. Hold out one who judged the same outputs."
+                )
+        if human_segment is None or self.human_segment is None:
+            return replace(self, human_system=human_system)
+        is_judged = ~np.isnan(human_segment)
+        if np.array_equal(is_judged, ~np.isnan(self.human_segment)):
+            human_system = self.human_system  # which may be no mean of segments
+        annotators = {
+            name: scores
+            if scores.segment is None
+            else replace(scores, system=mean_by_system(np.where(is_judged, scores.segment, np.nan)))
+            for name, scores in self.annotators.items()
+        }
+        return replace(self, human_segment=human_segment, human_system=human_system, annotators=annotators)
 
     def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
@@ -85,15 +122,19 @@ class JudgedSystems:
         def of_rows(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[list(rows)]
 
+        def of_each(metrics: Mapping[str, MetricScores]) -> dict[str, MetricScores]:
+            return {
+                name: replace(scores, system=of_rows(scores.system), segment=of_rows(scores.segment))
+                for name, scores in metrics.items()
+            }
+
         return replace(
             self,
             systems=tuple(self.systems[row] for row in rows),
             human_system=self.human_system[list(rows)],
             human_segment=of_rows(self.human_segment),
-            metrics={
-                name: replace(scores, system=of_rows(scores.system), segment=of_rows(scores.segment))
-                for name, scores in self.metrics.items()
-            },
+            metrics=of_each(self.metrics),
+            annotators=of_each(self.annotators),
             candidates=self.candidates and tuple(self.candidates[row] for row in rows),
             references=tuple(self.references[row] for row in rows) if self.references else (),
         )
@@ -101,7 +142,7 @@ class JudgedSystems:
     def _check_shapes(self) -> None:
         of_systems = (len(self.systems),)
         of_segments = (len(self.systems), len(self.segments))
-        sides = {"annotators": MetricScores(self.human_system, self.human_segment), **self.metrics}
+        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics, **self.annotators}
         for side, both in sides.items():
             for scores, shape in ((both.system, of_systems), (both.segment, of_segments)):
                 if scores is not None and scores.shape != shape:

@@ -1,15 +1,15 @@
 """Judge metrics by human scores of systems, over one or more language pairs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from itertools import permutations as all_orders
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, listed
 from bertscore_onnx.evaluation.correlation import (
     Floats,
     Measure,
@@ -19,14 +19,13 @@ from bertscore_onnx.evaluation.correlation import (
     no_value,
     outliers,
     pairwise_accuracy,
-    pearson,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.meta_results import (
     Agreement,
-    Difference,
+    Kind,
     LanguagePairResult,
     MetaEvaluation,
     MetricAgreement,
@@ -34,29 +33,52 @@ from bertscore_onnx.evaluation.meta_results import (
     MetricPair,
 )
 from bertscore_onnx.evaluation.metric_pairs import notes_of_exchanges, notes_of_few
-from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, Williams, clusters, perm_both, williams
+from bertscore_onnx.evaluation.metric_ranks import Compared, compare_by_perm_both, compare_units, with_williams
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.resampling import (
     UnitSums,
     correlation_interval,
     enough_permutations,
     exchange_units,
-    holm_matrix,
     resample_units,
+    resampled_both,
+    student_interval,
+    student_p,
 )
+from bertscore_onnx.evaluation.sentinels import RANDOM, mean_agreement, random_scores, sentinel_scores
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import plural
 from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, whole_system_sums
 
-Test = Literal["segments", "perm-both"]
-TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa")
-"""The statistics that are tested; the ranks are by the first."""
+Test = Literal["segments", "perm-both", "boot-both"]
+SYSTEM = "system_"
+"""Before the names of statistics of whole systems; soft pairwise accuracy is made of segments, and has none."""
+TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa", f"{SYSTEM}pearson")
+"""The statistics that are tested; the ranks are by Pearson's r."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How metrics are judged, as `meta_evaluate` has it."""
+
+    permutations: int
+    seed: int
+    test: Test
+    sentinels: bool
+    max_delta: Mapping[str, float] | float | None
+
+    def max_delta_of(self, name: str, metric: MetricScores) -> float:
+        """Return by how much two systems may differ in a metric to be a close pair."""
+        if isinstance(self.max_delta, Mapping):
+            return self.max_delta.get(name, self.max_delta.get(metric.base_name, np.inf))
+        return np.inf if self.max_delta is None else self.max_delta
+
 
 # How one metric agrees with human scores in one language pair.
 
 
 def system_agreement(
-    judged: JudgedSystems, metric: MetricScores, *, rank: int | None, permutations: int, seed: int
+    judged: JudgedSystems, name: str, metric: MetricScores, settings: _Settings, rank: int | None = None
 ) -> Agreement | None:
     """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
@@ -65,17 +87,18 @@ def system_agreement(
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
     is_outlier = outliers(human) if len(human) else is_judged[is_judged]
     names = np.array(judged.systems, dtype=object)[is_judged]
+    max_delta = settings.max_delta_of(name, metric)
     measures = {
         "pearson": correlate_pairs(human, scores),
         "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
-        "accuracy": pairwise_accuracy([(human, scores)]),
-        "spa": _soft_accuracy(judged, metric, permutations, seed),
+        "accuracy": pairwise_accuracy([(human, scores)], max_delta=max_delta),
+        "spa": _soft_accuracy(judged, metric, settings, max_delta),
     }
     ties = _ties(human[:, None], scores[:, None])
     return Agreement(len(human), measures, *ties, rank, tuple(names[is_outlier]))
 
 
-def segment_agreement(judged: JudgedSystems, metric: MetricScores, *, rank: int | None) -> Agreement | None:
+def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | None = None) -> Agreement | None:
     """Compare a metric's scores of segments with human scores; None if either has none."""
     human, scores = judged.human_segment, metric.segment
     if human is None or scores is None:
@@ -93,14 +116,18 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores, *, rank: int 
     return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
 
 
-def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
+def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Settings, max_delta: float) -> Measure:
     if judged.human_segment is None:
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
     has_any = ~np.isnan(judged.human_segment).all(axis=1)
     return soft_pairwise_accuracy(
-        judged.human_segment[has_any], metric.segment[has_any], permutations=permutations, seed=seed
+        judged.human_segment[has_any],
+        metric.segment[has_any],
+        permutations=settings.permutations,
+        seed=settings.seed,
+        max_delta=max_delta,
     )
 
 
@@ -119,90 +146,63 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
     return pairs, human_ties, metric_ties
 
 
-# Which metrics correlate better with human scores than which others, and the ranks that follow.
+# Statistics as functions of sums over segments (documents, if known), for intervals and tests.
 
 
-def compare_units(
-    sums: Mapping[str, UnitSums], permutations: int, seed: int
-) -> tuple[dict[str, int], dict[tuple[str, str], Difference]]:
-    """Compare metrics by a statistic, exchanging whole units; returns what `compare_metrics` does."""
-    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in sums.items()}
-    names = [name for name, value in values.items() if np.isfinite(value)]
-    if len(names) < 2:
-        return dict.fromkeys(names, 1), {}
-    p = exchange_units([sums[name] for name in names], permutations=permutations, seed=seed)
-    corrected = holm_matrix(p)
-    ranks = clusters(np.array([values[name] for name in names]), corrected)
-    differences = {
-        (names[one], names[other]): Difference(
-            values[names[one]] - values[names[other]], float(p[one, other]), p_holm=float(corrected[one, other])
-        )
-        for one, other in all_orders(range(len(names)), 2)
-    }
-    return {name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences
+class _Statistics:
+    """The statistics of one metric in one language pair, by name; those of whole systems begin with `SYSTEM`."""
 
+    def __init__(self, judged: JudgedSystems, metric: MetricScores, max_delta: float) -> None:
+        human = judged.human_segment
+        self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
+        self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
+        self._systems = (judged.human_system, metric.system)
+        rows = ~np.isnan(judged.human_system)
+        has_segments = human is not None and metric.segment is not None
+        if human is not None and metric.segment is not None:
+            is_judged = ~np.isnan(human).all(axis=0)
+            human, scores, units = human[:, is_judged], metric.segment[:, is_judged], judged.unit_numbers(is_judged)
+        elif metric.system is not None:  # each system is one segment
+            human, scores, units = judged.human_system[:, None], metric.system[:, None], np.zeros(1, dtype=np.int64)
+        else:
+            return
+        scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
+        human, scores, max_delta = human / scales[0], scores / scales[1], max_delta / scales[1]
+        if has_segments:
+            has_any = np.asarray(~np.isnan(human).all(axis=1))
+            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units, max_delta), has_any
+        if metric.system is not None and rows.sum() > 1:
+            systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
+            kept = ~outliers(systems[0])
+            segments = (human[rows], scores[rows])
+            self._of_systems = SystemStatistics(systems, segments, units, kept, max_delta), rows
 
-def compare_metrics(
-    human: Floats | None, scores: Mapping[str, Floats | None], permutations: int, seed: int, test: Test = "perm-both"
-) -> tuple[dict[str, int], dict[tuple[str, str], Difference]]:
-    """Compare metrics by Pearson's r at one level, and by Williams' test for whole systems.
+    def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
+        """Return each by its name; `weights` are how often each system counts, (systems,)."""
+        found: dict[str, UnitSums] = {}
+        for prefix, one in (("", self._of_segments), (SYSTEM, self._of_systems)):
+            if one is not None:
+                statistics, rows = one
+                sums = statistics.sums(None if weights is None else weights[rows])
+                found |= {f"{prefix}{name}": of_units for name, of_units in sums.items()}
+        return found
 
-    Those of segments are compared by PERM-BOTH; whole systems by the test named.
-
-    Returns the rank of each metric that correlates, and the differences by the names of two, in both orders. Scores
-    are those of systems, (systems,), or of segments, (systems, segments).
-    """
-    if human is None:
-        return {}, {}
-    has_williams = human.ndim == 1
-    human = human.reshape(len(human), -1)
-    found = {name: metric.reshape(human.shape) for name, metric in scores.items() if metric is not None}
-    names = [name for name, metric in found.items() if correlate_pairs(human.ravel(), metric.ravel()).value is not None]
-    if len(names) < 2:
-        return dict.fromkeys(names, 1), {}
-    human = _scaled(human)
-    metrics = [_scaled(found[name]) for name in names]
-    if test == "segments":
-        sums = {name: whole_system_sums(human[:, 0], one[:, 0]) for name, one in zip(names, metrics, strict=True)}
-        ranked, exchanged = compare_units(sums, permutations, seed)
-        r = {
-            name: float(correlate_pairs(human[:, 0], one[:, 0]).value or 0)
-            for name, one in zip(names, metrics, strict=True)
-        }
-        at = {name: place for place, name in enumerate(names)}
-        return ranked, {
-            pair: replace(difference, williams=_williams(human, metrics, [*r.values()], at[pair[0]], at[pair[1]]))
-            for pair, difference in exchanged.items()
-        }
-    found_by = perm_both(human, metrics, permutations=permutations, seed=seed)
-    ranks = clusters(found_by.correlations, found_by.p)
-    differences = {}
-    for first, second in combinations(range(len(names)), 2):
-        for one, other in ((first, second), (second, first)):
-            tested = _williams(human, metrics, found_by.correlations, one, other) if has_williams else None
-            delta = float(found_by.correlations[one] - found_by.correlations[other])
-            p, p_reverse = float(found_by.p[one, other]), float(found_by.p[other, one])
-            differences[names[one], names[other]] = Difference(delta, p, p_reverse, tested)
-    return {name: int(rank) for name, rank in zip(names, ranks, strict=True)}, differences
-
-
-def _scaled(scores: Floats) -> Floats:
-    """Divide scores by the largest, which changes no correlation, so that their squares are within range."""
-    scaled: Floats = scores / np.nanmax(np.abs(scores))
-    return scaled
-
-
-def _williams(human: Floats, metrics: list[Floats], r: Sequence[float] | Floats, first: int, second: int) -> Williams:
-    is_judged = ~np.isnan(human)
-    n = int(is_judged.sum())
-    if n < MIN_SYSTEMS:
-        return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
-    between = pearson(metrics[first][is_judged], metrics[second][is_judged])
-    return williams(float(r[first]), float(r[second]), float(between), n)
+    def whole_systems(self) -> UnitSums | None:
+        """Return Pearson's r of whole systems with these as units; None without scores of systems."""
+        human, metric = self._systems
+        if metric is None or np.isnan(human).all():
+            return None
+        return whole_system_sums(*(side / (np.nanmax(np.abs(side)) or 1.0) for side in (human, metric)))
 
 
 def meta_evaluate(
-    language_pairs: Sequence[JudgedSystems], *, permutations: int = 1000, seed: int = 4, test: Test = "segments"
+    language_pairs: Sequence[JudgedSystems],
+    *,
+    permutations: int = 1000,
+    seed: int = 4,
+    test: Test = "segments",
+    sentinels: bool = True,
+    max_delta: Mapping[str, float] | float | None = None,
 ) -> MetaEvaluation:
     """Correlate metrics with human scores, with 95 % intervals over other segments (documents, if known).
 
@@ -210,77 +210,101 @@ def meta_evaluate(
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
+            `annotators` are judged beside the metrics, by the outputs that they and the others judged.
         permutations: of soft pairwise accuracy, and of the test of every two metrics; that by segments has at least 30
             for each pair of metrics, so that corrected p-values can be below .05.
         test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
             and Holm's correction for all pairs. `perm-both` is that of the WMT metrics tasks, which takes the outputs
-            of a segment for independent, with one-sided, uncorrected p.
+            of a segment for independent, with one-sided, uncorrected p. `boot-both` draws systems and segments, for
+            intervals and p over other systems too, with Student's t for the number of systems.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
+        sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
+        max_delta: only pairs of systems whose scores by the metric differ by no more count in pairwise accuracy and
+            SPA: one number, or one for each metric by name.
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, or a metric lacks a score that annotators judged.
+            differ, a metric lacks a score that annotators judged, two have the same name, or `max_delta` names a metric
+            that does not exist or is not above 0.
         MissingExtraError: scipy is not installed.
     """
     names = [one.language_pair for one in language_pairs]
     if not names or len({*names}) < len(names):
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
-    judged = [one.judged() for one in language_pairs]
+    judged = [one.judged().judged_by_all().judged() for one in language_pairs]
     if test not in get_args(Test):
         raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
-    results = tuple(_language_pair(one, permutations, seed, test) for one in judged)
-    return MetaEvaluation(results, _means(judged, results), permutations, seed, test)
+    _check_max_delta(max_delta, judged)
+    settings = _Settings(permutations, seed, test, sentinels, max_delta)
+    results = tuple(_language_pair(one, settings) for one in judged)
+    return MetaEvaluation(results, _means(results), permutations, seed, test)
 
 
-def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Test) -> LanguagePairResult:
+def _check_max_delta(max_delta: Mapping[str, float] | float | None, judged: Sequence[JudgedSystems]) -> None:
+    values = max_delta if isinstance(max_delta, Mapping) else {} if max_delta is None else {"": max_delta}
+    metrics = {name: metric for one in judged for name, metric in one.metrics.items()}
+    known = sorted({*metrics, *filter(None, (metric.base_name for metric in metrics.values()))})
+    for name, value in values.items():
+        if name and name not in known:
+            raise InputError(f"There is no metric {name!r} to limit the differences of; there are {listed(known)}.")
+        if not value > 0:
+            raise InputError(f"max_delta is {value}; expected a difference above 0.")
+
+
+def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairResult:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
-    system_scores = {name: metric.system for name, metric in judged.metrics.items()}
-    segment_scores = {name: metric.segment for name, metric in judged.metrics.items()}
-    drawn = enough_permutations(permutations, len(judged.metrics)) if test == "segments" else permutations
-    system_ranks, system_differences = compare_metrics(judged.human_system, system_scores, drawn, seed, test)
-    sums, of_systems = _unit_sums(judged)
-    compared = {
-        name: compare_units({metric: one[name] for metric, one in sums.items() if name in one}, drawn, seed)
-        for name in (TESTED if test == "segments" else ())
+    metrics = {**judged.annotators, **judged.metrics}
+    sentinels = sentinel_scores(judged, settings.seed) if settings.sentinels else {}
+    if shared := [name for name in judged.metrics if name in judged.annotators or name in sentinels]:
+        raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
+    everything = metrics | sentinels
+    statistics = {
+        name: _Statistics(judged, metric, settings.max_delta_of(name, metric))
+        for name, metric in everything.items()
+        if name in sentinels or _varies(judged, metric)
     }
-    segment_ranks, segment_differences = compared.pop("pearson", ({}, {}))
-    if test == "perm-both":
-        segment_ranks, segment_differences = compare_metrics(judged.human_segment, segment_scores, drawn, seed)
-    ranks = segment_ranks or system_ranks
+    evaluate = _by_both if settings.test == "boot-both" else _by_units
+    compared, intervals = evaluate(judged, metrics, statistics, settings)
+    ranks = compared["pearson"].ranks or compared[f"{SYSTEM}pearson"].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
-    agreements = [
-        MetricAgreement(
-            name,
-            metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name,
-            metric.signature,
-            _with_intervals(
-                system_agreement(judged, metric, rank=system_ranks.get(name), permutations=permutations, seed=seed),
-                {key: one for key, one in sums.get(name, {}).items() if key == "spa"} | of_systems.get(name, {}),
-                seed,
-            ),
-            _with_intervals(segment_agreement(judged, metric, rank=segment_ranks.get(name)), sums.get(name, {}), seed),
-            ranks.get(name),
+
+    def agreement(name: str) -> MetricAgreement:
+        metric = everything[name]
+        levels = (
+            system_agreement(judged, name, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name)),
+            segment_agreement(judged, metric, compared["pearson"].ranks.get(name)),
         )
-        for name, metric in judged.metrics.items()
-    ]
-    ordered = sorted(agreements, key=_place)
+        if name == RANDOM:
+            draws = [*random_scores(judged, settings.seed)]
+            of_systems = [system_agreement(judged, name, one, settings) for one in draws]
+            of_segments = [segment_agreement(judged, one) for one in draws]
+            levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
+        else:
+            levels = (intervals(levels[0], name, SYSTEM), intervals(levels[1], name, ""))
+        base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
+        return MetricAgreement(name, base_name, metric.signature, *levels, ranks.get(name))
+
+    ordered = sorted(map(agreement, judged.metrics), key=_place)
+    humans = sorted(map(agreement, judged.annotators), key=_place)
     pairs = [
         MetricPair(
             first.name,
             second.name,
-            system_differences.get((first.name, second.name)),
-            segment_differences.get((first.name, second.name)),
+            compared[f"{SYSTEM}pearson"].differences.get((first.name, second.name)),
+            compared["pearson"].differences.get((first.name, second.name)),
             {
-                statistic: differences[first.name, second.name]
-                for statistic, (_, differences) in compared.items()
-                if (first.name, second.name) in differences
+                statistic: compared[statistic].differences[first.name, second.name]
+                for statistic in TESTED[1:-1]
+                if (first.name, second.name) in compared[statistic].differences
             },
         )
-        for first, second in combinations(ordered, 2)
+        for first, second in combinations([*humans, *ordered], 2)
     ]
     human = judged.human_segment
     num_segments = 0 if human is None else int((~np.isnan(human)).any(axis=0).sum())
+    num_ranked = [len(compared[name].ranks) for name in ("pearson", f"{SYSTEM}pearson")]
+    is_exact = settings.test == "boot-both" or (settings.test == "segments" and _num_units(judged) <= MAX_EXACT)
     return LanguagePairResult(
         judged.language_pair,
         judged.gold,
@@ -291,58 +315,165 @@ def _language_pair(judged: JudgedSystems, permutations: int, seed: int, test: Te
         tuple(pairs),
         (
             *_notes(judged),
-            *(_notes_of_tests(judged, len(segment_ranks), len(system_ranks)) if test == "segments" else ()),
+            *_notes_of_close_pairs(ordered, judged, settings),
+            *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
         ),
         _kind_of_units(judged),
-        0.0 if test == "segments" and _num_units(judged) <= MAX_EXACT else 1 / (drawn + 1),
+        0.0 if is_exact else 1 / (_num_permutations(metrics, settings) + 1),
+        tuple(map(agreement, sentinels)),
+        tuple(humans),
+        tuple(test for one in compared.values() for test in one.sentinels),
     )
 
 
-def _unit_sums(judged: JudgedSystems) -> tuple[dict[str, dict[str, UnitSums]], dict[str, dict[str, UnitSums]]]:
-    """Return by metric the statistics of segments, and those of whole systems, as functions of sums over units."""
-    human = judged.human_segment
-    of_segments: dict[str, dict[str, UnitSums]] = {}
-    of_systems: dict[str, dict[str, UnitSums]] = {}
-    if human is None or np.isnan(human).all():
-        return of_segments, of_systems
-    is_judged = ~np.isnan(human).all(axis=0)
-    units = judged.unit_numbers(is_judged)
-    human = human[:, is_judged]
-    rows = ~np.isnan(judged.human_system)
-    for name, metric in judged.metrics.items():
-        scores = None if metric.segment is None else metric.segment[:, is_judged]
-        if scores is None or np.ptp(scores[~np.isnan(human)]) == 0:
-            continue
-        scales = [np.nanmax(np.abs(side)) or 1.0 for side in (human, scores)]
-        has_any = ~np.isnan(human).all(axis=1)
-        of_segments[name] = SegmentStatistics(human[has_any] / scales[0], scores[has_any] / scales[1], units).sums()
-        if metric.system is not None and rows.sum() > 1:
-            sides = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
-            kept = ~outliers(sides[0])
-            of_systems[name] = SystemStatistics(
-                sides, (human[rows] / scales[0], scores[rows] / scales[1]), units, kept
-            ).sums()
-    return of_segments, of_systems
+def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
+    """Return whether a metric's scores of segments, or else of systems, differ where people judged."""
+    human, scores = judged.human_segment, metric.segment
+    if human is None or scores is None:
+        human, scores = judged.human_system, metric.system
+    return scores is not None and not np.isnan(human).all() and bool(np.ptp(scores[~np.isnan(human)]) > 0)
 
 
-def _with_intervals(agreement: Agreement | None, sums: Mapping[str, UnitSums], seed: int) -> Agreement | None:
+def _num_permutations(metrics: Mapping[str, MetricScores], settings: _Settings) -> int:
+    return (
+        settings.permutations
+        if settings.test == "perm-both"
+        else enough_permutations(settings.permutations, len(metrics))
+    )
+
+
+Intervals = Callable[[Agreement | None, str, str], Agreement | None]
+"""Adds the interval of each measure of a metric, by its name and the level: `SYSTEM`, or nothing for segments."""
+
+
+def _by_units(
+    judged: JudgedSystems,
+    metrics: Mapping[str, MetricScores],
+    statistics: Mapping[str, _Statistics],
+    settings: _Settings,
+) -> tuple[dict[str, Compared], Intervals]:
+    """Compare metrics by exchanging whole units, or as PERM-BOTH does, with intervals over other units."""
+    sums = {name: one.sums() for name, one in statistics.items()}
+    wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
+    sentinels = [name for name in statistics if name not in metrics]
+    drawn = _num_permutations(metrics, settings)
+    compared = {}
+    for statistic in TESTED:
+        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
+        if statistic == f"{SYSTEM}pearson":
+            of_each = wholes
+        elif judged.human_segment is None or (statistic == "spa" and settings.max_delta is not None):
+            of_each = {}  # pairs of systems differ between metrics, and cannot be exchanged
+
+        def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
+            return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
+
+        compared[statistic] = compare_units(statistic, of_each, sentinels, p_values)
+    if settings.test == "perm-both":
+        segments, systems = (
+            {name: getattr(metric, level) for name, metric in metrics.items()} for level in ("segment", "system")
+        )
+        by_cells = {
+            "pearson": compare_by_perm_both(judged.human_segment, segments, drawn, settings.seed),
+            f"{SYSTEM}pearson": compare_by_perm_both(judged.human_system, systems, drawn, settings.seed),
+        }
+        compared = {
+            name: replace(by_cells.get(name, Compared()), sentinels=one.sentinels) for name, one in compared.items()
+        }
+    scores = {name: metric.system for name, metric in metrics.items()}
+    compared[f"{SYSTEM}pearson"] = with_williams(compared[f"{SYSTEM}pearson"], judged.human_system, scores)
+
+    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+        has_segments = judged.human_segment is not None
+        return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, settings.seed)
+
+    return compared, intervals
+
+
+def _by_both(
+    judged: JudgedSystems,
+    metrics: Mapping[str, MetricScores],
+    statistics: Mapping[str, _Statistics],
+    settings: _Settings,
+) -> tuple[dict[str, Compared], Intervals]:
+    """Compare metrics by drawing systems and units, with intervals over other systems and units."""
+    sums = {name: one.sums() for name, one in statistics.items()}
+    keys = [(name, statistic) for name, one in sums.items() for statistic in one]
+    num_systems = len(judged.systems)
+
+    def drawn_sums(weights: Floats) -> list[UnitSums]:
+        found = {name: one.sums(weights) for name, one in statistics.items()}
+        return [found[name][statistic] for name, statistic in keys]
+
+    values = resampled_both(drawn_sums, num_systems, max(1, _num_units(judged)), np.random.default_rng(settings.seed))
+    resampled = dict(zip(keys, values.T, strict=True))
+    compared = {}
+    for statistic in TESTED:
+        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
+
+        def p_values(
+            names: Sequence[str], statistic: str = statistic, of_each: Mapping[str, UnitSums] = of_each
+        ) -> Floats:
+            drawn = np.stack([resampled[name, statistic] for name in names])  # (metrics, resamples)
+            values = np.array([float(of_each[name].statistic(of_each[name].sums.sum(axis=0))) for name in names])
+            deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
+            return student_p(values[:, None] - values, deltas, num_systems)
+
+        compared[statistic] = compare_units(statistic, of_each, [*statistics.keys() - metrics.keys()], p_values)
+
+    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+        if agreement is None:
+            return None
+        measures = dict(agreement.measures)
+        for measure, one in agreement.measures.items():
+            drawn = resampled.get((name, measure if measure == "spa" else f"{level}{measure}"))
+            if one.value is None or drawn is None or num_systems < 2:
+                continue
+            if measure in _SHARES:
+                low, high = student_interval(one.value, drawn, num_systems)
+            else:
+                with np.errstate(divide="ignore"):
+                    z = np.arctanh(np.append(drawn, one.value))
+                z = z[np.isfinite(z)]
+                low, high = np.tanh(student_interval(float(z[-1]), z[:-1], num_systems))
+            measures[measure] = _bounded(measure, one, low, high)
+        return replace(agreement, measures=measures)
+
+    return compared, intervals
+
+
+_SHARES = ("accuracy", "spa", "acc_eq")
+"""The measures in [0, 1]; the others are correlations."""
+
+
+def _with_intervals(
+    agreement: Agreement | None, sums: Mapping[str, UnitSums], level: str, seed: int
+) -> Agreement | None:
     """Add the interval of each measure that has a value and sums, about that value."""
-    names = [name for name in sums if agreement and name in agreement.measures and agreement[name].value is not None]
-    if agreement is None or not names or len(sums[names[0]].sums) < 2:
+    if agreement is None:
+        return None
+    keys = {name: name if name == "spa" else f"{level}{name}" for name in agreement.measures}
+    found = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
+    if not found or len(next(iter(found.values())).sums) < 2:
         return agreement
-    ends = resample_units([sums[name] for name in names], seed=seed)
-    for place, name in enumerate(names):
-        if agreement.outliers is None and name.startswith("pearson"):
-            found = correlation_interval(sums[name])
-            ends[:, place] = found if np.isfinite(found).all() else ends[:, place]
+    ends = resample_units([*found.values()], seed=seed)
     measures = dict(agreement.measures)
-    for name, (low, high) in zip(names, ends.T, strict=True):
-        shift = (measures[name].value or 0.0) - float(sums[name].statistic(sums[name].sums.sum(axis=0)))
-        if np.isfinite(low + shift):
-            least = 0.0 if name in ("accuracy", "spa", "acc_eq") else -1.0
-            low, high = (float(np.clip(end + shift, least, 1)) for end in (low, high))
-            measures[name] = replace(measures[name], low=low, high=high)
+    for (name, one), (low, high) in zip(found.items(), ends.T, strict=True):
+        if not level and name.startswith("pearson"):
+            of_z = correlation_interval(one)
+            low, high = of_z if np.isfinite(of_z).all() else (low, high)
+        shift = (measures[name].value or 0.0) - float(one.statistic(one.sums.sum(axis=0)))
+        measures[name] = _bounded(name, measures[name], low + shift, high + shift)
     return replace(agreement, measures=measures)
+
+
+def _bounded(name: str, measure: Measure, low: float, high: float) -> Measure:
+    """Return a measure with the interval, within the range of the measure; without one if an end is not a number."""
+    if not np.isfinite(low + high):
+        return measure
+    least = 0.0 if name in _SHARES else -1.0
+    low, high = (float(np.clip(end, least, 1)) for end in (low, high))
+    return replace(measure, low=low, high=high)
 
 
 def _place(metric: MetricAgreement) -> tuple[float, float]:
@@ -372,6 +503,19 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
     yield from notes_of_few(_num_units(judged), _kind_of_units(judged))
 
 
+def _notes_of_close_pairs(
+    agreements: Sequence[MetricAgreement], judged: JudgedSystems, settings: _Settings
+) -> Iterator[str]:
+    """Yield how many pairs of systems are close by each metric, where that is limited."""
+    for one in agreements:
+        limit = settings.max_delta_of(one.name, judged.metrics[one.name])
+        if one.system is not None and limit < np.inf:
+            yield (
+                f"accuracy and SPA of {one.name} are of {one.system['accuracy'].n} of {one.system.pairs} pairs of "
+                f"systems, whose scores differ by {limit:g} or less"
+            )
+
+
 def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:
     """Yield warnings where too few units can be exchanged, by how many metrics correlate at each level."""
     yield from notes_of_exchanges(_num_units(judged), _kind_of_units(judged), num_of_segments)
@@ -388,10 +532,14 @@ def _kind_of_units(judged: JudgedSystems) -> str:
     return "documents" if judged.documents else "segments"
 
 
-def _means(judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
-    names = dict.fromkeys(metric.base_name for result in results for metric in result.metrics)
-    means = [_mean(name, judged, results) for name in names]
-    return tuple(sorted(means, key=_lowest_last))
+def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
+    """Return the means of annotators, metrics and sentinels, in this order."""
+    found = []
+    for kind in ("humans", "metrics", "sentinels"):
+        names = dict.fromkeys(one.base_name for result in results for one in getattr(result, kind))
+        means = [_mean(name, kind, results) for name in names]
+        found += means if kind == "sentinels" else sorted(means, key=_lowest_last)
+    return tuple(found)
 
 
 def _lowest_last(mean: MetricMean) -> float:
@@ -399,30 +547,33 @@ def _lowest_last(mean: MetricMean) -> float:
     return np.inf if accuracy is None else -accuracy
 
 
-def _mean(name: str, judged: Sequence[JudgedSystems], results: Sequence[LanguagePairResult]) -> MetricMean:
-    found = [
-        (one, metric)
-        for one, result in zip(judged, results, strict=True)
-        for metric in result.metrics
-        if metric.base_name == name
-    ]
-    num_pairs = len({one.language_pair for one, _ in found})
-    measures = {key: [agreement[of] for agreement in level] for key, of, level in _levels(found)}
-    scores = [(one.human_system, one.metrics[metric.name].system) for one, metric in found]
-    pooled = pairwise_accuracy([(human, metric) for human, metric in scores if metric is not None])
-    averages = {"accuracy": pooled, **{key: _average(values, len(results)) for key, values in measures.items()}}
+def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> MetricMean:
+    found = [[one for one in getattr(result, kind) if one.base_name == name] for result in results]
+    num_pairs = sum(map(bool, found))
+    agreements = [one for of_pair in found for one in of_pair]
+    measures = {key: [agreement[of] for agreement in level] for key, of, level in _levels(agreements)}
+    averages = {key: _average(values, len(results)) for key, values in measures.items()}
+    averages = {"accuracy": _pooled([one.system["accuracy"] for one in agreements if one.system]), **averages}
     if num_pairs < len(results):
         averages = {key: no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0) for key in averages}
-    return MetricMean(name, num_pairs, averages)
+    return MetricMean(name, num_pairs, averages, kind)
+
+
+def _pooled(accuracies: Sequence[Measure]) -> Measure:
+    """Return the accuracy over the pairs of systems of all language pairs."""
+    num_pairs = sum(one.n for one in accuracies if one.value is not None)
+    if not num_pairs:
+        return pairwise_accuracy([])
+    return Measure(sum((one.value or 0.0) * one.n for one in accuracies) / num_pairs, num_pairs)
 
 
 _SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
 
 
-def _levels(found: Sequence[tuple[JudgedSystems, MetricAgreement]]) -> Iterator[tuple[str, str, list[Agreement]]]:
+def _levels(found: Sequence[MetricAgreement]) -> Iterator[tuple[str, str, list[Agreement]]]:
     """Yield each mean, the measure that it is of, and the agreements at its level."""
-    systems = [metric.system for _, metric in found if metric.system is not None]
-    segments = [metric.segment for _, metric in found if metric.segment is not None]
+    systems = [metric.system for metric in found if metric.system is not None]
+    segments = [metric.segment for metric in found if metric.segment is not None]
     yield from (("system_pearson", "pearson", systems), ("spa", "spa", systems))
     yield from (("segment_pearson", "pearson", segments), ("kendall", "kendall", segments))
     yield "acc_eq", "acc_eq", segments

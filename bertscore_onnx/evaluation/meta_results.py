@@ -1,12 +1,14 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from textwrap import fill
+from typing import Any, Literal, get_args
 
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.metric_tests import Williams
+from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import (
     MISSING,
@@ -34,7 +36,9 @@ other systems differ by them, though over many systems they may be equal. By
 item and by system, a metric that is constant counts as 0. A negative r orders
 outputs the wrong way round. Ties are pairs that a metric scores alike; for
 acc*_eq, alike up to epsilon. A missing value, -, has its reason below the
-tables."""
+tables. Sentinels, below the metrics, read no meaning: random numbers (the mean of
+several draws, with the ends of 95 % of them), a constant, lengths, and words
+shared with the reference, also by another system's output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,26 @@ class MetricPair:
 
 
 @dataclass(frozen=True, slots=True)
+class SentinelTest:
+    """Whether a metric is better than every sentinel, by one statistic."""
+
+    metric: str
+    statistic: str
+    """`pearson`, `pearson_by_item`, `acc_eq` or `spa` of segments, or `system_pearson`."""
+    sentinel: str
+    """The best one."""
+    delta: float
+    """The metric's value minus that of the best sentinel."""
+    p: float
+    """The largest of the p-values against each sentinel; 1 if any is as good."""
+    p_holm: float
+    """p, corrected by Holm for the number of metrics."""
+
+
+Kind = Literal["humans", "metrics", "sentinels"]
+
+
+@dataclass(frozen=True, slots=True)
 class LanguagePairResult:
     """All metrics in one language pair."""
 
@@ -164,7 +188,15 @@ class LanguagePairResult:
     sentinels: tuple[MetricAgreement, ...] = ()
     """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
     humans: tuple[MetricAgreement, ...] = ()
-    """Annotators who were held out from the human scores and stand as metrics; they have no rank."""
+    """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel, by each statistic that is tested."""
+
+    def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
+        """Yield annotators, metrics and sentinels, in the order of the tables."""
+        yield from (("humans", one) for one in self.humans)
+        yield from (("metrics", one) for one in self.metrics)
+        yield from (("sentinels", one) for one in self.sentinels)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -176,6 +208,7 @@ class LanguagePairResult:
             "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
             "sentinels": {one.name: one.to_dict() for one in self.sentinels},
             "humans": {one.name: one.to_dict() for one in self.humans},
+            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
             "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
             "units": self.units,
@@ -192,6 +225,7 @@ class MetricMean:
     measures: Mapping[str, Measure]
     """By name: `accuracy`, pairwise, pooled over all pairs of systems of all language pairs; and the means over
     language pairs of `system_pearson`, `spa`, `segment_pearson`, `kendall` and `acc_eq`."""
+    kind: Kind = "metrics"
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by its name."""
@@ -246,13 +280,15 @@ class MetaEvaluation(Result):
             "seed": self.seed,
             "test": self.test,
             "language_pairs": {one.language_pair: one.to_dict() for one in self.language_pairs},
-            "mean": {"metrics": {one.name: one.to_dict() for one in self.means}},
+            "mean": {
+                kind: {one.name: one.to_dict() for one in self.means if one.kind == kind} for kind in get_args(Kind)
+            },
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for one in self.language_pairs:
-            for metric in one.metrics:
-                row = {"lang_pair": one.language_pair, "metric": metric.name, "rank": metric.rank}
+            for kind, metric in one.by_kind():
+                row = {"lang_pair": one.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
                     if agreement:
                         row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
@@ -335,8 +371,8 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
     yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
-    systems = {metric.name: metric.system for metric in result.metrics if metric.system}
-    segments = {metric.name: metric.segment for metric in result.metrics if metric.segment}
+    systems = {one.name: one.system for _, one in result.by_kind() if one.system}
+    segments = {one.name: one.segment for _, one in result.by_kind() if one.segment}
     if any(one["pearson"].value is not None or one["accuracy"].value is not None for one in systems.values()):
         first = next(iter(systems.values()))
         title = f"Whole systems: {first.n}; human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
@@ -348,6 +384,8 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result)
+    if result.sentinel_tests:
+        yield "\n".join(_against_sentinels(result.sentinel_tests))
     outliers = next(iter(systems.values())).outliers if systems else None
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
     if lines := [*named, *_groups(result), *_missing(result), *result.notes]:
@@ -405,7 +443,7 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
             if one.williams and one.williams.p is not None:
                 kind = "Williams, one-sided p of the upper's lead"
                 tests.setdefault(f"{title}: {kind}", {})[pair] = p_value(3)(one.williams.p)
-    names = [metric.name for metric in result.metrics]
+    names = [metric.name for metric in (*result.humans, *result.metrics)]
     for title, p_values in tests.items():
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}
@@ -415,6 +453,28 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
         columns: list[Column] = [("", "number", plain), *_METRIC]
         columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
         yield f"{title}\n{Table(columns, rows).text()}"
+
+
+_STATISTICS = {
+    "pearson": "Pearson",
+    "pearson_by_item": "by item",
+    "acc_eq": "acc*_eq",
+    "spa": "SPA",
+    "system_pearson": "Pearson of whole systems",
+}
+
+
+def _against_sentinels(tests: Sequence[SentinelTest]) -> Iterator[str]:
+    """Yield by statistic which metrics are not significantly better than the best sentinel."""
+    for statistic, title in _STATISTICS.items():
+        of_statistic = [test for test in tests if test.statistic == statistic]
+        not_better = [test for test in of_statistic if test.p_holm >= SIGNIFICANT]
+        if not_better:
+            names = ", ".join(f"{one.metric} ({one.delta:+.3f}, p {p_value(3)(one.p_holm)})" for one in not_better)
+            line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
+            yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
+        elif of_statistic:
+            yield f"{title}: every metric is significantly better than every sentinel"
 
 
 def _bounded(p: float, smallest: float) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, scipy_module
-from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals
+from bertscore_onnx.evaluation.power import NORMAL, SIGNIFICANT, intervals, widening
 from bertscore_onnx.evaluation.significance import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
 
 CHUNK_CELLS = 2_000_000
@@ -213,3 +213,48 @@ def ratio_influences(sums: Floats) -> Floats:
     number, total = sums[sums[:, 0] > 0].T
     influences: Floats = (total - total.sum() / number.sum() * number) / number.sum()
     return influences
+
+
+def resampled_both(
+    statistics: Callable[[Floats], Sequence[UnitSums]],
+    num_systems: int,
+    num_units: int,
+    rng: np.random.Generator,
+    num_resamples: int = NUM_RESAMPLES,
+) -> Floats:
+    """Draw systems and units with replacement, the same for all statistics; returns (resamples, statistics).
+
+    `statistics` are functions of how often each system counts, (systems,). Deutsch, Dror and Roth, TACL 2021, section
+    4.1: BOOT-BOTH.
+    """
+    systems, units = (
+        np.concatenate([*bootstrap_counts(rng, number, num_resamples)]) for number in (num_systems, num_units)
+    )
+    return np.array(
+        [
+            [float(one.statistic(of_units @ one.sums)) for one in statistics(of_systems)]
+            for of_systems, of_units in zip(systems, units, strict=True)
+        ]
+    )
+
+
+def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
+    """Return two-sided p of differences, (…), by Student's t with their standard error in resamples, (resamples, …)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(np.abs(deltas) > ROUNDING, np.abs(deltas) / _standard_error(resampled, num_units), 0.0)
+    p: Floats = 2 * scipy_module("stats").t.sf(t, num_units - 1)
+    return p
+
+
+def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[float, float]:
+    """Return the 95 % interval of a value by Student's t with its standard error in resamples, (resamples,)."""
+    quantile = float(scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
+    half = quantile * float(_standard_error(resampled, num_units))
+    return value - half, value + half
+
+
+def _standard_error(resampled: Floats, num_units: int) -> Floats:
+    """Return half the width of the middle 68 % of resamples, which a few with hardly any variance do not widen."""
+    low, high = np.nanquantile(resampled, [NORMAL.cdf(-1), NORMAL.cdf(1)], axis=0)
+    error: Floats = (high - low) / 2 * widening(num_units)
+    return error

@@ -215,7 +215,7 @@ def test_prints_a_table_or_tsv(run, eval_set):
     table = run("meta", eval_set, *FEW).stdout
     assert table.startswith("he-en, gold mqm, reference refB: 5 systems, 4 segments\n")
     assert max(map(len, table.splitlines())) <= 80
-    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\trank\tsystem_n\t")
+    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\tkind\trank\tsystem_n\t")
 
 
 def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):

@@ -18,7 +18,7 @@ from tests.support.eval_sets import write_eval_set
 
 
 def evaluate(*language_pairs, **options):
-    return meta_evaluate(language_pairs, **{"permutations": 50, **options})
+    return meta_evaluate(language_pairs, **{"permutations": 50, "sentinels": False, **options})
 
 
 def metric_of(*language_pairs, name="m", **options):
@@ -314,7 +314,11 @@ def test_means_come_with_several_language_pairs():
 
 def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
     header, *rows = [line.split("\t") for line in result.table("tsv").splitlines()]
-    assert [row[:3] for row in rows] == [["he-en", "BLEU-refB", "1"], ["he-en", "chrF-refB", "1"]]
+    assert [row[:4] for row in rows[:2]] == [
+        ["he-en", "BLEU-refB", "metrics", "1"],
+        ["he-en", "chrF-refB", "metrics", "1"],
+    ]
+    assert {row[2] for row in rows[2:]} == {"sentinels"}
     values = dict(zip(header, rows[0], strict=True))
     [bleu, _] = result.language_pairs[0].metrics
     assert float(values["segment_pearson"]) == bleu.segment["pearson"].value

@@ -1,6 +1,7 @@
 """PERM-BOTH, clusters and Williams' test."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bertscore_onnx.evaluation.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx.evaluation.meta import compare_units
+from bertscore_onnx.evaluation.metric_ranks import compare_units
 from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 from bertscore_onnx.evaluation.resampling import correlation_interval, exchange_units, resample_units
 from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, pearson_sums
@@ -126,14 +127,18 @@ def test_means_of_systems_need_every_score_of_a_metric():
         perm_both(human, [np.nan_to_num(metric), metric], level="system_means")
 
 
+def p_of(sums, permutations, seed, names):
+    return exchange_units([sums[name] for name in names], permutations=permutations, seed=seed)
+
+
 def rates_of_equal_metrics(trials, number, icc, permutations):
     """Return how often the first two differ significantly, and how often there is more than one rank."""
     found = []
     for seed in range(trials):
         human, metrics = equal_metrics(np.random.default_rng([seed, number]), number, icc)
         sums = {str(at): pearson_sums(human, metric, np.arange(100)) for at, metric in enumerate(metrics)}
-        ranks, differences = compare_units(sums, permutations, seed)
-        found.append((differences["0", "1"].p < 0.05, max(ranks.values()) > 1))
+        compared = compare_units("pearson", sums, [], partial(p_of, sums, permutations, seed))
+        found.append((compared.differences["0", "1"].p < 0.05, max(compared.ranks.values()) > 1))
     return np.mean(found, axis=0)
 
 

@@ -1,0 +1,117 @@
+"""Sentinels: scores that read no meaning, and show what a set of judgements grants to any metric.
+
+Perrella, Proietti, Huguet Cabot, Barba and Navigli, "Guardians of the Machine Translation Meta-Evaluation: Sentinel
+Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown to measure quality.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
+from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.meta_results import Agreement
+from bertscore_onnx.evaluation.metrics import MetricScores
+from bertscore_onnx.evaluation.segments import natural_key
+
+RANDOM = "sentinel-random"
+CONSTANT = "sentinel-constant"
+LENGTH = "sentinel-length"
+LENGTH_RATIO = "sentinel-length-ratio"
+OVERLAP = "sentinel-overlap"
+OTHER_OUTPUT = "sentinel-other-output"
+
+DRAWN_SCORES = 100_000
+"""Random scores of a simulation, of 10 to 200 draws; a smaller set of judgements has more draws."""
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""A word, or a character of Chinese or Japanese."""
+
+
+def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
+    """Return the scores of each sentinel by its name; those of texts only if each judged output has a text.
+
+    They are normal random numbers (the first of `random_scores`), a constant, the number of characters of the
+    candidate, the lengths of candidate and reference as the shorter by the longer, their overlap (F1 of the counts of
+    lower-case words), and the overlap of the next system's output, in the order of names, in place of its own. Of
+    several references the best counts.
+    """
+    found = {RANDOM: next(random_scores(judged, seed)), CONSTANT: _scores(judged, np.zeros(_shape(judged)))}
+    is_judged = np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
+    for name, scores in _of_texts(judged).items():
+        if is_judged.any() and np.isfinite(scores[is_judged]).all():
+            found[name] = _scores(judged, scores)
+    return found
+
+
+def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
+    """Yield normal random scores, draw by draw, which do not depend on the order of systems or segments."""
+    shape = _shape(judged)
+    rng = np.random.default_rng(seed)
+    rows = np.argsort(np.argsort(judged.systems))
+    order = sorted(range(len(judged.segments)), key=lambda at: natural_key(judged.segments[at]))
+    columns = np.argsort(order) if order else np.zeros(1, dtype=np.int64)
+    for _ in range(int(np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 200))):
+        yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
+
+
+def mean_agreement(agreements: Iterable[Agreement]) -> Agreement | None:
+    """Return the mean of each measure over random draws, with the ends between which 95 % of the draws lie."""
+    draws = [*agreements]
+    if not draws:
+        return None
+    measures = dict(draws[0].measures)
+    for name, first in measures.items():
+        values = np.array([one[name].value for one in draws if one[name].value is not None], dtype=np.float64)
+        if len(values):
+            low, high = np.quantile(values, [0.025, 0.975]).tolist()
+            measures[name] = replace(first, value=float(values.mean()), low=low, high=high, epsilon=None)
+    return replace(draws[0], measures=measures)
+
+
+def _shape(judged: JudgedSystems) -> tuple[int, int]:
+    return len(judged.systems), len(judged.segments) or 1
+
+
+def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
+    return MetricScores(mean_by_system(scores), scores if judged.segments else None)
+
+
+def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
+    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there is no output."""
+    if judged.candidates is None or not judged.references:
+        return {}
+    found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT)}
+    by_name = sorted(range(len(judged.systems)), key=judged.systems.__getitem__)
+    for segment in range(len(judged.segments)):
+        texts = {row: text for row in by_name if (text := judged.candidates[row][segment]) is not None}
+        rows = [*texts]
+        words = {row: Counter(_words(text)) for row, text in texts.items()}
+        following = dict(zip(rows, [*rows[1:], *rows[:1]], strict=True))
+        for row, text in texts.items():
+            references = judged.references[row][segment]
+            of_references = [Counter(_words(reference)) for reference in references]
+            found[LENGTH][row, segment] = len(text)
+            found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
+            found[OVERLAP][row, segment] = _overlap(words[row], of_references)
+            if len(rows) > 1:
+                found[OTHER_OUTPUT][row, segment] = _overlap(words[following[row]], of_references)
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _length_ratio(candidate: int, reference: int) -> float:
+    return min(candidate, reference) / max(candidate, reference, 1) if candidate != reference else 1.0
+
+
+def _overlap(candidate: Counter[str], references: Iterable[Counter[str]]) -> float:
+    """Return the F1 of the counts of words, of the best reference; 0 if neither has a word."""
+    return max(
+        2 * (candidate & reference).total() / max(1, candidate.total() + reference.total()) for reference in references
+    )
