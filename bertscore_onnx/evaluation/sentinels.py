@@ -20,9 +20,9 @@ from bertscore_onnx.evaluation.segments import natural_key
 RANDOM = "sentinel-random"
 CONSTANT = "sentinel-constant"
 LENGTH = "sentinel-length"
-LENGTH_RATIO = "sentinel-length-ratio"
+LENGTH_RATIO = "sentinel-ratio"
 OVERLAP = "sentinel-overlap"
-OTHER_OUTPUT = "sentinel-other-output"
+OTHER_OUTPUT = "sentinel-other"
 
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 200 draws; a smaller set of judgements has more draws."""
