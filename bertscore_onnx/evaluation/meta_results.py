@@ -36,9 +36,11 @@ other systems differ by them, though over many systems they may be equal. By
 item and by system, a metric that is constant counts as 0. A negative r orders
 outputs the wrong way round. Ties are pairs that a metric scores alike; for
 acc*_eq, alike up to epsilon. A missing value, -, has its reason below the
-tables. Sentinels, below the metrics, read no meaning: random numbers (the mean of
-several draws, with the ends of 95 % of them), a constant, lengths, and words
-shared with the reference, also by another system's output."""
+tables. Sentinels, below the metrics, read no meaning: random numbers (means
+over several draws, and the range of 95 % of them), a constant, the length,
+the ratio of lengths, and the words shared with the reference, by the output
+itself and by another system's. Annotators stand above the metrics. With
+--test boot-both intervals and p are over other systems and segments."""
 
 
 @dataclass(frozen=True, slots=True)
