@@ -67,8 +67,11 @@ class _Settings:
     sentinels: bool
     max_delta: Mapping[str, float] | float | None
 
-    def max_delta_of(self, name: str, metric: MetricScores) -> float:
-        """Return by how much two systems may differ in a metric to be a close pair."""
+    def max_delta_of(self, name: str, judged: JudgedSystems) -> float:
+        """Return by how much two systems may differ in a metric to be a close pair; sentinels have no limit."""
+        metric = judged.metrics.get(name)
+        if metric is None:
+            return np.inf
         if isinstance(self.max_delta, Mapping):
             return self.max_delta.get(name, self.max_delta.get(metric.base_name, np.inf))
         return np.inf if self.max_delta is None else self.max_delta
@@ -87,7 +90,7 @@ def system_agreement(
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
     is_outlier = outliers(human) if len(human) else is_judged[is_judged]
     names = np.array(judged.systems, dtype=object)[is_judged]
-    max_delta = settings.max_delta_of(name, metric)
+    max_delta = settings.max_delta_of(name, judged)
     measures = {
         "pearson": correlate_pairs(human, scores),
         "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
@@ -260,7 +263,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything = metrics | sentinels
     statistics = {
-        name: _Statistics(judged, metric, settings.max_delta_of(name, metric))
+        name: _Statistics(judged, metric, settings.max_delta_of(name, judged))
         for name, metric in everything.items()
         if name in sentinels or _varies(judged, metric)
     }
@@ -508,7 +511,7 @@ def _notes_of_close_pairs(
 ) -> Iterator[str]:
     """Yield how many pairs of systems are close by each metric, where that is limited."""
     for one in agreements:
-        limit = settings.max_delta_of(one.name, judged.metrics[one.name])
+        limit = settings.max_delta_of(one.name, judged)
         if one.system is not None and limit < np.inf:
             yield (
                 f"accuracy and SPA of {one.name} are of {one.system['accuracy'].n} of {one.system.pairs} pairs of "

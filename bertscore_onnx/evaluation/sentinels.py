@@ -25,7 +25,7 @@ OVERLAP = "sentinel-overlap"
 OTHER_OUTPUT = "sentinel-other"
 
 DRAWN_SCORES = 100_000
-"""Random scores of a simulation, of 10 to 200 draws; a smaller set of judgements has more draws."""
+"""Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """A word, or a character of Chinese or Japanese."""
@@ -54,7 +54,7 @@ def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores
     rows = np.argsort(np.argsort(judged.systems))
     order = sorted(range(len(judged.segments)), key=lambda at: natural_key(judged.segments[at]))
     columns = np.argsort(order) if order else np.zeros(1, dtype=np.int64)
-    for _ in range(int(np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 200))):
+    for _ in range(int(np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 100))):
         yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
 
 

@@ -302,3 +302,88 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
     whole = table([("a", "A", "1", "x", "y")], header="lang_pair system human candidate reference")
     assert "each row is a whole system" in refused("meta", whole, "--metric", "bleu")
     assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
+
+
+# Sentinels, annotators and close pairs.
+
+
+@pytest.fixture
+def annotated():
+    """Rows of four systems and six segments with texts, judged by two annotators, of whom B left some out."""
+    rng = np.random.default_rng(3)
+    words = "the cat sat on a mat with red dogs".split()  # noqa: SIM905
+    rows = []
+    for segment in range(6):
+        reference = " ".join(rng.choice(words, 6))
+        for system in range(4):
+            candidate = " ".join(word if rng.random() < 0.3 + 0.2 * system else "no" for word in reference.split())
+            score = f"{system + rng.normal():.3f}"
+            for annotator in "AB":
+                human = f"{system + rng.normal():.1f}" if annotator == "A" or segment else ""
+                rows.append(("de-en", f"S{system}", f"{segment}", candidate, reference, score, annotator, human))
+    return rows
+
+
+ANNOTATED = "lang_pair system segment candidate reference m annotator human"
+
+
+def test_an_annotator_is_held_out_and_the_order_of_rows_changes_nothing(judged, table, annotated):
+    options = ("--score", "m", "--hold-out", "B")
+    found = judged(table(annotated, header=ANNOTATED), *options)
+    by_annotator = {
+        annotator: [float(row[-1]) for row in annotated if row[-2] == annotator and row[2] != "0"] for annotator in "AB"
+    }
+    human = found["de-en"]["humans"]["human-B"]["segment"]
+    assert human["pearson"] == pytest.approx(np.corrcoef(*by_annotator.values())[0, 1], abs=1e-12)
+    assert human["n"] == 20
+    assert {"sentinel-length", "sentinel-overlap"} <= found["de-en"]["sentinels"].keys()
+    shuffled = [annotated[at] for at in np.random.default_rng(0).permutation(len(annotated))]
+    assert judged(table(shuffled, header=ANNOTATED), *options) == found
+    as_csv = [",".join(ANNOTATED.split()), *(",".join(row) for row in annotated)]
+    assert (
+        judged(write(table(annotated, header=ANNOTATED).parent, "t.csv", "\n".join(as_csv) + "\n"), *options) == found
+    )
+
+
+def test_several_annotators_are_averaged_and_reported(run, judged, table, annotated):
+    path = table(annotated, header=ANNOTATED)
+    stderr = run("meta", path, "--score", "m", *FEW).stderr
+    assert "means over the 2 annotators in the column 'annotator'; --hold-out NAME judges one as a metric" in stderr
+    human = judged(path, "--score", "m")["de-en"]
+    means = [(row[-1], annotated[at + 1][-1], float(row[5])) for at, row in enumerate(annotated) if row[-2] == "A"]
+    pairs = [(np.mean([float(one) for one in (a, b) if one]), m) for a, b, m in means]
+    assert human["metrics"]["m"]["segment"]["pearson"] == pytest.approx(np.corrcoef(*zip(*pairs, strict=True))[0, 1])
+
+
+def test_an_unknown_annotator_and_a_second_judgement_of_one_are_refused(refused, table, annotated):
+    path = table(annotated, header=ANNOTATED)
+    assert "no annotator 'C'; it has A, B" in refused("meta", path, "--score", "m", "--hold-out", "C")
+    twice = table([*annotated, annotated[0]], header=ANNOTATED)
+    assert "occurs a second time" in refused("meta", twice, "--score", "m")
+    plain = table()
+    assert "--columns annotator=NAME" in refused("meta", plain, "--score", "BLEU", "--hold-out", "A")
+
+
+def test_sentinels_can_be_left_out(judged, table, annotated):
+    path = table(annotated, header=ANNOTATED)
+    assert judged(path, "--score", "m", "--no-sentinels")["de-en"]["sentinels"] == {}
+    without_reference = table([(*row[:4], *row[5:]) for row in annotated], header=ANNOTATED.replace(" reference", ""))
+    assert [*judged(without_reference, "--score", "m")["de-en"]["sentinels"]] == [
+        "sentinel-random",
+        "sentinel-constant",
+    ]
+
+
+def test_close_pairs_are_chosen_by_one_number_or_one_for_each_metric(judged, refused, table, annotated):
+    path = table(annotated, header=ANNOTATED)
+    wide, close = (judged(path, "--score", "m", *limit)["de-en"] for limit in ((), ("--max-delta", "m=1.2")))
+    assert close == judged(path, "--score", "m", "--max-delta", "1.2")["de-en"]
+    assert wide["metrics"]["m"]["system"]["pearson"] == close["metrics"]["m"]["system"]["pearson"]
+    assert any(note.startswith("accuracy and SPA of m are of") for note in close["notes"])
+    assert "'x' is no number; expected one such as 0.5" in refused(
+        "meta", path, "--score", "m", "--max-delta", "x", status=2
+    )
+    assert "give one number, or METRIC=NUMBER" in refused(
+        "meta", path, "--score", "m", "--max-delta", "1", "m=2", status=2
+    )
+    assert "There is no metric 'b'" in refused("meta", path, "--score", "m", "--max-delta", "b=2")
