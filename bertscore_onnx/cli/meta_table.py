@@ -156,7 +156,7 @@ def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
 
 def reads_sentinels(options: MetaOptions) -> bool:
     """Return whether texts are read for sentinels, if there are any."""
-    return options.sentinels and options.task == "correlation"
+    return options.sentinels and options.task in ("correlation", "darr", "hybrid")
 
 
 def _texts_of_rows(table: WholeTable, options: MetaOptions) -> tuple[list[str] | None, list[list[str]]]:

@@ -34,6 +34,7 @@ from bertscore_onnx.evaluation.metrics import (
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
+from bertscore_onnx.evaluation.sentinels import sentinel_scores, with_sentinels
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
@@ -293,10 +294,14 @@ def _with_reference(name: str) -> str:
 # Task darr.
 
 
+def _with_sentinels(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> Sequence[JudgedSystems]:
+    return [with_sentinels(one, options.seed) for one in language_pairs] if options.sentinels else language_pairs
+
+
 def run_darr(options: MetaOptions) -> None:
     """Print whether metrics rank outputs as their direct assessments do."""
     result = darr_by_language_pair(
-        read_systems(options, several_judgements=True),
+        _with_sentinels(options, read_systems(options, several_judgements=True)),
         threshold=THRESHOLD if options.threshold is None else options.threshold,
         human_systems=options.human_system or None,
         permutations=options.resamples,
@@ -314,7 +319,7 @@ def run_hybrid(options: MetaOptions) -> None:
         sacrebleu_metric(name, settings)  # which raises errors before the costly scores
     num_hybrids = options.num_hybrids or NUM_HYBRIDS
     result = hybrid_by_language_pair(
-        read_systems(options, unscored=options.corpus_metrics, several_judgements=True),
+        _with_sentinels(options, read_systems(options, unscored=options.corpus_metrics, several_judgements=True)),
         corpus_metrics=options.corpus_metrics,
         num_hybrids=num_hybrids,
         num_candidates=options.num_candidates or min(NUM_CANDIDATES, num_hybrids),
@@ -341,8 +346,31 @@ def run_auc(options: MetaOptions) -> None:
     table = read_table(options.source, options.input_format)
     labels = _labels(table, table.find(options.named("label") or LABEL_COLUMNS, "--columns label=NAME"))
     units = documents_of_rows(table, options) or _references_of_rows(options, table)
-    scores = _scores_of_rows(options, table)
+    scores = _scores_of_rows(options, table) | _sentinels_of_rows(options, table)
     _print(options, auc_of_labels(labels, scores, units=units, permutations=options.resamples, seed=options.seed))
+
+
+def _sentinels_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Floats]:
+    """Return the scores of each row by each sentinel of texts; none if the table has no texts."""
+    if not options.sentinels:
+        return {}
+    try:
+        candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
+        references = [tuple(row) for row in references_of_table(table, options.named, REFERENCE_COLUMNS)]
+    except InputError:
+        return {}
+    names = tuple(f"{candidate} {reference}" for candidate, reference in zip(candidates, references, strict=True))
+    one = JudgedSystems(
+        "",
+        ("",),
+        np.zeros(1),
+        np.zeros((1, len(table))),
+        {},
+        segments=names,
+        candidates=(tuple(candidates),),
+        references=(tuple(references),),
+    )
+    return {name: np.asarray(scores.segment)[0] for name, scores in sentinel_scores(one, options.seed).items()}
 
 
 def _references_of_rows(options: MetaOptions, table: WholeTable) -> list[str] | None:
@@ -412,6 +440,7 @@ _OF_SYSTEMS = frozenset(
         "metric_scores",
         "score",
         "missing",
+        "sentinels",
         "context_sentences",
         *(f"columns {role}" for role in ("candidate", "id", "document", "system", "lang_pair", "human")),
     }
@@ -420,11 +449,11 @@ _OF_SYSTEMS = frozenset(
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (
         run_correlation,
-        _OF_SYSTEMS | {"output", "test", "sentinels", "max_delta", "hold_out", "columns annotator"},
+        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "columns annotator"},
     ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
-    "auc": (run_auc, frozenset({"score", "columns candidate", "columns label", "columns document"})),
+    "auc": (run_auc, frozenset({"score", "sentinels", "columns candidate", "columns label", "columns document"})),
     "phenomena": (run_phenomena, frozenset({"min_examples", "columns document"})),
 }
 """The function of each task, and the options that it reads beside those common to all tasks."""

@@ -4,7 +4,8 @@ Papers report either as "AUC"; they differ, so each has its name here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from bertscore_onnx.evaluation.correlation import Floats, Measure, midranks, no_
 from bertscore_onnx.evaluation.metric_pairs import (
     PAIR_COLUMNS,
     MetricDifference,
+    SentinelTest,
+    against_sentinels,
     ends,
     interval_of,
     metric_differences,
@@ -22,6 +25,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     notes_of_few,
     p_of_others,
     pairs_of,
+    sentinel_lines,
 )
 from bertscore_onnx.evaluation.resampling import (
     CHUNK_CELLS,
@@ -175,6 +179,8 @@ class AucResult(Result):
     """What intervals are of and tests exchange: pairs, or groups of dependent ones."""
     notes: tuple[str, ...] = ()
     """Warnings about the data."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel by each measure, if there are any."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with a reason."""
@@ -196,6 +202,7 @@ class AucResult(Result):
                 pair for name, differences in self.differences.items() for pair in pairs_of(differences, measure=name)
             ],
             "notes": list(self.notes),
+            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
@@ -211,6 +218,8 @@ class AucResult(Result):
         for name, differences in self.differences.items():
             if differences:
                 yield f"{_MEASURES[name]}\n{Table(PAIR_COLUMNS, pairs_of(differences)).text()}"
+            tests = [test for test in self.sentinel_tests if test.statistic == name]
+            yield from sentinel_lines(_MEASURES[name], tests)
         yield "\n".join(
             [
                 *self.notes,
@@ -274,13 +283,14 @@ def auc_of_labels(
         measures["roc_auc"][name], measures["average_precision"][name] = area, precision
     drawn = enough_permutations(permutations, len(ranks))
     p = _p_values(ranks, np.asarray(labels) == 1, unit_of, drawn, seed)  # (metrics, metrics, measures)
-    differences = {
-        name: metric_differences({metric: of[metric].value or 0.0 for metric in ranks}, [*ranks], p[..., at])
-        for at, (name, of) in enumerate(measures.items())
-    }
+    values = {name: {metric: of[metric].value or 0.0 for metric in ranks} for name, of in measures.items()}
+    differences = {name: metric_differences(of, [*ranks], p[..., at]) for at, (name, of) in enumerate(values.items())}
+    tests = (against_sentinels(name, of, [*ranks], p[..., at]) for at, (name, of) in enumerate(values.items()))
     notes = [*notes_of_few(num_units, "units"), *notes_of_exchanges(num_units, "units", len(ranks))] if ranks else ()
     roc, precision_of = measures["roc_auc"], measures["average_precision"]
-    return AucResult(n, int(np.sum(labels)), roc, precision_of, differences, num_units, tuple(notes))
+    return AucResult(
+        n, int(np.sum(labels)), roc, precision_of, differences, num_units, tuple(notes), tuple(chain(*tests))
+    )
 
 
 def _with_intervals(

@@ -340,11 +340,11 @@ def soft_pairwise_accuracy(
         return no_value("a pair needs two systems", 0)
     if not is_judged.any():
         return no_value("no segment is judged for every system", 0)
-    if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
-        return no_value(METRIC_CONSTANT, 0)
     by_human, by_metric = (
         superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
     )
+    if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
+        return no_value(METRIC_CONSTANT, 0)
     upper = np.triu_indices(len(human), 1)
     is_close = close_pairs(metric[:, is_judged].mean(axis=1), max_delta)
     if not is_close.any():

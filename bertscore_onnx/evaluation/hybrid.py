@@ -5,7 +5,7 @@ model selection among them: Zhang et al., "BERTScore", ICLR 2020, section 5.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_systems
-from bertscore_onnx.evaluation.metric_pairs import PAIR_COLUMNS, MetricDifference, metric_differences, pairs_of
+from bertscore_onnx.evaluation.judged_systems import SENTINEL, JudgedSystems, check_systems
+from bertscore_onnx.evaluation.metric_pairs import (
+    PAIR_COLUMNS,
+    MetricDifference,
+    SentinelTest,
+    against_sentinels,
+    metric_differences,
+    pairs_of,
+    sentinel_lines,
+)
 from bertscore_onnx.evaluation.metrics import corpus_metric
 from bertscore_onnx.evaluation.power import intervals
 from bertscore_onnx.evaluation.resampling import (
@@ -211,6 +219,8 @@ class HybridOfLanguagePair:
     """By metric, for those that correlate."""
     pairs: Mapping[tuple[str, str], MetricDifference]
     """Whether one metric correlates better than another, for every two that correlate, by falling correlation."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel, if there are any."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with a reason."""
@@ -220,6 +230,7 @@ class HybridOfLanguagePair:
             "segments": self.num_segments,
             "metrics": {name: self._metric(name) for name in self.pearson},
             "pairs": pairs_of(self.pairs),
+            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
         }
 
     def _metric(self, name: str) -> dict[str, Any]:
@@ -294,6 +305,7 @@ class HybridResult(Result):
             yield with_notes(f"{title}\n{Table(_METRICS, rows).text()}", reasons)
             if pair.pairs:
                 yield Table(PAIR_COLUMNS, pair.to_dict()["pairs"]).text()
+            yield from sentinel_lines("Pearson", pair.sentinel_tests)
         choice = f"the best of {self.num_candidates:,} hybrids is chosen, {self.num_trials:,} times"
         yield (
             f"Hits@1, MRR and Diff where {choice};\nintervals of 95 % over other segments, but for metrics of whole "
@@ -407,9 +419,10 @@ def _of_language_pair(
         human_systems,
         num_segments,
         frozenset(of_corpora),
-        pearsons,
+        {name: pearsons[name] for name in sorted(pearsons, key=lambda name: name.startswith(SENTINEL))},
         selections,
         metric_differences(correlations, tested, p, "a metric of whole corpora has no scores of segments to exchange"),
+        against_sentinels("pearson", correlations, tested, p),
     )
 
 

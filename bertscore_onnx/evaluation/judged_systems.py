@@ -13,6 +13,8 @@ from bertscore_onnx.evaluation.metrics import MetricScores
 
 HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?[a-z0-9])?(\.\d+)?", re.IGNORECASE)
 """How the shared tasks of WMT name human translations: Human-A.0, HUMAN, refB, translator-A.0, ref."""
+SENTINEL = "sentinel-"
+"""Before the names of scores that read no meaning (`sentinel_scores`)."""
 HUMAN = "human-"
 """Before the names of annotators that are judged as metrics are."""
 

@@ -358,7 +358,6 @@ def _by_units(
     """Compare metrics by exchanging whole units, or as PERM-BOTH does, with intervals over other units."""
     sums = {name: one.sums() for name, one in statistics.items()}
     wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
-    sentinels = [name for name in statistics if name not in metrics]
     drawn = _num_permutations(metrics, settings)
     compared = {}
     for statistic in TESTED:
@@ -371,7 +370,7 @@ def _by_units(
         def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
             return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
 
-        compared[statistic] = compare_units(statistic, of_each, sentinels, p_values)
+        compared[statistic] = compare_units(statistic, of_each, p_values)
     if settings.test == "perm-both":
         segments, systems = (
             {name: getattr(metric, level) for name, metric in metrics.items()} for level in ("segment", "system")
@@ -422,7 +421,7 @@ def _by_both(
             deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
             return student_p(values[:, None] - values, deltas, num_systems)
 
-        compared[statistic] = compare_units(statistic, of_each, [*statistics.keys() - metrics.keys()], p_values)
+        compared[statistic] = compare_units(statistic, of_each, p_values)
 
     def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
         if agreement is None:

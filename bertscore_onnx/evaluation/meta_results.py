@@ -1,14 +1,13 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from textwrap import fill
 from typing import Any, Literal, get_args
 
 from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.correlation import Measure
+from bertscore_onnx.evaluation.metric_pairs import SentinelTest, sentinel_lines
 from bertscore_onnx.evaluation.metric_tests import Williams
-from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import (
     MISSING,
@@ -143,23 +142,6 @@ class MetricPair:
     segment: Difference | None
     tests: Mapping[str, Difference] = field(default_factory=dict)
     """Differences in other statistics of segments: `pearson_by_item`, `acc_eq` and `spa`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentinelTest:
-    """Whether a metric is better than every sentinel, by one statistic."""
-
-    metric: str
-    statistic: str
-    """`pearson`, `pearson_by_item`, `acc_eq` or `spa` of segments, or `system_pearson`."""
-    sentinel: str
-    """The best one."""
-    delta: float
-    """The metric's value minus that of the best sentinel."""
-    p: float
-    """The largest of the p-values against each sentinel; 1 if any is as good."""
-    p_holm: float
-    """p, corrected by Holm for the number of metrics."""
 
 
 Kind = Literal["humans", "metrics", "sentinels"]
@@ -387,7 +369,11 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result)
     if result.sentinel_tests:
-        yield "\n".join(_against_sentinels(result.sentinel_tests))
+        by_statistic = (
+            sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
+            for statistic, title in _STATISTICS.items()
+        )
+        yield "\n".join(line for of_statistic in by_statistic for line in of_statistic)
     outliers = next(iter(systems.values())).outliers if systems else None
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
     if lines := [*named, *_groups(result), *_missing(result), *result.notes]:
@@ -464,19 +450,6 @@ _STATISTICS = {
     "spa": "SPA",
     "system_pearson": "Pearson of whole systems",
 }
-
-
-def _against_sentinels(tests: Sequence[SentinelTest]) -> Iterator[str]:
-    """Yield by statistic which metrics are not significantly better than the best sentinel."""
-    for statistic, title in _STATISTICS.items():
-        of_statistic = [test for test in tests if test.statistic == statistic]
-        not_better = [test for test in of_statistic if test.p_holm >= SIGNIFICANT]
-        if not_better:
-            names = ", ".join(f"{one.metric} ({one.delta:+.3f}, p {p_value(3)(one.p_holm)})" for one in not_better)
-            line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
-            yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
-        elif of_statistic:
-            yield f"{title}: every metric is significantly better than every sentinel"
 
 
 def _bounded(p: float, smallest: float) -> str:

@@ -4,13 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from textwrap import fill
 from typing import Any
+
+import numpy as np
 
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import Floats, Measure
+from bertscore_onnx.evaluation.judged_systems import SENTINEL
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.resampling import holm_matrix, smallest_p
-from bertscore_onnx.evaluation.significance import MAX_EXACT
+from bertscore_onnx.evaluation.significance import MAX_EXACT, holm
 from bertscore_onnx.evaluation.tables import MISSING, Column, Format, number, p_value
 
 
@@ -36,14 +40,18 @@ MetricDifferences = Mapping[tuple[str, str], MetricDifference]
 def metric_differences(
     values: Mapping[str, float], tested: Sequence[str], p: Floats, reason: str = ""
 ) -> dict[tuple[str, str], MetricDifference]:
-    """Return the difference of every two metrics by falling values, with Holm's correction.
+    """Return the difference of every two metrics by falling values, with Holm's correction; sentinels are left out.
 
     `p` is (tested, tested); pairs with a metric that is not tested have the reason instead.
     """
+    metrics = [name for name in tested if not name.startswith(SENTINEL)]
+    chosen = [place for place, name in enumerate(tested) if name in metrics]
+    p = p[np.ix_(chosen, chosen)]
     corrected = holm_matrix(p)
-    at = {name: place for place, name in enumerate(tested)}
+    at = {name: place for place, name in enumerate(metrics)}
     differences = {}
-    for better, worse in combinations(sorted(values, key=lambda name: -values[name]), 2):
+    falling = sorted((name for name in values if not name.startswith(SENTINEL)), key=lambda name: -values[name])
+    for better, worse in combinations(falling, 2):
         delta, pair = values[better] - values[worse], (at.get(better), at.get(worse))
         differences[better, worse] = (
             MetricDifference(delta, None, None, reason)
@@ -51,6 +59,58 @@ def metric_differences(
             else MetricDifference(delta, float(p[pair]), float(corrected[pair]))
         )
     return differences
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelTest:
+    """Whether a metric is better than every sentinel, by one statistic."""
+
+    metric: str
+    statistic: str
+    """In `meta_evaluate` `pearson`, `pearson_by_item`, `acc_eq` or `spa` of segments, or `system_pearson`."""
+    sentinel: str
+    """The best one."""
+    delta: float
+    """The metric's value minus that of the best sentinel."""
+    p: float
+    """The largest of the p-values against each sentinel; 1 if any is as good."""
+    p_holm: float
+    """p, corrected by Holm for the number of metrics."""
+
+
+def against_sentinels(
+    statistic: str, values: Mapping[str, float], tested: Sequence[str], p: Floats
+) -> tuple[SentinelTest, ...]:
+    """Test whether each metric is better than every sentinel: the largest p, which needs no correction for these.
+
+    R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982; Holm's correction is
+    for the number of metrics. `p` is (tested, tested).
+    """
+    at = {name: place for place, name in enumerate(tested)}
+    sentinels = [name for name in tested if name.startswith(SENTINEL)]
+    metrics = [name for name in tested if name not in sentinels]
+    if not sentinels:
+        return ()
+    best = max(sentinels, key=values.__getitem__)
+    largest = [
+        max(float(p[at[name], at[other]]) if values[name] > values[other] else 1.0 for other in sentinels)
+        for name in metrics
+    ]
+    return tuple(
+        SentinelTest(name, statistic, best, values[name] - values[best], one, float(corrected))
+        for name, one, corrected in zip(metrics, largest, holm(largest), strict=True)
+    )
+
+
+def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
+    """Yield which metrics are not significantly better than the best sentinel; nothing without tests."""
+    not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
+    if not_better:
+        names = ", ".join(f"{one.metric} ({one.delta:+.3f}, p {p_value(3)(one.p_holm)})" for one in not_better)
+        line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
+        yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
+    elif tests:
+        yield f"{title}: every metric is significantly better than every sentinel"
 
 
 def pairs_of(differences: MetricDifferences, **named: str) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ from itertools import permutations as all_orders
 import numpy as np
 
 from bertscore_onnx.evaluation.correlation import Floats, correlate_pairs, pearson
-from bertscore_onnx.evaluation.meta_results import Difference, SentinelTest
+from bertscore_onnx.evaluation.judged_systems import SENTINEL
+from bertscore_onnx.evaluation.meta_results import Difference
+from bertscore_onnx.evaluation.metric_pairs import SentinelTest, against_sentinels
 from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, Williams, clusters, perm_both, williams
 from bertscore_onnx.evaluation.resampling import UnitSums, holm_matrix
-from bertscore_onnx.evaluation.significance import holm
 
 PValues = Callable[[Sequence[str]], Floats]
 """Two-sided p of the difference of every two metrics, (metrics, metrics), by their names."""
@@ -28,14 +29,12 @@ class Compared:
     """Each metric against the best sentinel."""
 
 
-def compare_units(
-    statistic: str, metrics: Mapping[str, UnitSums], sentinels: Sequence[str], p_values: PValues
-) -> Compared:
+def compare_units(statistic: str, metrics: Mapping[str, UnitSums], p_values: PValues) -> Compared:
     """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
     values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in metrics.items()}
     found = {name: value for name, value in values.items() if np.isfinite(value)}
-    names = [*(name for name in found if name not in sentinels), *(name for name in found if name in sentinels)]
-    num_metrics = sum(name not in sentinels for name in names)
+    names = sorted(found, key=lambda name: name.startswith(SENTINEL))
+    num_metrics = sum(not name.startswith(SENTINEL) for name in names)
     if len(names) < 2:
         return Compared(dict.fromkeys(names[:num_metrics], 1))
     p = p_values(names)
@@ -50,29 +49,7 @@ def compare_units(
     return Compared(
         {name: int(rank) for name, rank in zip(names[:num_metrics], ranks, strict=True)},
         differences,
-        _against_sentinels(statistic, found, names, num_metrics, p),
-    )
-
-
-def _against_sentinels(
-    statistic: str, values: Mapping[str, float], names: Sequence[str], num_metrics: int, p: Floats
-) -> tuple[SentinelTest, ...]:
-    """Test whether each metric is better than every sentinel: the largest p, which needs no correction for these.
-
-    R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982; Holm's correction is
-    for the number of metrics.
-    """
-    sentinels = names[num_metrics:]
-    if not sentinels or not num_metrics:
-        return ()
-    best = max(sentinels, key=values.__getitem__)
-    largest = [
-        max(p[row, num_metrics + at] if values[name] > values[other] else 1.0 for at, other in enumerate(sentinels))
-        for row, name in enumerate(names[:num_metrics])
-    ]
-    return tuple(
-        SentinelTest(name, statistic, best, values[name] - values[best], float(one), float(corrected))
-        for name, one, corrected in zip(names, largest, holm(largest), strict=False)
+        against_sentinels(statistic, found, names, p),
     )
 
 

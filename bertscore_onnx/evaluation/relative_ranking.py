@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from bertscore_onnx.evaluation.judged_systems import JudgedSystems, check_system
 from bertscore_onnx.evaluation.metric_pairs import (
     PAIR_COLUMNS,
     MetricDifference,
+    SentinelTest,
+    against_sentinels,
     ends,
     metric_differences,
     notes_of_exchanges,
     notes_of_few,
     p_of_others,
     pairs_of,
+    sentinel_lines,
 )
 from bertscore_onnx.evaluation.resampling import (
     UnitSums,
@@ -125,6 +128,8 @@ class DarrOfLanguagePair:
     """What intervals are of and tests exchange: segments with a ranked pair, or their documents, if known."""
     notes: tuple[str, ...] = ()
     """Warnings about the data."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel, if there are any."""
 
 
 _COUNTS = ("tau", "pairs", "concordant", "discordant", "ties", "tau_without_ties")
@@ -161,6 +166,7 @@ class DarrResult(Result):
                     "units": pair.units,
                     "pairs": pairs_of(pair.differences),
                     "notes": list(pair.notes),
+                    "sentinel_tests": [asdict(test) for test in pair.sentinel_tests],
                 }
                 for pair in self.language_pairs
             },
@@ -179,6 +185,8 @@ class DarrResult(Result):
             yield "\n".join([title, with_notes(Table(_COLUMNS, rows).text(), reasons), *pair["notes"]])
             if pair["pairs"]:
                 yield Table(PAIR_COLUMNS, pair["pairs"]).text()
+        for of_pair in self.language_pairs:
+            yield from sentinel_lines(f"{of_pair.language_pair}, tau", of_pair.sentinel_tests)
         yield (
             f"Pairs are outputs of one segment whose judgements differ by {self.threshold:g} or more.\n"
             "A tie of the metric counts as discordant. Intervals of 95 % are over other segments, or\n"
@@ -256,6 +264,7 @@ def _of_language_pair(
         metric_differences(taus, [*taus], p),
         num_units,
         (*notes_of_few(num_units, kind), *notes_of_exchanges(num_units, kind, len(sums))) if sums else (),
+        against_sentinels("tau", taus, [*taus], p),
     )
 
 

@@ -12,17 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx.evaluation.judged_systems import SENTINEL, JudgedSystems
 from bertscore_onnx.evaluation.meta_results import Agreement
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import natural_key
 
-RANDOM = "sentinel-random"
-CONSTANT = "sentinel-constant"
-LENGTH = "sentinel-length"
-LENGTH_RATIO = "sentinel-ratio"
-OVERLAP = "sentinel-overlap"
-OTHER_OUTPUT = "sentinel-other"
+RANDOM = f"{SENTINEL}random"
+CONSTANT = f"{SENTINEL}constant"
+LENGTH = f"{SENTINEL}length"
+LENGTH_RATIO = f"{SENTINEL}ratio"
+OVERLAP = f"{SENTINEL}overlap"
+OTHER_OUTPUT = f"{SENTINEL}other"
 
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
@@ -45,6 +45,11 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             found[name] = _scores(judged, scores)
     return found
+
+
+def with_sentinels(judged: JudgedSystems, seed: int = 4) -> JudgedSystems:
+    """Return the systems with the sentinels as further metrics, which tests recognise by their names."""
+    return replace(judged, metrics={**judged.metrics, **sentinel_scores(judged, seed)})
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:

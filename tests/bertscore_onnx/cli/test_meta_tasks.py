@@ -90,11 +90,29 @@ def metrics(run_json, command):
 
 @pytest.mark.parametrize("task", TABLES)
 def test_a_model_and_metrics_score_the_texts(metrics, tiny_bundle, task):
-    assert {*metrics(task, "-m", tiny_bundle, "--device", "cpu", "--metric", "chrf", "ter")} == {
-        "bertscore",
-        "chrf",
-        "ter",
-    }
+    options = (task, "-m", tiny_bundle, "--device", "cpu", "--metric", "chrf", "ter")
+    assert {*metrics(*options, *(["--no-sentinels"] if task != "phenomena" else []))} == {"bertscore", "chrf", "ter"}
+
+
+@pytest.mark.parametrize("task", ["darr", "hybrid", "auc"])
+def test_sentinels_stand_below_the_metrics_and_are_no_part_of_the_pairs(run, metrics, command, task):
+    found = [*metrics(task, "--metric", "chrf", "ter")]
+    assert found[:2] == ["chrf", "ter"]
+    assert {"sentinel-constant", "sentinel-length", "sentinel-overlap"} <= {*found[2:]}
+    assert all(name.startswith("sentinel-") for name in found[2:])
+    alone = metrics(task, "--metric", "chrf", "ter", "--no-sentinels")
+    assert alone == {name: one for name, one in metrics(task, "--metric", "chrf", "ter").items() if name in alone}
+    shown = run(*command(task, "--score", "m")).stdout
+    assert re.search("better than (sentinel-|every sentinel)", shown)
+
+
+def test_the_order_of_pairs_changes_no_sentinel(run_json, write):
+    lines = QQP.splitlines(keepends=True)
+    one, other = (
+        run_json("meta", write(name, "".join(rows)), "--task", "auc", "--metric", "chrf")
+        for name, rows in (("a.jsonl", lines), ("b.jsonl", lines[::-1]))
+    )
+    assert one == other
 
 
 def test_options_of_metrics_reach_them(run, metrics, command):
@@ -165,11 +183,12 @@ def test_darr_prints_reasons_and_as_tsv_all_digits(run, command):
     rows = [
         *csv.DictReader(run(*command("darr", "--score", "m", "--format", "tsv")).stdout.splitlines(), delimiter="\t")
     ]
-    assert [(row["lang_pair"], row["tau"], row["ties"]) for row in rows] == [("cs-en", "0.0", "1"), ("de-en", "", "0")]
+    found = [(row["lang_pair"], row["tau"], row["ties"]) for row in rows if row["metric"] == "m"]
+    assert found == [("cs-en", "0.0", "1"), ("de-en", "", "0")]
 
 
 def test_scores_of_columns_are_means_and_those_of_texts_are_of_corpora(metrics):
-    found = metrics("hybrid", "--score", "m", "--metric", "bleu")
+    found = metrics("hybrid", "--score", "m", "--metric", "bleu", "--no-sentinels")
     assert {name: one["score"] for name, one in found.items()} == {"m": "mean of segments", "bleu": "corpus"}
     assert [(one["n"], one["trials"]) for one in found.values()] == [(40, 100)] * 2
 
@@ -184,9 +203,10 @@ def test_hybrid_prints_intervals_and_as_tsv_both_ends(run, command):
     assert "cs-en: 3 systems, 40 hybrids of 6 segments" in shown
     assert "better than" in shown
     assert "the best of 5 hybrids is chosen, 100 times" in shown
-    [row] = csv.DictReader(
+    row, *_ = csv.DictReader(
         run(*command("hybrid", "--score", "m", "--format", "tsv")).stdout.splitlines(), delimiter="\t"
     )
+    assert row["metric"] == "m"
     assert float(row["hits_at_1_low"]) <= float(row["hits_at_1"]) <= float(row["hits_at_1_high"])
 
 
@@ -229,7 +249,7 @@ def test_tsv_has_the_ends_of_intervals(run, command, task, interval):
 
 
 def test_columns_of_pairs_are_those_of_known_sets_or_named(run_json, write):
-    known = run_json("meta", write("qqp.jsonl", QQP), "--task", "auc", "--metric", "chrf", "ter")
+    known = run_json("meta", write("qqp.jsonl", QQP), "--task", "auc", "--metric", "chrf", "ter", "--no-sentinels")
     assert {*known["metrics"]} == {"chrf", "ter"}
     table = write("pairs.csv", "left,right,same\na cat,a cat,1\na dog,red mats,0\n")
     columns = ("--columns", "reference=left", "candidate=right", "label=same")

@@ -137,7 +137,7 @@ def rates_of_equal_metrics(trials, number, icc, permutations):
     for seed in range(trials):
         human, metrics = equal_metrics(np.random.default_rng([seed, number]), number, icc)
         sums = {str(at): pearson_sums(human, metric, np.arange(100)) for at, metric in enumerate(metrics)}
-        compared = compare_units("pearson", sums, [], partial(p_of, sums, permutations, seed))
+        compared = compare_units("pearson", sums, partial(p_of, sums, permutations, seed))
         found.append((compared.differences["0", "1"].p < 0.05, max(compared.ranks.values()) > 1))
     return np.mean(found, axis=0)
 
