@@ -285,6 +285,7 @@ def compare(
         if not names and "document" in logs.table.names:
             names = [text_columns(logs.table, DOCUMENT, missing=missing)]
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents, deltas], "--html")
+    measured = None if deltas is None else Deltas.read(deltas)
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
             texts,
@@ -305,7 +306,7 @@ def compare(
             context_sentences=num_context,
             margin=margin,
             power=power or (),
-            deltas=None if deltas is None else Deltas.read(deltas),
+            deltas=measured,
             num_examples=examples,
             verbose=verbose,
         )
