@@ -234,7 +234,7 @@ def compare(
             all_pairs=all_pairs,
             margin=margin,
             planned=planned,
-            deltas=curves.get(name),
+            delta_curve=curves.get(name),
         )
         if joined.groups:
             result = replace(
@@ -274,7 +274,7 @@ def metric_result(
     all_pairs: bool = False,
     margin: float | None = None,
     planned: Sequence[float] = (),
-    deltas: DeltaCurve | None = None,
+    delta_curve: DeltaCurve | None = None,
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
@@ -330,7 +330,7 @@ def metric_result(
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
             else (),
-            agreement=deltas.agreement(delta) if deltas and delta else None,
+            agreement=delta_curve.agreement(delta) if delta_curve and delta else None,
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:

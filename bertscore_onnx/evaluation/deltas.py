@@ -130,7 +130,7 @@ class DeltaCurve:
 class Deltas(Result):
     """The curves of several metrics: the result of `fit_deltas`, and the content of the file of `meta --deltas`."""
 
-    curves: tuple[DeltaCurve, ...]
+    curves: Annotated[tuple[DeltaCurve, ...], msgspec.Meta(min_length=1)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes and `read` reads, with the differences of 70, 80 and 90 % agreement."""
@@ -158,7 +158,7 @@ class Deltas(Result):
             ) from error
 
     def find(self, signatures: Mapping[str, str]) -> dict[str, DeltaCurve]:
-        """Return the curves of metrics, from the signature of each by its name; versions may differ.
+        """Return the curves of metrics, from the signature of each by its name; versions and bundles may differ.
 
         Raises:
             InputError: there is no curve of any of them, or one of a metric with other settings.
@@ -270,7 +270,8 @@ def _curve(name: str, signature: str, sides: Sequence[tuple[JudgedSystems, Float
     slope = _slope(sizes, agreed)
     left_out = ((units != unit).all(axis=0) for unit in np.unique(units))
     slopes = np.array([_slope(sizes[kept], agreed[kept]) for kept in left_out])
-    low, high = mean_interval(slope, (slope - slopes) * (len(slopes) - 1) / len(slopes))
+    moved = (slope - slopes) * (len(slopes) - 1) / len(slopes)
+    low, high = mean_interval(slope, np.where(np.abs(moved) > ROUNDING, moved, 0))
     return DeltaCurve(
         name,
         signature,
@@ -325,8 +326,12 @@ def _isotonic(delta: Floats, agreed: Floats) -> tuple[IsotonicStep, ...]:
 
 
 def _settings(signature: str) -> frozenset[str]:
-    """Return the fields of a signature that change a difference: not those of versions and signs."""
-    return frozenset(field for field in signature.split("|") if not field.startswith(("version:", "negative:")))
+    """Return the fields of a signature that change a difference.
+
+    The digest of a bundle is none: it changes with the versions that exported it, and with a baseline.
+    """
+    others = ("version:", "bundle:", "negative:")
+    return frozenset(field for field in signature.split("|") if not field.startswith(others))
 
 
 def _kind(signature: str) -> str:

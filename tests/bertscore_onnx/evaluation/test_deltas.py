@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies
 from scipy import optimize, stats
 
 from bertscore_onnx.errors import InputError
@@ -174,6 +175,32 @@ def test_a_curve_is_finite_whatever_the_scores_are(human, metric, share):
     assert (curve.deltas(0.9)["logistic"] is not None) == (curve.slope > 0)
 
 
+@given(seed=strategies.integers(0, 2**32 - 1))
+def test_agreement_is_within_its_interval_whatever_the_scales_are(seed):
+    rng = np.random.default_rng(seed)
+
+    def scores(size):
+        kinds = (
+            rng.normal(size=size) * 10.0 ** rng.integers(-290, 290, size),
+            rng.integers(0, 3, size),
+            np.zeros(size),
+        )
+        return kinds[rng.integers(3)]
+
+    sizes = rng.integers(1, 8, size=rng.integers(1, 7))
+    sets = [systems(f"{place}", scores(size), scores(size)) for place, size in enumerate(sizes)]
+    try:
+        deltas = fit_deltas(sets)
+    except InputError:
+        assert not pairs_by_loops(sets) or max(pair[0] for pair in pairs_by_loops(sets)) < 1e-270
+        return
+    assert deltas.table()
+    assert json.loads(deltas.to_json())
+    for delta in (1e-300, 1.0, 1e300):
+        agreement = deltas.curves[0].agreement(delta)
+        assert 0 <= agreement.low <= agreement.share <= agreement.high <= 1
+
+
 def test_metrics_are_joined_over_language_pairs_by_name_and_signature():
     sets = [systems("a", [1, 2, 3], [1, 2, 3]), systems("b", [1, 2], [1, 2]), systems("c", [1, 2], [1, 2], "chrF")]
     first, second = fit_deltas(sets).curves
@@ -212,7 +239,18 @@ def test_a_file_holds_all_of_it(deltas, tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{}", "[1]", '{"curves": 1}', '{"curves": [{"name": "a"}]}', b"\xff", "pairs:0", "largest:-1", "slope:1e999"],
+    [
+        "",
+        "{}",
+        "[1]",
+        '{"curves": 1}',
+        '{"curves": []}',
+        '{"curves": [{"name": "a"}]}',
+        b"\xff",
+        "pairs:0",
+        "largest:-1",
+        "slope:1e999",
+    ],
 )
 def test_other_files_are_refused(deltas, tmp_path, content):
     if isinstance(content, str) and ":" in content and content[0] != "{":
@@ -241,7 +279,6 @@ def other_signature(**fields):
         {"idf": "references"},
         {"rescale": "en"},
         {"model": "another"},
-        {"bundle": "other"},
     ],
     ids=str,
 )
@@ -256,8 +293,8 @@ def test_other_settings_are_refused_with_both_signatures(deltas, fields):
         deltas.find({"bertscore": signature, "comet": "comet|scores:given"})
 
 
-def test_another_version_or_a_negated_error_rate_has_the_same_curve(deltas):
-    assert deltas.find({"bertscore": other_signature(version="99")}) == {"bertscore": deltas.curves[0]}
+def test_another_version_or_export_or_a_negated_error_rate_has_the_same_curve(deltas):
+    assert deltas.find({"bertscore": other_signature(version="99", bundle="other")}) == {"bertscore": deltas.curves[0]}
     ter = replace(deltas.curves[0], signature="nrefs:1|case:lc|tok:tercom|version:2.5|negative:yes")
     assert Deltas((ter,)).find({"ter": "nrefs:1|case:lc|tok:tercom|version:2.6"}) == {"ter": ter}
     with pytest.raises(InputError, match="nrefs:2"):
