@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, log, tanh
 from os import PathLike, fspath
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -93,7 +93,7 @@ class DeltaCurve:
     sets: tuple[JudgedSet, ...]
     units: Literal["language pairs", "systems"]
     """What the interval leaves out, one at a time: it is about others of these."""
-    pairs: Annotated[int, msgspec.Meta(ge=1)]
+    pairs: int
     """The pairs of systems within a language pair whose scores by the metric differ."""
     human_ties: int
     """Those with equal human scores; half of them count as agreement."""
@@ -103,7 +103,7 @@ class DeltaCurve:
     slope_low: float
     """The low end of its 95 % interval."""
     slope_high: float
-    largest: Annotated[float, msgspec.Meta(gt=0)]
+    largest: float
     """The largest |Δ|."""
     steps: tuple[IsotonicStep, ...]
     """The isotonic regression, by rising |Δ|."""
@@ -130,7 +130,7 @@ class DeltaCurve:
 class Deltas(Result):
     """The curves of several metrics: the result of `fit_deltas`, and the content of the file of `meta --deltas`."""
 
-    curves: Annotated[tuple[DeltaCurve, ...], msgspec.Meta(min_length=1)]
+    curves: tuple[DeltaCurve, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes and `read` reads, with the differences of 70, 80 and 90 % agreement."""
@@ -148,7 +148,7 @@ class Deltas(Result):
         """
         name = fspath(file)
         try:
-            return msgspec.json.decode(read_named(name, MAX_BYTES), type=cls)
+            content = msgspec.json.decode(read_named(name, MAX_BYTES), type=cls)
         except OSError as error:
             raise InputError(f"Cannot read {name!r} ({error.strerror}); expected a file of `meta --deltas`.") from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -156,6 +156,9 @@ class Deltas(Result):
                 f"{name} does not hold agreement by difference ({json_fault(error)}). Write it with `bertscore-onnx "
                 "meta --deltas`."
             ) from error
+        if not content.curves or any(one.pairs < 1 or one.largest <= 0 for one in content.curves):
+            raise InputError(f"{name} does not hold agreement by difference: a curve has no pairs. Measure it again.")
+        return content
 
     def find(self, signatures: Mapping[str, str]) -> dict[str, DeltaCurve]:
         """Return the curves of metrics, from the signature of each by its name; versions and bundles may differ.
