@@ -17,7 +17,7 @@ from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.evaluation.corpus_scores import ROUNDING
 from bertscore_onnx.evaluation.correlation import LARGEST, Floats, judged_scores
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
-from bertscore_onnx.evaluation.metric_tests import mean_interval
+from bertscore_onnx.evaluation.resampling import mean_interval
 from bertscore_onnx.evaluation.tables import MISSING, Column, Result, Table, count, listed, plural
 from bertscore_onnx.files import read_named
 
