@@ -153,6 +153,14 @@ def compare(
             help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
+    deltas: Annotated[
+        str | None,
+        typer.Option(
+            "--deltas",
+            metavar="FILE",
+            help="Also print how often people agree with such a difference, from a file of meta --deltas.",
+        ),
+    ] = None,
     fail_if_worse: Annotated[
         bool,
         typer.Option(
@@ -207,6 +215,8 @@ def compare(
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
         # Compare two evaluation runs
         bertscore-onnx compare --scores old.eval new.eval
+        # Print how often people agree with a difference of this size
+        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b --deltas deltas.json
         # Fail in a continuous build if the new system is worse
         bertscore-onnx compare --scores comet.csv --baseline old --fail-if-worse
     """
@@ -247,6 +257,7 @@ def compare(
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation.compare_systems import compare as compare_systems
+    from bertscore_onnx.evaluation.deltas import Deltas
     from bertscore_onnx.evaluation.joined_inputs import columns_of_groups
     from bertscore_onnx.evaluation.segments import DOCUMENT, text_columns
     from bertscore_onnx.files import write_whole
@@ -273,7 +284,8 @@ def compare(
         lower_better = [*(lower_better or ()), *logs.lower_is_better]
         if not names and "document" in logs.table.names:
             names = [text_columns(logs.table, DOCUMENT, missing=missing)]
-    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
+    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents, deltas], "--html")
+    measured = None if deltas is None else Deltas.read(deltas)
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
             texts,
@@ -294,6 +306,7 @@ def compare(
             context_sentences=num_context,
             margin=margin,
             power=power or (),
+            deltas=measured,
             num_examples=examples,
             verbose=verbose,
         )

@@ -31,7 +31,7 @@ GROUPS: Mapping[str, str] = {
     "Scores": "--scores --lower-better --rescale-with-baseline --baseline-path --allow-fp32-baseline --idf "
     "--idf-counts --idf-sents --matching --pairs --max-words",
     "Tasks": "--threshold --human-system --num-hybrids --num-candidates --num-trials --min-examples",
-    "Tests": "--baseline --sentinels --hold-out --max-delta --test --resamples --all-pairs --margin --power "
+    "Tests": "--baseline --sentinels --hold-out --max-delta --test --resamples --all-pairs --margin --power --deltas "
     "--fail-if-worse --min-f1 --subtract-optimism --tolerance --seed",
     "Speed": "--device --nthreads --batch-size --optimize-for",
     "Access and limits": "--api-key-file --allow-anonymous --limits",

@@ -2,6 +2,7 @@
 
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.options import check_contexts, check_effects, option_name
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 
 
@@ -31,6 +32,8 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
         # Judge the metric scores of an EvalSet
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
+        # Measure how often people agree with a difference, for compare --deltas
+        bertscore-onnx meta judgements.tsv -m BUNDLE --deltas deltas.json
         # Rank by direct assessments, or by hybrid systems
         bertscore-onnx meta judgements.tsv --task darr --score comet
         bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu
@@ -64,4 +67,5 @@ def meta(options: MetaOptions) -> None:
         "scipy": task != "hybrid",
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
+    check_destination(options.deltas, [options.source], "--deltas")
     run(options)

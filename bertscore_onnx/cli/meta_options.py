@@ -173,6 +173,15 @@ class MetaOptions:
         ),
     ] = "segments"
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
+    deltas: Annotated[
+        str | None,
+        typer.Option(
+            "--deltas",
+            metavar="FILE",
+            help="Also measure how often people agree with the sign of a difference between two systems, by its size, "
+            "and write a file for compare --deltas.",
+        ),
+    ] = None
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),

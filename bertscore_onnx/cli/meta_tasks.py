@@ -13,6 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
+from bertscore_onnx.cli.meta_deltas import write_deltas
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import documents_of_rows, reads_sentinels, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
@@ -218,6 +219,7 @@ def run_correlation(options: MetaOptions) -> None:
     )
     try:
         _print(options, result)
+        write_deltas(options, systems)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
 
@@ -449,7 +451,7 @@ _OF_SYSTEMS = frozenset(
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (
         run_correlation,
-        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "columns annotator"},
+        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "deltas", "columns annotator"},
     ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS, CorpusScores, SegmentMeans, document_numbers, run_effect
+from bertscore_onnx.evaluation.deltas import DeltaCurve, Deltas
 from bertscore_onnx.evaluation.given_scores import SegmentScores, given_metrics
 from bertscore_onnx.evaluation.joined_inputs import Frame, join_inputs
 from bertscore_onnx.evaluation.metrics import (
@@ -77,6 +78,7 @@ def compare(
     context_sentences: int = 0,
     margin: float | None = None,
     power: Iterable[float] = (),
+    deltas: Deltas | None = None,
     num_examples: int = 5,
     verbose: bool | None = False,
 ) -> Comparison:
@@ -131,12 +133,14 @@ def compare(
             baseline by as much, and whether the two are equivalent. Only with a single metric.
         power: true differences in the score, each above 0; for each the result then has how often a test would find
             it, and how many segments find it 80 times in 100. Only with a single metric.
+        deltas: how often people agree with differences in a metric, which the result then has for each difference from
+            the baseline; measured with the same settings.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
         InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, an unknown
-            metric, BERTScore without a scorer, or an option out of its range.
+            metric, BERTScore without a scorer, `deltas` of other metrics or settings, or an option out of its range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
@@ -183,12 +187,19 @@ def compare(
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
+        texts = [texts for of_runs in runs for texts in of_runs]
+        score = partial(score_systems, candidates=texts, references=[lists] * len(texts))
+        of_texts = score(quick) if (quick := {name: one for name, one in options.items() if name != BERTSCORE}) else {}
+        signatures = {name: metric.signature for name, metric in (of_texts | given).items()}
+        if BERTSCORE in options and scorer is not None:
+            signatures[BERTSCORE] = str(scorer.signature.in_context() if contexts else scorer.signature)
+        curves = {} if deltas is None else deltas.find(signatures)  # before the slow scores
         scored = given
         if options:
-            texts = [texts for of_runs in runs for texts in of_runs]
-            of_texts = score_systems(
-                options, texts, [lists] * len(texts), scorer=weighted, contexts=contexts, verbose=verbose
-            )
+            if BERTSCORE in options:
+                slow = {BERTSCORE: options[BERTSCORE]}
+                of_texts |= score(slow, scorer=weighted, contexts=contexts, verbose=verbose)
+            of_texts = {name: of_texts[name] for name in options}
             if len(texts) > len(names):
                 rows = iter(range(len(texts)))
                 of_systems = [[next(rows) for _ in of_runs] for of_runs in runs]
@@ -223,6 +234,7 @@ def compare(
             all_pairs=all_pairs,
             margin=margin,
             planned=planned,
+            delta_curve=curves.get(name),
         )
         if joined.groups:
             result = replace(
@@ -262,6 +274,7 @@ def metric_result(
     all_pairs: bool = False,
     margin: float | None = None,
     planned: Sequence[float] = (),
+    delta_curve: DeltaCurve | None = None,
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
@@ -317,6 +330,7 @@ def metric_result(
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
             else (),
+            agreement=delta_curve.agreement(delta) if delta_curve and delta else None,
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:

@@ -15,6 +15,7 @@ from bertscore_onnx.evaluation.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
+from bertscore_onnx.evaluation.deltas import Deltas, fit_deltas
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set, score_files
 from bertscore_onnx.evaluation.harness_logs import harness_scores
 from bertscore_onnx.evaluation.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
@@ -35,6 +36,7 @@ from bertscore_onnx.evaluation.significance import (
 __all__ = [
     "ChallengeExample",
     "Comparison",
+    "Deltas",
     "EvalSet",
     "JudgedSystems",
     "LayerTuning",
@@ -55,6 +57,7 @@ __all__ = [
     "darr",
     "darr_by_language_pair",
     "evaluate_challenge_set",
+    "fit_deltas",
     "harness_scores",
     "holm",
     "hybrid_by_language_pair",
