@@ -302,5 +302,6 @@ REPLACED: Mapping[str, str] = {
 ABSENT: Mapping[str, str] = {
     "--encoding": "files are read as UTF-8; convert others first, such as with `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
     "NEW_FILE`",
+    "--resample": "--test boot-both draws systems and segments, and --resamples N is the number of draws",
 }
 """The reason why there is no such option, and what to do."""
