@@ -10,17 +10,27 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
-from benchmarks.encoder_page import PLAIN, Record, described, write_page
+from benchmarks.encoder_page import PLAIN, SUMMARY_MARKS, Record, described, write_page
 from benchmarks.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
+from benchmarks.summaries import (
+    ORIGIN,
+    Summaries,
+    correlate_lexical,
+    correlate_summaries,
+    is_summaries,
+    language_baselines,
+    read_languages,
+    read_summaries,
+)
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import MANIFEST, Precision, file_digest
@@ -43,6 +53,10 @@ SETS = {
     ),
 }
 """The sets without `--set`: environment variables with their paths; titles, origins, and the part in use."""
+SUMMEVAL = "SUMMEVAL"
+"""The environment variable with the path of SummEval."""
+LANGUAGES = "LANGUAGES"
+"""The environment variable with a folder of texts, a file for each language, from which baselines are measured."""
 
 MINILM = "all-MiniLM-L6-v2"
 MODELS = (
@@ -62,9 +76,11 @@ MODELS = (
 )
 """The models without `--model`: those that people ask for."""
 
-ALL_MODELS = "all models"
+ALL_MODELS, NO_MODEL = "all models", "no model"
 LIMIT = 24 * 3600.0
 FAULTS = (ChildError, BertScoreOnnxError)
+AnySet = JudgementSet | Summaries
+GivenSet = tuple[str, str, str, Part | None]
 
 
 @dataclass(frozen=True)
@@ -107,19 +123,26 @@ class Model:
 class Run:
     """The files of results in a folder."""
 
-    def __init__(self, output: Path, device: str) -> None:
-        """Take the folder, which exists, and the device of all measurements."""
-        self._output, self._device = output, device
+    def __init__(self, output: Path, device: str, languages: Mapping[str, Sequence[str]]) -> None:
+        """Take the folder, which exists, the device of all measurements, and texts of several languages."""
+        self._output, self._device, self._languages = output, device, languages
         self._machine = {**machine_facts(), "device": device}
         self.counts = {"measured": 0, "kept": 0, "not measured": 0}
 
-    def note_set(self, judgements: JudgementSet) -> None:
+    def note_set(self, judgements: AnySet) -> None:
         """Store the reason why a set cannot be used; delete an earlier one."""
         self._file_of(Record(judgements.title, ALL_MODELS)).unlink(missing_ok=True)
         if judgements.reason:
-            self._store(Record(judgements.title, ALL_MODELS, reason=judgements.reason))
+            of_summaries = isinstance(judgements, Summaries)
+            self._store(Record(judgements.title, ALL_MODELS, reason=judgements.reason, of_summaries=of_summaries))
 
-    def measure(self, model: Model, precision: Precision, matching: str, sets: Sequence[JudgementSet]) -> None:
+    def measure_lexical(self, summaries: Summaries) -> None:
+        """Measure the metrics of summaries that have no model, unless the results are there."""
+        wanted = self._wanted(summaries, NO_MODEL, "", PLAIN, "")
+        if not self._is_kept(wanted):
+            self._store(_made(wanted, agreements=correlate_lexical(summaries)))
+
+    def measure(self, model: Model, precision: Precision, matching: str, sets: Sequence[AnySet]) -> None:
         """Measure a model on every set, unless the results are there."""
         missing = [*self._missing(model, precision, matching, sets)]
         if not missing:
@@ -132,42 +155,62 @@ class Run:
                 for wanted, _ in missing:
                     self._fail(wanted, error, hidden)
                 return
+            baselines = None
             for wanted, judgements in missing:
                 try:
                     self._log(f"{described(wanted)} ...")
-                    job = judgements, matching, self._device
-                    tuning = call_in_child(correlate_layers, bundle, *job, limit=LIMIT)
-                    cut = model.bundle(precision, tuning["best_layer"], Path(folder))
-                    best = call_in_child(measure_best, cut, tuning, *job, limit=LIMIT)
+                    if baselines is None:
+                        baselines = self._baselines(bundle, matching)
+                    facts: dict[str, Any] = {"max_length": read_manifest(bundle).max_length, "baselines": baselines}
+                    if isinstance(judgements, Summaries):
+                        job = bundle, judgements, self._device
+                        facts["agreements"] = call_in_child(correlate_summaries, *job, limit=LIMIT)
+                    else:
+                        of_set = judgements, matching, self._device
+                        facts["tuning"] = call_in_child(correlate_layers, bundle, *of_set, limit=LIMIT)
+                        cut = model.bundle(precision, facts["tuning"]["best_layer"], Path(folder))
+                        facts["best"] = call_in_child(measure_best, cut, facts["tuning"], *of_set, limit=LIMIT)
                 except FAULTS as error:
                     self._fail(wanted, error, hidden)
                 else:
-                    facts = {"max_length": read_manifest(bundle).max_length, "tuning": tuning, "best": best}
-                    self._store(msgspec.structs.replace(wanted, made=time.strftime("%Y-%m-%d %H:%M"), **facts))
+                    self._store(_made(wanted, **facts))
+
+    def _baselines(self, bundle: Path, matching: str) -> dict[str, list[float]]:
+        """Measure the baseline of each language; only of the default matching, for which all texts are alike."""
+        if not self._languages or matching != PLAIN:
+            return {}
+        found: dict[str, list[float]] = call_in_child(
+            language_baselines, bundle, self._languages, self._device, limit=LIMIT
+        )
+        return found
 
     def _missing(
-        self, model: Model, precision: Precision, matching: str, sets: Sequence[JudgementSet]
-    ) -> Iterator[tuple[Record, JudgementSet]]:
+        self, model: Model, precision: Precision, matching: str, sets: Sequence[AnySet]
+    ) -> Iterator[tuple[Record, AnySet]]:
         """Yield the results that are missing or out of date, without their figures."""
         digest = model.digest()
         for judgements in sets:
-            parts = (digest, judgements.digest, self._device, __version__, exporter_digest())
-            wanted = Record(
-                judgements.title,
-                model.name,
-                precision,
-                matching,
-                key=hashlib.sha256(repr(parts).encode()).hexdigest(),
-                machine=self._machine,
-                origin=judgements.origin,
-                left_out=judgements.left_out,
-                has_documents=judgements.has_documents,
-            )
-            found = read_record(self._file_of(wanted))
-            if found and found.key == wanted.key and not found.reason:
-                self._report("kept", wanted)
-            else:
+            wanted = self._wanted(judgements, model.name, precision, matching, digest)
+            if not self._is_kept(wanted):
                 yield wanted, judgements
+
+    def _wanted(self, judgements: AnySet, model: str, precision: str, matching: str, digest: str) -> Record:
+        """Return a result without its figures."""
+        parts = (digest, judgements.digest, self._device, __version__, exporter_digest(), self._languages or None)
+        facts: dict[str, Any] = {"origin": ORIGIN, "of_summaries": True}
+        if not isinstance(judgements, Summaries):
+            names = ("origin", "left_out", "has_documents")
+            facts = {name: getattr(judgements, name) for name in names}
+        key = hashlib.sha256(repr(parts).encode()).hexdigest()
+        return Record(judgements.title, model, precision, matching, key=key, machine=self._machine, **facts)
+
+    def _is_kept(self, wanted: Record) -> bool:
+        """Return whether a result is there already."""
+        found = read_record(self._file_of(wanted))
+        if not found or found.key != wanted.key or found.reason:
+            return False
+        self._report("kept", wanted)
+        return True
 
     def _fail(self, wanted: Record, error: Exception, hidden: Mapping[str, str]) -> None:
         """Store why there is no result, with other words for hidden ones; an earlier result stays."""
@@ -200,6 +243,10 @@ class Run:
         return ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items())
 
 
+def _made(wanted: Record, **facts: Any) -> Record:
+    return msgspec.structs.replace(wanted, made=time.strftime("%Y-%m-%d %H:%M"), **facts)
+
+
 def slug(name: str) -> str:
     """Return a name that a file can have."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:60]
@@ -222,13 +269,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is missing, write the page, and return the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if not options.page.is_file() or not all(mark in options.page.read_text(encoding="utf-8") for mark in (BEGIN, END)):
-        parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
+    given = options.set or [*_sets_of_environment()]
+    for begin, end in ((BEGIN, END), *([SUMMARY_MARKS] if any(is_summaries(path) for _, _, path, _ in given) else [])):
+        if not options.page.is_file() or not {begin, end} <= {*options.page.read_text(encoding="utf-8").split("\n")}:
+            parser.error(f"{options.page} is no page with the marks {begin} and {end}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
-        run = Run(options.output, options.device)
+        run = Run(options.output, options.device, read_languages(os.environ.get(LANGUAGES, "")))
         try:
-            _measure_all(run, options)
+            _measure_all(run, options, given)
         except KeyboardInterrupt:
             print(f"Stopped after {run}. The same command goes on from here.", file=sys.stderr)
             return 130
@@ -242,23 +291,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure_all(run: Run, options: argparse.Namespace) -> None:
-    given: Iterable[tuple[str, str, str, Part | None]] = options.set or _sets_of_environment()
-    sets = [read_set(*one) for one in given]
+def _measure_all(run: Run, options: argparse.Namespace, given: Sequence[GivenSet]) -> None:
+    sets = [read_summaries(one[0], one[2]) if is_summaries(one[2]) else read_set(*one) for one in given]
     for judgements in sets:
         run.note_set(judgements)
     usable = [judgements for judgements in sets if not judgements.reason]
+    of_translations = [judgements for judgements in usable if not isinstance(judgements, Summaries)]
+    for judgements in usable:
+        if isinstance(judgements, Summaries):
+            run.measure_lexical(judgements)
     for model in options.model or [_known(name, options.output) for name in MODELS]:
         precisions = model.precisions(options.precision)
         for precision in precisions:
             run.measure(model, precision, PLAIN, usable)
         for matching in options.matching:
-            run.measure(model, precisions[0], matching, usable)
+            run.measure(model, precisions[0], matching, of_translations)
 
 
-def _sets_of_environment() -> Iterator[tuple[str, str, str, Part | None]]:
+def _sets_of_environment() -> Iterator[GivenSet]:
     for variable, (title, origin, part) in SETS.items():
         yield title, origin, os.environ.get(variable) or f"${variable}", part
+    if path := os.environ.get(SUMMEVAL):
+        yield "SummEval", "", path, None
 
 
 def _known(name: str, output: Path) -> Model:
@@ -285,8 +339,8 @@ def _parser() -> argparse.ArgumentParser:
         type=_titled_path,
         action="append",
         metavar="TITLE=PATH",
-        help="human judgements: a folder in the layout of mt-metrics-eval, or a table as `meta` reads it; may be given "
-        "several times (default: the paths in $WMT16 and $WMT23)",
+        help="human judgements: a folder in the layout of mt-metrics-eval, a table as `meta` reads it, or the data.pkl "
+        "of SummEval; may be given several times (default: the paths in $WMT16, $WMT23 and $SUMMEVAL)",
     )
     precisions = get_args(Precision)
     parser.add_argument(

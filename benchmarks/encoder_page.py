@@ -5,15 +5,26 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
-from harness.results import table, with_figures
+from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.significance import SEED, bootstrap_counts
+from harness.results import BEGIN, END, table, with_figures
 
 MEAN = "mean"
 MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "acc\\*_eq", "spa": "SPA"}
 """Names in `meta`, and on the page."""
 
 PLAIN = "bertscore"
+SUMMARY_MARKS = "<!-- summaries: begin -->", "<!-- summaries: end -->"
+KENDALL, PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS = (
+    f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall_b", "pearson")
+)
+PEER = "chrF3++"
+"""The metric that others are compared with: EuroEval took it instead of BERTScore."""
+RESAMPLES = 1000
+BUSY = "**The machine was busy with other work: these speeds are too low, and cannot be compared.**"
 LOAD = "load at the start"
 """The fact that differs between runs on one machine."""
 
@@ -36,6 +47,17 @@ class Best(msgspec.Struct, frozen=True):
     measures: dict[str, dict[str, Value]]  # by language pair, and their mean
 
 
+class Agreement(msgspec.Struct, frozen=True):
+    """How a metric of summaries agrees with annotators, with one kind of reference."""
+
+    reference: str
+    metric: str  # P, R or F of a model, or the name of another
+    layer: int | None
+    aspects: dict[str, dict[str, float | None]]  # by aspect and measure
+    means: dict[str, Value]  # over the aspects
+    within: dict[str, list[float | None]]  # τ_b within each article, by aspect; None where annotators' scores are alike
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model on a set of judgements, or the reason why there is no result."""
 
@@ -53,6 +75,9 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_length: int | None = None
     tuning: dict[str, Any] = {}  # as `tune-layers --format json` prints it
     best: Best | None = None
+    of_summaries: bool = False
+    agreements: list[Agreement] = []  # with annotators of summaries
+    baselines: dict[str, list[float]] = {}  # the mean F of random pairs by language, at each layer
 
 
 def described(record: Record) -> str:
@@ -62,8 +87,13 @@ def described(record: Record) -> str:
 
 
 def write_page(page: Path, records: Sequence[Record]) -> None:
-    """Replace the figures of the page."""
-    page.write_text(with_figures(page.read_text(encoding="utf-8"), [as_markdown(records)]), encoding="utf-8")
+    """Replace the figures of the page, those of translations and those of summaries, where some are measured."""
+    text = page.read_text(encoding="utf-8")
+    for marks, show, of_summaries in (((BEGIN, END), as_markdown, False), (SUMMARY_MARKS, summaries_as_markdown, True)):
+        chosen = [record for record in records if record.of_summaries == of_summaries]
+        if not all(record.reason for record in chosen):
+            text = with_figures(text, [show(chosen)], marks)
+    page.write_text(text, encoding="utf-8")
 
 
 def as_markdown(records: Sequence[Record]) -> str:
@@ -87,7 +117,7 @@ def _machines(records: Iterable[Record]) -> Iterator[str]:
         loads = sorted({record.machine[LOAD] for record in group}, key=float)
         yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
         if any(_was_busy(record.machine) for record in group):
-            yield "**The machine was busy with other work: these speeds are too low, and cannot be compared.**"
+            yield BUSY
 
 
 def _was_busy(machine: Mapping[str, str]) -> bool:
@@ -101,10 +131,13 @@ def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[s
     yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     titles = [MEASURES[name] for name in names]
-    of_layer, of_bundle = ("layer", "perhaps as good", "gain"), ("pairs/s", "memory", "bundle", "tokens")
+    of_layer = ("layer", "perhaps as good", "gain")
+    of_bundle: tuple[str, ...] = ("pairs/s", "memory", "bundle", "tokens")
+    if any(record.baselines for record in records):
+        of_bundle += ("baseline by language",)
     header = ("model", "precision", *of_layer, *titles, *of_bundle)
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
-    yield table(header, [_overview(record, names) for record in ordered])
+    yield table(header, [_overview(record, names)[: len(header)] for record in ordered])
     for record in ordered:
         yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
         yield _layers(record)
@@ -137,7 +170,17 @@ def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
     gain = "-" if tuning["optimism"] is None else f"{tuning['optimism']:.3f}"
     measures = [_cell(_at_best(record, name)) for name in names]
     tokens = "any" if record.max_length is None else f"{record.max_length:,}"
-    return _name(record), record.precision, layer, others, gain, *measures, rate, peak, size, tokens
+    spread = baseline_spread(record, tuning["best_layer"])
+    return _name(record), record.precision, layer, others, gain, *measures, rate, peak, size, tokens, spread
+
+
+def baseline_spread(record: Record, layer: int) -> str:
+    """Return by how much the baseline differs between languages at a layer, with the lowest and the highest."""
+    found = {name: of_layers[layer] for name, of_layers in record.baselines.items()}
+    if len(found) < 2:
+        return "-"
+    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    return f"{found[high] - found[low]:.3f} ({low} {found[low]:.2f}, {high} {found[high]:.2f})"
 
 
 def _layers(record: Record) -> str:
@@ -171,6 +214,110 @@ def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[st
             yield f"Layer {layer}, the best on {other.judgements}, has r = {r} here."
 
 
+# Summaries.
+
+
+def summaries_as_markdown(records: Sequence[Record]) -> str:
+    """Return the machine, a table of all metrics for each kind of reference, and one of each model by layer."""
+    measured = [record for record in records if not record.reason]
+    parts = [one for one in _machines(measured) if one != BUSY]  # no speeds are below
+    for title in dict.fromkeys(record.judgements for record in measured):
+        of_set = [record for record in measured if record.judgements == title]
+        parts.append(f"Source: {of_set[0].origin}.")
+        agreements = [one for record in of_set for one in record.agreements]
+        for reference in dict.fromkeys(one.reference for one in agreements):
+            parts.append(f"### {title}, compared with {_compared(reference)}")
+            parts.append(_metrics_of_summaries(of_set, reference))
+        parts += [part for record in of_set if record.precision for part in _layers_of_summaries(record)]
+    parts += _not_measured([record for record in records if record.reason], "Summaries: not measured")
+    return "\n\n".join(parts) + "\n"
+
+
+def _compared(reference: str) -> str:
+    return f"the {reference}" if reference == "article" else reference
+
+
+def _metrics_of_summaries(records: Sequence[Record], reference: str) -> str:
+    """Return a table of all metrics with a kind of reference, models at the best layer of F."""
+    rows = []
+    for record in records:
+        of_kind = [one for one in record.agreements if one.reference == reference]
+        layer = _best_layer_of_summaries(of_kind)
+        for one in of_kind:
+            if one.layer == layer:
+                name = one.metric if layer is None else f"{one.metric} of {record.model}, {record.precision}"
+                rows.append((one, (name, "-" if layer is None else str(layer))))
+    rows.sort(key=lambda row: -(row[0].means[KENDALL].value or 0))
+    aspects = [*rows[0][0].aspects]
+    peer = next((one for one, _ in rows if one.metric == PEER), rows[0][0])
+    of_articles = ("mean τ_b", f"above {peer.metric}", "mean r")
+    header = ("metric", "layer", *aspects, *of_articles, "systems: mean τ_b", "systems: mean r")
+    return table(
+        header,
+        [
+            (
+                *names,
+                *(_cell(Value(one.aspects[aspect][KENDALL], None, None)) for aspect in aspects),
+                _cell(one.means[KENDALL]),
+                "-" if one is peer else _ahead(one, peer),
+                *(_cell(one.means[name]) for name in (PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS)),
+            )
+            for one, names in rows
+        ],
+    )
+
+
+def _ahead(one: Agreement, peer: Agreement) -> str:
+    """Return by how much the mean τ_b is above that of another metric, with an interval from the same articles."""
+    first, other = (np.array([*of.within.values()], dtype=np.float64) for of in (one, peer))  # (aspects, articles)
+    low, high = interval_of_mean(first - other)
+    ahead = float(np.nanmean(first - other, axis=1).mean())
+    return f"{ahead:+.3f} ({_signed(low)} to {_signed(high)})"
+
+
+def interval_of_mean(values: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of the mean over articles and then aspects, (aspects, articles), NaN for no value."""
+    has_value = ~np.isnan(values)
+    known = np.where(has_value, values, 0)
+    means = [
+        np.einsum("ra,pa->rp", counts, known) / np.maximum(np.einsum("ra,pa->rp", counts, has_value), 1)
+        for counts in bootstrap_counts(np.random.default_rng(SEED), values.shape[-1], RESAMPLES)
+    ]
+    low, high = np.quantile(np.concatenate(means).mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _best_layer_of_summaries(agreements: Sequence[Agreement]) -> int | None:
+    """Return the layer at which F agrees best within articles; None for a metric without layers."""
+    of_f1 = [one for one in agreements if one.metric == "F"]
+    return max(of_f1, key=lambda one: one.means[KENDALL].value or -1).layer if of_f1 else None
+
+
+def _layers_of_summaries(record: Record) -> Iterator[str]:
+    """Yield the tables of a model by layer."""
+    kinds = [*dict.fromkeys(one.reference for one in record.agreements)]
+    layers = [*dict.fromkeys(one.layer for one in record.agreements)]
+    found = {(one.reference, one.layer, one.metric): one for one in record.agreements}
+    yield f"#### {record.model}, {record.precision}: {record.judgements} by layer"
+    for measure, title in ((KENDALL, "mean τ_b within articles"), (OF_SYSTEMS, "mean τ_b over systems")):
+        header = (f"layer: {title}", *(f"{metric}, {kind}" for kind in kinds for metric in "PRF"))
+        rows = [
+            (
+                str(layer),
+                *(_cell(_plain(found[kind, layer, metric].means[measure])) for kind in kinds for metric in "PRF"),
+            )
+            for layer in layers
+        ]
+        if record.baselines and measure == KENDALL:
+            header += ("baseline by language",)
+            rows = [(*row, baseline_spread(record, at)) for at, row in enumerate(rows)]
+        yield table(header, rows)
+
+
+def _plain(value: Value) -> Value:
+    return Value(value.value, None, None)
+
+
 def _at_best(record: Record, name: str) -> Value:
     """Return a measure at the best layer by Pearson's r, the mean over language pairs."""
     return record.best.measures[MEAN][name] if record.best else Value(None, None, None)
@@ -187,6 +334,10 @@ def _short(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1)
 
 
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("0.", ".", 1)
+
+
 def _name(record: Record) -> str:
     return record.model if record.matching == PLAIN else f"{record.model} with {record.matching}"
 
@@ -195,7 +346,7 @@ def _variant(record: Record) -> str:
     return record.precision if record.matching == PLAIN else f"{record.precision} with {record.matching}"
 
 
-def _not_measured(records: Sequence[Record]) -> Iterator[str]:
+def _not_measured(records: Sequence[Record], title: str = "Not measured") -> Iterator[str]:
     """Yield a table with a row for each reason."""
     if not records:
         return
@@ -206,5 +357,5 @@ def _not_measured(records: Sequence[Record]) -> Iterator[str]:
         group = [record for record in records if record.reason == reason]
         cells = ("; ".join(dict.fromkeys(filter(None, map(column, group)))) or "all" for column in columns)
         rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
-    yield "### Not measured"
+    yield f"### {title}"
     yield table(("model", "precision", "judgements", "reason"), rows)

@@ -11,9 +11,10 @@ def meta(options: MetaOptions) -> None:
     """Measure how well metrics agree with human judgements.
 
     An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
-    --model and --metric system-outputs and references. A table has a row for each output of a system, with the columns
-    lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and reference.
-    Without segments each row is a whole system.
+    --model and --metric system-outputs and references; or a JSON file of judgements that WMT25 or WMT26 published,
+    where --gold names an annotator, and without it all count. A table has a row for each output of a system, with the
+    columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
+    reference. Without segments each row is a whole system.
 
     Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
     metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or

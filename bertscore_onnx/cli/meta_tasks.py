@@ -36,6 +36,7 @@ from bertscore_onnx.evaluation.metrics import (
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
 from bertscore_onnx.evaluation.sentinels import sentinel_scores, with_sentinels
+from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
@@ -110,8 +111,8 @@ def _check_scores(options: MetaOptions) -> None:
 
 
 def is_eval_set(options: MetaOptions) -> bool:
-    """Return whether the source is a folder."""
-    return Path(options.source).is_dir()
+    """Return whether the source is a folder, or a file of WMT, and not a table."""
+    return Path(options.source).is_dir() or (options.input_format is None and is_wmt_file(options.source))
 
 
 def own_name(metric: str, judged: JudgedSystems) -> str:
@@ -142,10 +143,12 @@ def read_systems(
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     of_tables = [name for name in options.given if name in ("score", "input_format", "columns")]
-    check_effects(*((option_name(name), True, "on a folder") for name in of_tables))
-    eval_set = EvalSet(options.source)
+    check_effects(*((option_name(name), True, "on an EvalSet") for name in of_tables))
+    eval_set = open_eval_set(options.source)
+    if not (Path(options.source).is_dir() or options.quiet):
+        echo(f"{options.source} holds judgements of WMT: {', '.join(eval_set.language_pairs)}.")
     chosen = options.language_pair or [
-        name for name in eval_set.language_pairs if options.gold in (None, *eval_set.golds(name))
+        name for name in eval_set.language_pairs if {options.gold, options.hold_out} - {None} <= {*eval_set.golds(name)}
     ]
     language_pairs = [
         read_eval_set(

@@ -29,6 +29,8 @@ ALL_REFERENCES = "all"
 NO_REFERENCE = "src"
 """The name of the source alone."""
 
+_log = logging.getLogger(__name__)
+
 
 class EvalSet:
     """The folder; its files are listed when they are needed."""
@@ -124,6 +126,85 @@ class EvalSet:
             kind = f"metric with scores of {language_pair}"
             return [*dict.fromkeys(self._known(name, there, kind) for name in names)]
         return [name for name in there if name.rpartition("-")[2] == reference]
+
+    def _read(
+        self,
+        language_pair: str,
+        gold: str | None,
+        reference: str | None,
+        metrics: Sequence[str],
+        hold_out: str | None,
+        with_texts: bool | None,
+    ) -> JudgedSystems:
+        """Read a language pair, as `read_eval_set` has it."""
+        gold = self.gold(language_pair, gold)
+        reference = self.reference(language_pair, reference)
+        in_use = self.references_in(language_pair, reference)
+        chosen = self.chosen_metrics(language_pair, metrics, reference)
+
+        human = _Scores(self.folder / "human-scores" / f"{language_pair}.{gold}")
+        if with_texts is None:
+            with_texts = bool(in_use) and human.systems - in_use <= {*self.outputs(language_pair)}
+            with_texts = with_texts and in_use <= {*self.references(language_pair)}
+        systems = sorted((human.systems | {*(self.outputs(language_pair) if with_texts else ())}) - in_use)
+        if not systems:
+            raise InputError(f"{self.folder} has no {gold} scores of any system for {language_pair}.")
+        segments = _Segments()
+        human_segment = human.segment_scores(systems, segments)
+        human_system = human.system_scores(systems, human_segment)
+        is_judged = ~np.isnan(human_system)
+        if human_segment is not None:
+            is_judged |= ~np.isnan(human_segment).all(axis=1)
+        texts = _texts(self, language_pair, systems, sorted(in_use), segments) if with_texts else (None, ())
+
+        scores = {}
+        judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
+        for name in chosen:
+            files = _Scores(self.folder / "metric-scores" / language_pair / name)
+            if (lacking := files.lacking(judged)) and not metrics:
+                _log.warning("%s is left out: %s", name, lacking)
+                continue
+            if lacking:
+                raise InputError(lacking)
+            segment = files.segment_scores(systems, segments)
+            scores[name] = MetricScores(
+                files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0]
+            )
+        annotators = {}
+        if hold_out is not None:
+            name = self.held_out(language_pair, hold_out, [gold])
+            files = _Scores(self.folder / "human-scores" / f"{language_pair}.{name}")
+            segment = files.segment_scores(systems, segments)
+            annotators[f"{HUMAN}{name}"] = MetricScores(files.system_scores(systems, segment), segment)
+        if chosen and not scores:
+            raise InputError(
+                f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged."
+            )
+        return JudgedSystems(
+            language_pair,
+            tuple(systems),
+            human_system,
+            human_segment,
+            scores,
+            gold=gold,
+            reference=reference,
+            segments=tuple(str(number) for number in range(1, segments.count + 1)),
+            documents=_documents(self.folder / "documents" / f"{language_pair}.docs", segments),
+            human_systems=frozenset(systems) & frozenset(self.references(language_pair)),
+            candidates=texts[0],
+            references=texts[1],
+            annotators=annotators,
+        )
+
+    def held_out(self, language_pair: str, name: str, golds: Sequence[str]) -> str:
+        """Return the judgements to hold out, which are none of the human scores.
+
+        Raises:
+            InputError: there are no such judgements, or they are the human scores; with those there are.
+        """
+        if [name] == [*golds]:
+            raise InputError(f"{language_pair}: {name!r} are the human scores already. Hold out others.")
+        return self.gold(language_pair, name)
 
     def _files(self, folder: str, prefix: str, suffix: str) -> list[str]:
         """Return the part between prefix and suffix of the names of a folder's files."""
@@ -253,9 +334,6 @@ def _lines(systems: Sequence[str], scores: Floats) -> str:
     )
 
 
-_log = logging.getLogger(__name__)
-
-
 def read_eval_set(
     eval_set: EvalSet,
     language_pair: str,
@@ -272,75 +350,23 @@ def read_eval_set(
     translation, counts as a system.
 
     Args:
-        eval_set: the folder.
+        eval_set: a folder, or a file that `open_eval_set` recognised.
         language_pair: such as he-en.
-        gold: the judgements, such as mqm; None where there is one kind.
+        gold: the judgements, such as mqm; None where there is one kind. In a file the name of an annotator or of a
+            round of annotation, and None the mean over all.
         reference: the reference in use, several as `refA.refB` or `all`, or none as `src`. None for the only one that
             metrics, or else texts, have.
         metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference, of which those that
             lack a judged system are left out, with a warning in the log.
-        hold_out: other judgements, such as esa, which are judged as metrics are.
-        with_texts: whether to read outputs and references, those of systems that nobody judged too; None reads them if
-            there are those of all judged systems.
+        hold_out: other judgements, such as esa, or in a file an annotator, which are judged as metrics are.
+        with_texts: whether to read outputs and references; of a folder those of systems that nobody judged too, of a
+            file judged outputs alone, since annotators judged only a part of the segments. None reads them if there are
+            those of all judged outputs.
 
     Raises:
         InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
     """
-    gold = eval_set.gold(language_pair, gold)
-    reference = eval_set.reference(language_pair, reference)
-    in_use = eval_set.references_in(language_pair, reference)
-    chosen = eval_set.chosen_metrics(language_pair, metrics, reference)
-
-    human = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{gold}")
-    if with_texts is None:
-        with_texts = bool(in_use) and human.systems - in_use <= {*eval_set.outputs(language_pair)}
-        with_texts = with_texts and in_use <= {*eval_set.references(language_pair)}
-    systems = sorted((human.systems | {*(eval_set.outputs(language_pair) if with_texts else ())}) - in_use)
-    if not systems:
-        raise InputError(f"{eval_set.folder} has no {gold} scores of any system for {language_pair}.")
-    segments = _Segments()
-    human_segment = human.segment_scores(systems, segments)
-    human_system = human.system_scores(systems, human_segment)
-    is_judged = ~np.isnan(human_system)
-    if human_segment is not None:
-        is_judged |= ~np.isnan(human_segment).all(axis=1)
-    texts = _texts(eval_set, language_pair, systems, sorted(in_use), segments) if with_texts else (None, ())
-
-    scores = {}
-    judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
-    for name in chosen:
-        files = _Scores(eval_set.folder / "metric-scores" / language_pair / name)
-        if (lacking := files.lacking(judged)) and not metrics:
-            _log.warning("%s is left out: %s", name, lacking)
-            continue
-        if lacking:
-            raise InputError(lacking)
-        segment = files.segment_scores(systems, segments)
-        scores[name] = MetricScores(files.system_scores(systems, segment), segment, base_name=name.rpartition("-")[0])
-    annotators = {}
-    if hold_out is not None:
-        if hold_out == gold:
-            raise InputError(f"{language_pair}: {gold!r} are the human scores already. Hold out others.")
-        files = _Scores(eval_set.folder / "human-scores" / f"{language_pair}.{eval_set.gold(language_pair, hold_out)}")
-        segment = files.segment_scores(systems, segments)
-        annotators[f"{HUMAN}{hold_out}"] = MetricScores(files.system_scores(systems, segment), segment)
-    if chosen and not scores:
-        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
-    return JudgedSystems(
-        language_pair,
-        tuple(systems),
-        human_system,
-        human_segment,
-        scores,
-        gold=gold,
-        reference=reference,
-        segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        documents=_documents(eval_set.folder / "documents" / f"{language_pair}.docs", segments),
-        human_systems=frozenset(systems) & frozenset(eval_set.references(language_pair)),
-        candidates=texts[0],
-        references=texts[1],
-        annotators=annotators,
-    )
+    return eval_set._read(language_pair, gold, reference, metrics, hold_out, with_texts)
 
 
 def _documents(path: Path, segments: "_Segments") -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from bertscore_onnx.errors import InputError, listed, meant
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.metrics import MetricScores
 
-HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?[a-z0-9])?(\.\d+)?", re.IGNORECASE)
-"""How the shared tasks of WMT name human translations: Human-A.0, HUMAN, refB, translator-A.0, ref."""
+HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE)
+"""How the shared tasks of WMT name human translations: Human-A.0, refB, refPE, translator-A.0, Human (postediting)."""
 SENTINEL = "sentinel-"
 """Before the names of scores that read no meaning (`sentinel_scores`)."""
 HUMAN = "human-"

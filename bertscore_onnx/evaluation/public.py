@@ -32,6 +32,7 @@ from bertscore_onnx.evaluation.significance import (
     paired_bootstrap,
     paired_permutation,
 )
+from bertscore_onnx.evaluation.wmt_files import open_eval_set
 
 __all__ = [
     "ChallengeExample",
@@ -63,6 +64,7 @@ __all__ = [
     "hybrid_by_language_pair",
     "hybrid_systems",
     "meta_evaluate",
+    "open_eval_set",
     "outliers",
     "paired_bootstrap",
     "paired_permutation",

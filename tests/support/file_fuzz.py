@@ -23,12 +23,14 @@ from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.cli.inputs import choose_inputs, lines_of, open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
+from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.hub import remote
 from bertscore_onnx.hub.source import Source, read_origins
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
 from tests.support.eval_sets import write_eval_set
 from tests.support.fake_hub import FakeHub, fake_hub
+from tests.support.wmt_files import wmt25_lines, wmt26_screens, write_lines
 
 MAX_MEMORY = 1_000_000_000
 SECONDS_PER_CASE = 60
@@ -73,6 +75,8 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         (folder / name).write_text(content)
     parquet.write_table(pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet")
     write_eval_set(folder)
+    write_lines(folder / "humeval.jsonl", wmt25_lines("rounds"))
+    (folder / "annotations.json").write_text(json.dumps({"a": wmt26_screens()}))
 
     def texts(path: Path) -> object:
         with open_pairs(choose_inputs([str(path)], [])) as pairs:
@@ -80,6 +84,12 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
 
     def eval_set(_: Path) -> object:
         return read_eval_set(EvalSet(folder), "he-en", reference="refB", with_texts=True)
+
+    def wmt_file(path: Path) -> object:
+        if path.is_file() and not is_wmt_file(path):
+            return None
+        found = open_eval_set(path)
+        return [read_eval_set(found, name, reference="MT-1", with_texts=True) for name in found.language_pairs]
 
     readers = {
         **{f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path))) for kind in TABLES},
@@ -91,6 +101,8 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "origins": ("source.json", lambda path: read_origins(path.parent)),
         "human scores": ("human-scores/he-en.mqm.seg.score", eval_set),
         "metric scores": ("metric-scores/he-en/BLEU-refB.sys.score", eval_set),
+        "WMT25": ("humeval.jsonl", wmt_file),
+        "WMT26": ("annotations.json", wmt_file),
         "outputs": ("system-outputs/he-en/A.txt", eval_set),
     }
     return {name: (folder / file, read) for name, (file, read) in readers.items()}
