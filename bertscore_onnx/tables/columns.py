@@ -99,7 +99,7 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
-        if self.is_id:
+        if self.is_id and not isinstance(value, list | dict):
             return [_id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
@@ -108,7 +108,8 @@ class Column:
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         expected = "a text, a list of texts, or null" if self.may_be_empty else expected
-        hint = "" if self.may_be_empty else _hint(value)
+        expected = "a text, or a whole number" if self.is_id else expected
+        hint = "" if self.may_be_empty or self.is_id else _hint(value)
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
