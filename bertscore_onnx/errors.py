@@ -87,7 +87,9 @@ def json_fault(error: Exception, root: str = "it") -> str:
         return f"{where} has the unknown value {found[1]}"
     if found := re.fullmatch(r"JSON is malformed: .+ \(byte (\d+)\)", message):
         return f"{root} is malformed from byte {found[1]} on"
-    return f"{root} ends too early" if message == "Input data was truncated" else message
+    if message == "Input data was truncated":
+        return f"{root} ends too early"
+    return f"{where}: {message}" if name else message
 
 
 def shortened(text: str, most: int = 40) -> str:

@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, no_attribute
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant, no_attribute
 from bertscore_onnx.matching.pairs import match_matrix
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching, checked_matching
@@ -74,11 +74,11 @@ _REPLACED = {
 """Former attributes of a scorer, and what has their place."""
 
 
-def _refuse(function: str, unknown: Iterable[str]) -> None:
-    """Raise InputTypeError for an argument that a function does not take."""
+def _refuse(function: str, unknown: Iterable[str], known: Iterable[str] = ()) -> None:
+    """Raise InputTypeError for an argument that a function does not take; a known one may be meant."""
     for name in unknown:
         new = ": a context belongs to its text, as TextInContext(text, context)" if name == "has_contexts" else ""
-        raise InputTypeError(f"{function} takes no {name!r}{new}.")
+        raise InputTypeError(f"{function} takes no {name!r}{new}.{meant(name, known)}")
 
 
 class BERTScorer(Closeable):
@@ -110,6 +110,7 @@ class BERTScorer(Closeable):
         max_length: int | None = None,
         optimize_for: OptimizeFor = "throughput",
         matching: Matching | str = "bertscore",
+        **unknown: Never,
     ) -> None:
         """Load a bundle.
 
@@ -158,6 +159,7 @@ class BERTScorer(Closeable):
             HubError: it cannot be pulled.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
         """
+        _refuse("BERTScorer", unknown, ScorerSettings.__annotations__)
         check_positive("batch_size", batch_size)
         check_positive("nthreads", nthreads)
         settings: ScorerSettings = {

@@ -66,6 +66,7 @@ if repository := os.environ.get("GITHUB_REPOSITORY"):  # set by the workflow tha
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("extensions") / "search_scorer.js")
 html_favicon = "static/logo.svg"
 html_logo = "static/logo.svg"
 copybutton_prompt_text = "$ "  # only the commands are copied, without it

@@ -25,7 +25,7 @@ from bertscore_onnx.errors import (
     GraphError,
     ManifestError,
     UnsafePathError,
-    one_line,
+    json_fault,
 )
 from bertscore_onnx.files import open_regular
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
@@ -180,7 +180,7 @@ def _decode(file: Path, content: bytes, form: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{file} is not a manifest: {one_line(error)}. {_EXPORT_AGAIN}") from error
+        raise ManifestError(f"{file} is not a manifest: {json_fault(error)}. {_EXPORT_AGAIN}") from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bertscore_onnx.cli.help import write_options, write_sections
+from bertscore_onnx.cli.help import names_of, write_options, write_sections
 from bertscore_onnx.cli.options import ABSENT, REPLACED
 from bertscore_onnx.cli.terminal import echo, one_line_warnings, with_option_names
 from bertscore_onnx.errors import BertScoreOnnxError, meant, one_line
@@ -49,6 +49,8 @@ class Command(TyperCommand):
                 near = meant(option, [name for parameter in self.params for name in parameter.opts])
                 advice = f"`{ctx.command_path} -h` lists the options."
                 raise _UsageError(f"There is no option {option}.{near} {advice}", ctx) from error
+            if message := _of_missing(error, option, self.params, ctx):
+                raise _UsageError(message, ctx) from error
             if found := re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message):
                 raise _UsageError(f"{found[1]} is one argument too many; see `{ctx.command_path} -h`.", ctx) from error
             error.message = _without_pydantic(one_line(error.message), self._value(ctx, repeated, error))
@@ -83,6 +85,17 @@ class Command(TyperCommand):
                 raise typer.BadParameter(
                     f"it is given {given.count(option)} times; expected once.", param_hint=", ".join(option.opts)
                 )
+
+
+def _of_missing(error: Any, name: str, parameters: Sequence[Any], ctx: Any) -> str:
+    """Return the message for an option or argument that is missing, or lacks a value; nothing for other errors."""
+    is_missing = type(error).__name__ == "MissingParameter"
+    if not is_missing and "requires an argument" not in error.message:
+        return f"{name} takes no value; leave out = and what follows." if "not take a value" in error.message else ""
+    parameter = error.param if is_missing else next(one for one in parameters if name in one.opts)
+    expected = str(parameter.metavar) if isinstance(parameter, TyperArgument) else names_of(parameter, ctx)
+    help_text = str(parameter.help or "").partition("  [")[0]
+    return f"{'Give' if is_missing else f'{name} has no value; expected'} {expected.rstrip('.')}. {help_text}".rstrip()
 
 
 _OWN = ("--help", "-h", "--version")

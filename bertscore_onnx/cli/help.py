@@ -61,7 +61,7 @@ def write_options(command: Any, ctx: Any, formatter: Any) -> None:
         if isinstance(argument, TyperArgument)
     ]
     rows = {
-        group: [(_names(option, ctx), _description(option, option.help)) for option in options]
+        group: [(names_of(option, ctx), _description(option, option.help)) for option in options]
         for group, options in groups.items()
     }
     write_sections({"Arguments": arguments, **rows}, formatter)
@@ -86,7 +86,7 @@ def _entry(name: str, text: str, name_width: int, width: int) -> str:
     return "  " + gap.join([f"{name:<{name_width}}  {first}".rstrip(), *lines]).replace("\0", " ") + "\n"
 
 
-def _names(option: Any, ctx: Any) -> str:
+def names_of(option: Any, ctx: Any) -> str:
     """Return the names of an option with its metavar, or with its choices, such as raise|drop."""
     names, _ = option.get_help_record(ctx)
     return re.sub(r"(?<= )[\[<](\S+\|\S+)[\]>]$", r"\1", names)  # versions of Typer differ in the brackets

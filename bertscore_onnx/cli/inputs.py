@@ -58,6 +58,9 @@ class InputFile:
     ids: Column | None = None
     """The column of ids, if those of several tables have to agree; the id is then the last text of a row."""
 
+    groups: Column | None = None
+    """The column of the rows' groups, if this file has it; the group is then the last text of a row, but for the id."""
+
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
 
@@ -92,9 +95,20 @@ class InputFile:
         if self.ids is not None and table.names is not None and not self.ids.option:
             name = next((name for name in self.ids.names if table.names.count(name) == 1), None)
             ids, lacks_ids = () if name is None else (replace(self.ids, names=(name,)),), name is None
-        columns = (*self.columns, *ids)
-        rows = table.texts(columns) if kept is None or kept.as_texts else kept.watch(table, columns)
+        columns = (*self.columns, *([] if self.groups is None else [self.groups]), *ids)
+        rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
+        rows = rows if self.groups is None else self._with_named_groups(rows, source, -1 - len(ids))
         return ([*texts, ""] for texts in rows) if lacks_ids else rows
+
+    def _with_named_groups(self, rows: Iterator[list[str]], source: Source, place: int) -> Iterator[list[str]]:
+        """Yield the texts of each row; raise InputError for a row whose group, at this place, has no name."""
+        for number, texts in enumerate(rows, 1):
+            if self.groups is not None and not texts[place].strip():
+                raise InputError(
+                    f"{source.title}, row {number}: the column {self.groups.names[0]!r} holds nothing; expected the "
+                    "name of a group. Fill it in, or leave the row out."
+                )
+            yield texts
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -148,7 +162,7 @@ class KeptRows:
 
         With `as_texts` the rows of tables are kept as pairs, too.
         """
-        self._keeps, self.as_texts, self._num_before = keeps, as_texts, num_before
+        self.keeps_rows, self._keeps_pairs, self._num_before = keeps and not as_texts, keeps, num_before
         self._waiting: deque[RawRow] = deque()
         self.candidates: tuple[InputFile, Source]
         """The file of the candidates, once it is open."""
@@ -156,11 +170,13 @@ class KeptRows:
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
         self.has_several_references = False
         """Whether a pair that was read has several references."""
+        self.groups: deque[str] = deque()
+        """The groups of the rows that wait, if a file has them."""
 
     def begin(self) -> "KeptRows | None":
-        """Return itself, if the rows of the next reading are to be kept."""
+        """Return itself, if the rows of the next reading are those to be scored."""
         self._num_before -= 1
-        return self if self._keeps and self._num_before < 0 else None
+        return self if self._num_before < 0 else None
 
     def watch(self, table: "TableReader", columns: Sequence[Column]) -> Iterator[list[str]]:
         """Yield the texts of a table, and keep its rows."""
@@ -171,12 +187,12 @@ class KeptRows:
 
     def add(self, pair: TextPair) -> None:
         """Keep a pair of a text file."""
-        if self.table is None:
+        if self._keeps_pairs and self.table is None:
             self._waiting.append(pair)
 
     def take(self) -> "RawRow":
         """Remove and return the next row; None if none is kept."""
-        return self._waiting.popleft() if self._keeps else None
+        return self._waiting.popleft() if self._keeps_pairs else None
 
 
 class TextPairs:
@@ -231,10 +247,15 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
     (first, source), *others = files
     num_texts = len([file for file, _ in files if not file.is_context])
     iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
+    grouped = next((position for position, (file, _) in enumerate(files) if file.groups is not None), None)
     for number, rows in enumerate(_side_by_side(files, iterators)):
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
+        if grouped is not None:
+            group = rows[grouped].pop()
+            if watching is not None:
+                watching.groups.append(group)
         candidate, *references = [text for row in rows[:num_texts] for text in row]
         kept.has_several_references |= len(references) > 1
         if watching is not None:
@@ -330,12 +351,13 @@ def choose_inputs(
     contexts: Sequence[str] = (),
     dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
+    by: str | None = None,
 ) -> list[InputFile]:
     """Return the files to read: of the candidates, references and contexts; raise typer.BadParameter if options clash.
 
     There must be one file of candidates; without files of references these are in it, too. The formats are one for all
     files, or two for candidates and references; without any, each file has that of its suffix. The file of candidates
-    may not have columns that are to be `added`.
+    may not have columns that are to be `added`. `by` is the column of groups, in the first file that is a table.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -371,6 +393,10 @@ def choose_inputs(
         raise typer.BadParameter(
             "it has no effect: ids are compared between tables, and there is one.", param_hint="--columns id"
         )
+    tables = [position for position, file in enumerate(files) if file.format != "text" and not file.is_context]
+    _check_effect("--by", by, bool(tables))
+    if by is not None:
+        files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
     return [file if file.format == "text" else replace(file, ids=ids) for file in files]
 
 

@@ -3,10 +3,11 @@
 import math
 import shlex
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
+    from bertscore_onnx.evaluation.tables import Column, Table
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score
     from bertscore_onnx.settings import ScorerSettings
@@ -133,6 +135,15 @@ def score(
         float | None,
         typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1, as it is printed, is below X."),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Also print the means of each group of rows, such as a domain or a language; with --format tsv or "
+            "json, and without -s or -o, a row or an object for each.",
+        ),
+    ] = None,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -165,6 +176,8 @@ def score(
         bertscore-onnx score -m BUNDLE --all-layers -c cand.txt -r ref.txt
         # Score with a model from the Hugging Face hub
         bertscore-onnx score -m hf://ORG/REPO -c cand.txt -r ref.txt
+        # Average by domain, a column of the table
+        bertscore-onnx score -m BUNDLE -c pairs.csv --by domain
         # Fail in a continuous build if the mean F1 is below a bound
         bertscore-onnx score -m BUNDLE -c cand.txt -r ref.txt --min-f1 0.8
         # Print the scores of each pair in a pipe
@@ -173,6 +186,7 @@ def score(
     check_effects(
         ("--ref-context", ref_context is not None and context is None, "without --context; add it"),
         ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
+        ("--by", by is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
     )
     if min_f1 is not None and not math.isfinite(min_f1):
         raise typer.BadParameter(f"it is {min_f1}; expected a finite number.", param_hint="--min-f1")
@@ -185,6 +199,7 @@ def score(
         output_format=output_format,
         names=names.scores,
         all_layers=settings["all_layers"],
+        has_groups=by is not None,
     )
     inputs = choose_inputs(
         cand,
@@ -194,6 +209,7 @@ def score(
         contexts=[name for name in (context, ref_context) if name is not None],
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
+        by=by,
     )
     num_before = [settings["idf"] is True, matching_of(settings).center == "references"].count(True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
@@ -252,6 +268,7 @@ class Output:
     """None if only the means are printed, as text."""
 
     has_pairs: bool = False
+    """Whether the pairs are written; otherwise the means alone, or those of groups as TSV."""
 
     with_texts: bool = False
     """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
@@ -261,10 +278,10 @@ class Output:
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
-        """Where the line of means goes: not among pairs, and nowhere if it would repeat the JSON on standard output."""
+        """Where the line of means goes: not among rows, and nowhere if it would repeat the JSON on standard output."""
         if self.file is None and self.format == "json":
             return None
-        return "stderr" if self.file is None and self.has_pairs else "stdout"
+        return "stderr" if self.file is None and self.format is not None else "stdout"
 
 
 def choose_output(
@@ -274,11 +291,12 @@ def choose_output(
     output_format: OutputFormat | None,
     names: Sequence[str],
     all_layers: bool,
+    has_groups: bool = False,
 ) -> Output:
     """Return the output; raise typer.BadParameter if the options exclude each other."""
     if output_format is None and file is not None:
         output_format = _format_of(file)
-    has_pairs = seg_level or file is not None or output_format not in (None, "json")
+    has_pairs = seg_level or file is not None or output_format not in (None, "json", *["tsv"] * has_groups)
     file = None if file == "-" else file
     if output_format == "parquet" and file is None:
         raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
@@ -300,6 +318,11 @@ def _format_of(file: str) -> OutputFormat:
     for name in known:
         if suffix == f".{name}":
             return name
+    if suffix == ".gz":
+        plain = shlex.quote(file[: -len(suffix)])
+        raise typer.BadParameter(
+            f"Cannot write .gz. Write -o {plain}, then compress it: `gzip {plain}`.", param_hint="--output"
+        )
     raise typer.BadParameter(
         f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --format.",
         param_hint="--output",
@@ -324,6 +347,7 @@ def write_scores(
     all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
     signature = str(scorer.signature.in_context() if has_contexts else scorer.signature)
     means = Means(unrelated)
+    groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
     if output.with_texts and output.file is None:
         write_utf8()
 
@@ -339,21 +363,22 @@ def write_scores(
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
     scores = scorer.stream(pairs, verbose=verbose, max_seconds=SAVE_SECONDS if output.has_pairs else None)
-    scored = ((score, kept.take()) for score in means.counted(scores))
+    scored = ((score, kept.take()) for score in _grouped(means.counted(scores), kept.groups, groups))
     try:
         if output.format == "parquet" and output.file is not None:
             _write_parquet(output.file, scored, rows, signature)
         else:
             with opened_lines(output.file) as write:
-                for text in lines(output, scored, rows, means, signature, all_layers=all_layers):
+                for text in lines(output, scored, rows, means, signature, groups, all_layers=all_layers):
                     write(text)
     except KeyboardInterrupt:
         echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
         raise
     if output.summary_stream == "stdout":
-        _print_means(signature, means, all_layers=all_layers, file=sys.stdout)
+        _print_means(signature, means, groups, all_layers=all_layers, file=sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
-        _print_means(signature, means, all_layers=all_layers, file=sys.stderr)
+        of_groups = {} if output.format == "tsv" and not output.has_pairs else groups  # these are written already
+        _print_means(signature, means, of_groups, all_layers=all_layers, file=sys.stderr)
     if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
@@ -377,16 +402,20 @@ class Means:
 
     def counted(self, scores: Iterable["Score"]) -> Iterator["Score"]:
         """Yield the scores, and include each in the means."""
+        for score in scores:
+            self.add(score)
+            yield score
+
+    def add(self, score: "Score") -> None:
+        """Include the scores of a pair."""
         import numpy as np  # costs start-up time
 
-        for score in scores:
-            values = np.reshape(np.array([*score], dtype=np.float64), (3, -1))
-            self._sums = self._sums + values
-            if self._high is not None:
-                self._above = self._above + (values[2] > self._high)
-            self.pairs += 1
-            self.truncated += score.truncated
-            yield score
+        values = np.reshape(np.array([*score], dtype=np.float64), (3, -1))
+        self._sums = self._sums + values
+        if self._high is not None:
+            self._above = self._above + (values[2] > self._high)
+        self.pairs += 1
+        self.truncated += score.truncated
 
     def by_layer(self) -> list[list[float]]:
         """Return the means of P, R and F1 for each layer."""
@@ -401,8 +430,36 @@ class Means:
         return shares
 
 
-def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO) -> None:
-    """Print a line with the signature and the means; with all layers, a table of means below the signature."""
+Groups = Mapping[str, Means]
+"""The means of the pairs of each group, by its name."""
+
+
+def _grouped(scores: Iterable["Score"], names: deque[str], groups: defaultdict[str, Means]) -> Iterator["Score"]:
+    """Yield the scores, and include each in the means of its group, if there are names of groups."""
+    for score in scores:
+        if names:
+            groups[names.popleft()].add(score)
+        yield score
+
+
+def _table_of_groups(groups: Groups) -> "Table":
+    from bertscore_onnx.evaluation.tables import Table, count, number
+
+    mean = number(_DIGITS)
+    columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
+    columns += [(title, name, mean) for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True)]
+    return Table(columns, [{"group": one.pop("name"), **one} for one in _means_of_groups(groups)])
+
+
+def _means_of_groups(groups: Groups) -> list[dict[str, Any]]:
+    """Return the means of each group, in the natural order of their names."""
+    from bertscore_onnx.evaluation.segments import natural_key
+
+    return [{"name": name, **_means(groups[name], all_layers=False)} for name in sorted(groups, key=natural_key)]
+
+
+def _print_means(signature: str, means: Means, groups: Groups, *, all_layers: bool, file: TextIO) -> None:
+    """Print a line with the signature and the means; with all layers or groups, a table of their means below."""
     rows = [[f"{mean:.{_DIGITS}f}" for mean in layer] for layer in means.by_layer()]
     if all_layers:
         print(signature, file=file)
@@ -410,6 +467,8 @@ def _print_means(signature: str, means: Means, *, all_layers: bool, file: TextIO
     else:
         line = "{} P: {} R: {} F1: {}".format(signature, *rows[0])
         print(line.replace(" P: ", "\nP: ") if file.isatty() and len(line) > terminal_width() else line, file=file)
+    if groups:
+        print(f"\n{_table_of_groups(groups).text()}", file=file)
 
 
 # What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.
@@ -424,6 +483,7 @@ def lines(
     rows: Callable[[], "RowsToWrite"],
     means: Means,
     signature: str,
+    groups: Groups = MappingProxyType({}),
     *,
     all_layers: bool = False,
 ) -> Iterator[str]:
@@ -434,7 +494,9 @@ def lines(
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature, **_means(means, all_layers=all_layers)}) + "\n"
+            yield _json({"signature": signature, **_summary(means, groups, all_layers=all_layers)}) + "\n"
+        elif output.format == "tsv":
+            yield _table_of_groups(groups).tsv() + "\n"
         return
     from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, LineWriter
 
@@ -452,7 +514,7 @@ def lines(
         else:
             yield writer.head + line if is_first else line
     if output.format == "json":
-        yield "], " + _json(_means(means, all_layers=all_layers)).removeprefix("{") + "\n"
+        yield "], " + _json(_summary(means, groups, all_layers=all_layers)).removeprefix("{") + "\n"
 
 
 def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: str) -> None:
@@ -471,6 +533,11 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
                     writer.close()
         except OSError as error:
             raise full(file, error, "It cannot be read. Make room, and score again.") from error
+
+
+def _summary(means: Means, groups: Groups, *, all_layers: bool) -> dict[str, Any]:
+    of_groups = {"groups": _means_of_groups(groups)} if groups else {}
+    return _means(means, all_layers=all_layers) | of_groups
 
 
 def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:

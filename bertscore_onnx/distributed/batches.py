@@ -128,13 +128,13 @@ class ScoreBatch:
 
         Args:
             batches: as for a call.
-            title: the name of the rows in messages, such as a file.
+            title: the name of the rows in messages, such as a partition.
 
         Yields:
             Each batch as a call returns it. If a row cannot be scored, first the batches before it.
 
         Raises:
-            InputError, BertScoreOnnxError: as for a call; rows are numbered from the first batch on.
+            InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the first batch on.
         """
         reader = RowReader(self._candidate, self._reference, self._errors, title, context=self._context)
 
@@ -279,10 +279,10 @@ class CountBatch:
 
         Args:
             batches: each in any form that `ScoreBatch` takes.
-            title: the name of the rows in messages, such as a file.
+            title: the name of the rows in messages, such as a partition.
 
         Raises:
-            InputError: as for a call; rows are numbered from the first batch on.
+            InputError: as for a call; rows are numbered from 0, from the first batch on.
         """
         column = Column((self._reference,), "reference")
         values = (

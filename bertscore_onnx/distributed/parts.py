@@ -125,7 +125,7 @@ def count(
     def references() -> Iterator[list[str]]:
         for part, first, batch in _read(parts, settings):
             for name in part.table.references(settings):
-                yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first)
+                yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first + 1)
             advance(len(batch))
 
     yield count_batch.count_texts(references())
@@ -173,7 +173,9 @@ def score(
                 advance(kept.num_rows)
                 continue
             context = table.texts[-1] if settings.context is not None else None
-            reader = RowReader(table.texts[0], table.references(settings), settings.errors, table.name, first, context)
+            reader = RowReader(
+                table.texts[0], table.references(settings), settings.errors, table.name, first + 1, context
+            )
             owners.append(part)
             yield adapt(kept), reader.read(*(values_of(batch, name) for name in table.texts))
 

@@ -63,8 +63,8 @@ def score_dataframe(
             them.
         names: the names of the columns of scores, as for `ScoreBatch`.
         errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
-            number in there, which fails the job; "null" for nulls as its scores and a further column `error` with the
-            reason.
+            number in there, both from 0, which fails the job; "null" for nulls as its scores and a further column
+            `error` with the reason.
         settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
             `nthreads` is at most `spark.task.cpus`.
 

@@ -52,7 +52,7 @@ class Example:
     """A segment on which a system differs much from the baseline under the first metric."""
 
     segment: int
-    """Counted from 0."""
+    """Its position in `Comparison.segments`, from 0."""
 
     system: str
     """The system that differs from the baseline."""
@@ -96,7 +96,7 @@ class Comparison(Result):
     """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
 
     segments: tuple[str | int, ...]
-    """The id of each segment; its position, counted from 1, where there are no ids."""
+    """The id of each segment; where there are no ids, the number of its line or row, which counts from 1."""
 
     documents: tuple[int, ...] = ()
     """The document of each segment, as a number from 0, if documents were the units of the tests."""

@@ -434,7 +434,7 @@ class JoinedSegments:
     """The segments that all inputs have, in the order of their ids."""
 
     names: tuple[str | int, ...]
-    """The ids; or where there are none, the positions among all, counted from 1."""
+    """The ids; or where there are none, the numbers of the lines or rows, which count from 1."""
 
     dropped: tuple[str | int, ...]
     """The segments that were left out, since some input lacks them."""

@@ -99,7 +99,7 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
-        if self.is_id:
+        if self.is_id and not isinstance(value, list | dict):
             return [_id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
@@ -108,7 +108,8 @@ class Column:
             return value
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         expected = "a text, a list of texts, or null" if self.may_be_empty else expected
-        hint = "" if self.may_be_empty else _hint(value)
+        expected = "a text, or a whole number" if self.is_id else expected
+        hint = "" if self.may_be_empty or self.is_id else _hint(value)
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
@@ -202,12 +203,12 @@ class RowReader:
         reference: ColumnName | Sequence[ColumnName],
         errors: Errors,
         title: str = "",
-        num_read: int = 0,
+        first: int = 0,
         context: ColumnName | None = None,
     ) -> None:
-        """Read these columns; the title is that of the file, if any, and `num_read` rows are before the first.
+        """Read these columns; the title is that of the rows in messages, and `first` the number of the first row.
 
-        InputTypeError is raised if one is not named. Rows are numbered from 1 in a file, and from 0 elsewhere.
+        InputTypeError is raised if one is not named. Rows of files count from 1, as lines do, and others from 0.
         """
         check_errors(errors)
         [name] = column_names([candidate], "candidate")
@@ -217,7 +218,7 @@ class RowReader:
         self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
-        self._num_read = num_read
+        self._number = first
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
         """Return the names of the columns; raise InputError, with a title, if one is missing."""
@@ -234,8 +235,8 @@ class RowReader:
             raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
         rows = Rows([], [])
         for candidate, *others in zip(*columns, strict=True):
-            place = _place(self._title, self._num_read)
-            self._num_read += 1
+            place = _place(self._title, self._number)
+            self._number += 1
             try:
                 context = None if self._context is None else _context_of(others.pop(), self._context, place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
@@ -268,18 +269,17 @@ def context_column(name: ColumnName, option: str = "`context`") -> Column:
 
 
 def read_references(
-    values: Iterable[object], name: str, errors: Errors, title: str = "", num_read: int = 0
+    values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
 ) -> Iterator[list[str]]:
     """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
     column = Column((name,), "reference", may_hold_lists=True)
-    for position, value in enumerate(values, num_read):
+    for number, value in enumerate(values, first):
         try:
-            yield column.texts_of(value, name, _place(title, position))
+            yield column.texts_of(value, name, _place(title, number))
         except InputError:
             if errors == "raise":
                 raise
 
 
-def _place(title: str, position: int) -> str:
-    """Return the place of a row: files count from 1, as lines do, and Python from 0."""
-    return f"{title}, row {position + 1}" if title else f"row {position}"
+def _place(title: str, number: int) -> str:
+    return f"{title}, row {number}" if title else f"row {number}"

@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import ExportError
+from bertscore_onnx.errors import ExportError, json_fault
 from bertscore_onnx_export.graph.exporters import PACKAGES, check_exporter
 from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
@@ -177,7 +177,9 @@ def _check_types(manifest: Manifest, source: Source) -> None:
     try:
         msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
     except msgspec.ValidationError as error:
-        raise ExportError(f"Settings of {source.name_or_path} have a wrong type: {error}. {source.remedy}") from error
+        raise ExportError(
+            f"A setting of {source.name_or_path} has a wrong type: {json_fault(error)}. {source.remedy}"
+        ) from error
 
 
 def _warn_of_untested(family: Family) -> None:

@@ -6,6 +6,7 @@ No message may be a traceback or the text of another library.
 import json
 import re
 import shlex
+import shutil
 import warnings
 
 import numpy as np
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from bertscore_onnx import BERTScorer, count_documents, score
 from bertscore_onnx.cli import app
 from bertscore_onnx.distributed import ScoreBatch
-from bertscore_onnx.errors import BertScoreOnnxError
+from bertscore_onnx.errors import BertScoreOnnxError, BundleError
 from bertscore_onnx.evaluation import compare, paired_permutation
 from bertscore_onnx.hub import pull
 from bertscore_onnx.server.limits import Limits
@@ -25,6 +26,7 @@ from tests.support.http_server import CPU, error_of, serving
 
 FOREIGN = re.compile(
     r"Traceback|Errno|Error\(|pydantic|msgspec|Expected `|Input should be|No such option|Got unexpected|[Mm]agic bytes"
+    r"|Missing (option|argument)|requires an argument|unexpected keyword"
     r"|object has no attribute|valid (integer|float|number)|invalid literal|could not convert|inhomogeneous|got `"
 )
 """Texts of Python, pydantic, msgspec, Click, Arrow and numpy."""
@@ -91,7 +93,17 @@ AT_THE_SHELL = {
     f"{SCORE} --encoding latin-1": ("--encoding", "UTF-8", "iconv"),
     f"{SCORE} -b 4 -b 8": ("2 times", "expected once"),
     f"{SCORE} --quiet --verbose": ("--verbose", "no effect with --quiet", "leave out one"),
-    "score -m $M -r ref.txt": ("--cand",),
+    "score -m $M -r ref.txt": ("Give -c, --cand FILE", "one per line"),
+    f"{SCORE} -b": ("-b has no value", "expected", "--batch-size N", "texts"),
+    f"{SCORE} --format": ("--format has no value", "expected", "tsv|csv"),
+    f"{SCORE} --quiet=yes": ("--quiet takes no value", "leave out"),
+    "batch -m $M -o out": ("Give", "--input FILE", "JSON lines"),
+    "baseline -m $M": ("Give --corpus FILE", "one per line"),
+    "tune-layers -m $M": ("Give --judgements TABLE", "a row for each text"),
+    "count-documents -m $M": ("Give", "--ref FILE", "one per line"),
+    "meta": ("Give EVALSET|TABLE", "or a table"),
+    "pull": ("Give SOURCE", "ORG/REPO"),
+    "push $M": ("Give ORG/REPO", "hub"),
     # models and bundles
     "score -c cand.txt -r ref.txt": ("name a model", "--lang en", "BERTSCORE_ONNX_MODEL", "bertscore-onnx models"),
     "score -m robreta-large -c cand.txt -r ref.txt": ("'robreta-large'", "nearest", "roberta-large"),
@@ -107,7 +119,7 @@ AT_THE_SHELL = {
     "pull ./absent": ("'./absent'", "--model takes", "expected ORG/REPO"),
     "pull $M": ("is a path on this machine", "--model takes", "expected ORG/REPO"),
     "pull roberta-large": ("'roberta-large'", "expected ORG/REPO"),
-    "push": ("BUNDLE",),
+    "push": ("Give BUNDLE", "path of a bundle"),
     "export": ("name a model", "--from-onnx"),
     # layers, devices and other settings
     f"{SCORE} -l 1": ("layer 1", "cut at layer 2", "export --model MODEL --num-layers 1"),
@@ -276,6 +288,12 @@ IN_PYTHON = {
     "means of nothing": (lambda s: s.score([], []).mean(), "no scores", "Score one pair"),
     # settings
     "no model": (lambda s: BERTScorer(), "no model", "`model_type`", "`lang`", "BERTSCORE_ONNX_MODEL"),
+    "an unknown setting": (lambda s: BERTScorer(s.bundle.path, num_layer=2), "'num_layer'", "mean 'num_layers'?"),
+    "an unknown setting to score": (
+        lambda s: score(TEXTS, REFS, s.bundle.path, max_len=9),
+        "'max_len'",
+        "'max_length'?",
+    ),
     "no model to score": (lambda s: score(TEXTS, REFS), "no model", "`model_type`", "BERTSCORE_ONNX_MODEL"),
     "an unknown model": (lambda s: BERTScorer("robreta-large"), "'robreta-large'", "nearest", "roberta-large"),
     "a graph": (
@@ -383,6 +401,32 @@ def _closed(scorer):
     return other
 
 
+MANIFESTS = {
+    "empty": (lambda text: "", "ends too early"),
+    "a pointer of git-lfs": (lambda text: "version https://git-lfs.github.com/spec/v1", "malformed from byte 0"),
+    "cut": (lambda text: text[:300], "ends too early"),
+    "no object": (lambda text: "[]", "it is a list", "expected an object"),
+    "without fields": (lambda text: "{}", "lacks the field `format_version`"),
+    "an unknown field": (lambda text: text.replace('"family"', '"familie"'), "unknown field `familie`"),
+    "a text in place of a number": (
+        lambda text: re.sub(r'"hidden_size": *\d+', '"hidden_size":"8"', text),
+        "`hidden_size` is a string",
+        "expected a whole number",
+    ),
+    "out of range": (
+        lambda text: re.sub(r'"hidden_size": *\d+', '"hidden_size":0', text),
+        "`hidden_size`",
+        "at least 1",
+    ),
+    "of a later version": (
+        lambda text: re.sub(r'"format_version": *\d+', '"format_version":99', text),
+        "format version 99",
+        "reads 2. Upgrade bertscore-onnx",
+    ),
+    "edited": (lambda text: re.sub(r'"num_layers": *\d+', '"num_layers":1', text), "was changed", "its own digest"),
+}
+"""How a manifest may be damaged, and the words of the message."""
+
 PAIR = {"candidate": "a cat", "reference": "the cat"}
 OVER_HTTP = {
     "no JSON": (b"candidate=a", "not JSON", "byte 0"),
@@ -448,6 +492,20 @@ def test_a_mistake_in_python_is_explained(folder, scorer, home, monkeypatch, mis
     with pytest.raises(BertScoreOnnxError) as caught:
         make(scorer)
     check_words(str(caught.value), words)
+
+
+@pytest.mark.parametrize("damage", MANIFESTS)
+def test_a_damaged_manifest_is_explained(tiny_bundle, tmp_path, damage):
+    change, *words = MANIFESTS[damage]
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    manifest = bundle / "bertscore.json"
+    text = manifest.read_text(encoding="utf-8")
+    assert change(text) != text
+    manifest.write_text(change(text), encoding="utf-8")
+    with pytest.raises(BundleError) as caught:
+        BERTScorer(bundle)
+    check_words(str(caught.value), [str(manifest), *words])
+    assert re.search("Export the model again|Upgrade", str(caught.value))
 
 
 @pytest.mark.parametrize("mistake", OVER_HTTP)

@@ -102,9 +102,9 @@ def found(browser, opened):
     return find
 
 
-def test_search_finds_every_message(found):
+def test_search_brings_every_message_among_the_first_three(found):
     messages = [" ".join(heading.replace("…", " ").split()) for heading in HEADINGS]
-    missed = [one for one in messages if not any(page.startswith("troubleshooting") for page in found(one)[:10])]
+    missed = [one for one in messages if not any(page.startswith("troubleshooting") for page in found(one)[:3])]
     assert missed == []
 
 

@@ -73,8 +73,8 @@ def cases(language: str) -> list[object]:
 
 
 @pytest.fixture
-def folder(tmp_path, minilm_bundle, minilm_scoring_bundle, monkeypatch):
-    """Work in a reader's folder: the examples, texts, and MiniLM under the names that documents use for a bundle."""
+def folder(tmp_path, minilm, minilm_bundle, minilm_scoring_bundle, monkeypatch):
+    """Work in a reader's folder: the examples, texts, and MiniLM under the names that documents use for it."""
     write_pairs(tmp_path / "pairs")
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules", "site"))
     for file in TEXTS:
@@ -86,6 +86,7 @@ def folder(tmp_path, minilm_bundle, minilm_scoring_bundle, monkeypatch):
     }
     for name, bundle in bundles.items():
         shutil.copytree(bundle, tmp_path / name, copy_function=link_or_copy)
+    shutil.copytree(minilm, tmp_path / "my-model", copy_function=link_or_copy)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / "home"))

@@ -88,7 +88,7 @@ def test_another_model_or_bundle_or_number_of_texts_is_refused(
 ):
     write_repository(str(minilm_scoring_bundle), tmp_path / "models")
     for bundle, texts, options, message in (
-        (scoring_bundle, (["a"], ["b"]), [], "Give the bundle that triton_repository.py was given"),
+        (scoring_bundle, (["a"], ["b"]), [], "Pass the bundle that was passed to triton_repository.py"),
         (minilm_scoring_bundle, (["a"], ["b"]), ["--name", "other"], "unknown model: other"),
         (minilm_scoring_bundle, (["a"], ["b"]), ["--lang", "en"], "has no baseline for 'en'"),
         (minilm_scoring_bundle, (["a"], ["b", "c"]), [], "differ in their number of lines"),

@@ -1,7 +1,7 @@
 """Damaged models: each is refused with an error of the library that names the fault, and nothing is left behind."""
 
 import json
-from shutil import copytree
+from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
@@ -259,6 +259,26 @@ def test_a_damaged_index_of_shards_is_refused(index, refusal):
         (model / "model.safetensors.index.json").write_text(index)
 
     assert refusal("bert", damage).startswith("Cannot load the weights of ")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("config.json", "the folder has no config.json"),
+        ("model.safetensors", "the folder has no *.safetensors or *.bin"),
+        ("vocab.txt", "the folder has no tokenizer.json or *vocab*"),
+    ],
+)
+def test_a_missing_file_is_named(file, message, refusal):
+    line = refusal("bert", replaced(file, "missing"))
+    assert message in line
+    assert "Expected a Hub id or a folder written by `save_pretrained`" in line
+
+
+def test_a_configuration_without_a_type_and_weights_cut_short_are_named(refusal, tmp_path):
+    assert "its config.json has no model_type" in refusal("bert", configured(model_type=...))
+    rmtree(tmp_path / "model")
+    assert "a file of weights is damaged or cut short" in refusal("bert", replaced("model.safetensors", "cut"))
 
 
 class PanicException(BaseException):  # the name of what Rust code raises

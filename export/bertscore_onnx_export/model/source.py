@@ -82,20 +82,37 @@ def loading(part: str, source: Source) -> Iterator[None]:
     except (BertScoreOnnxError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        is_clear = isinstance(error, OSError | ValueError | ImportError)
-        cause = first_line(error) if is_clear else f"{type(error).__name__}, {first_line(error)}"
-        folder = Path(source.name_or_path)
-        if part == "configuration" and isinstance(error, OSError | ValueError):
-            if folder.is_dir() and not (folder / "config.json").is_file():
-                cause = "the folder has no config.json"
-            elif folder.is_file():
-                cause = "it is a file"
-            elif isinstance(error, OSError) and not folder.exists():
-                cause = "there is no such folder, and the Hub has no such model or cannot be reached"
+        cause = _cause(part, Path(source.name_or_path), error)
         remedy = "Install what is missing." if isinstance(error, ImportError) else source.remedy
         raise ExportError(
             f"Cannot load the {part} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"
         ) from error
+
+
+_FILES = {
+    "configuration": ("config.json",),
+    "weights": ("*.safetensors", "*.bin"),
+    "tokenizer": ("tokenizer.json", "*vocab*", "*.model", "*.codes"),
+}
+"""The files that a part is loaded from: a folder has some of them."""
+
+
+def _cause(part: str, folder: Path, error: BaseException) -> str:
+    """Return why a part of a model cannot be loaded: what the folder lacks, or else the first line of the error."""
+    if not isinstance(error, ImportError):
+        patterns = _FILES.get(part)
+        if patterns and folder.is_dir() and not any(file for pattern in patterns for file in folder.glob(pattern)):
+            return f"the folder has no {' or '.join(patterns)}"
+        if folder.is_file() and part == "configuration":
+            return "it is a file"
+        if isinstance(error, OSError) and part == "configuration" and not folder.exists():
+            return "there is no such folder, and the Hub has no such model or cannot be reached"
+    line = first_line(error)
+    if line.startswith("Unrecognized model in"):
+        return "its config.json has no model_type"
+    if type(error).__name__ == "SafetensorError":
+        return f"a file of weights is damaged or cut short ({line})"
+    return line if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}, {line}"
 
 
 def license_of(source: Source) -> dict[str, str]:

@@ -56,14 +56,14 @@ def test_an_id_that_the_model_does_not_have_is_refused(sealed, field):
     spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]
     ids = 100 if field == "pad_id" else [2, 100]
     changes = {"tokenizer_spec": {**spec, field: ids}} if field in spec else {field: ids}
-    with pytest.raises(ManifestError, match=rf"vocab_size.*{field}"):
+    with pytest.raises(ManifestError, match=rf"{field}.*vocab_size"):
         read_manifest(sealed(**changes))
 
 
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @pytest.mark.parametrize("scores", [[], [0.5, 0.5]])
 def test_golden_scores_that_do_not_fit_the_layers_are_refused(sealed, name, scores):
-    with pytest.raises(ManifestError, match=f"got {len(scores)}.*golden"):
+    with pytest.raises(ManifestError, match=f"golden.*got {len(scores)}"):
         read_manifest(sealed(golden=[{**GOLDEN, name: scores}]))
 
 
@@ -75,7 +75,7 @@ BASELINE = {"precision": 0.5, "recall": 0.5, "f1": 0.5}
     [([], "got 0"), *(([{**BASELINE, field: 1.0}], "below 1") for field in BASELINE)],
 )
 def test_baselines_that_do_not_fit_or_cannot_divide_are_refused(sealed, baselines, message):
-    with pytest.raises(ManifestError, match=f"{message}.* at .*baselines"):
+    with pytest.raises(ManifestError, match=f"baselines.*{message}"):
         read_manifest(sealed(baselines={"en": baselines}))
 
 
@@ -114,8 +114,8 @@ def test_scores_of_unrelated_pairs_are_read(sealed):
         ({"f1_quantiles": []}, "1 lists"),
         ({"f1_quantiles": [[0.1, 0.2], [0.1, 0.2]]}, "1 lists"),
         ({"f1_quantiles": [[0.2, 0.1]]}, "ascending"),
-        ({"f1_quantiles": [[0.2]]}, "length >= 2"),
-        ({"f1_quantiles": [["a", "b"]]}, "Expected `float`"),
+        ({"f1_quantiles": [[0.2]]}, "length of at least 2"),
+        ({"f1_quantiles": [["a", "b"]]}, "expected a number"),
         ({"num_pairs": 0}, "num_pairs"),
         ({"precision": "fp32\n"}, "printed"),
         ({"more": 1}, "unknown field"),

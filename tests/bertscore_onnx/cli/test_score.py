@@ -180,7 +180,7 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
         (["-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
-        (["-r", "a"], "Missing option '-c' / '--cand'"),
+        (["-r", "a"], "Give -c, --cand FILE"),
         (["-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size': "),
         (["-c", "a", "-r", "b", "-b", "x"], "Invalid value for '-b' / '--batch-size': "),
         (["-c", "a", "-r", "b", "--precision", "x"], "Invalid value for '--precision': 'x' is not one of 'fp32'"),

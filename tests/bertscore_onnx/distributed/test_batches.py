@@ -175,9 +175,9 @@ def test_values_of_another_type_are_no_texts(tiny_bundle):
 
 def test_a_stream_gives_the_batches_before_the_wrong_one(tiny_bundle):
     batches = [{"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]} for n, last in [(2, "a"), (3, None)]]
-    stream = ScoreBatch(tiny_bundle).stream(batches, "pairs.jsonl")
+    stream = ScoreBatch(tiny_bundle).stream(batches, "partition 3")
     assert next(stream)["f1"].tolist() == pytest.approx([1, 1])
-    with pytest.raises(InputError, match=r"^pairs.jsonl, row 5: .*'reference'"):
+    with pytest.raises(InputError, match=r"^partition 3, row 4: .*'reference'"):
         next(stream)
 
 

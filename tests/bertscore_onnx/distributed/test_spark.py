@@ -162,7 +162,7 @@ def test_row_that_cannot_be_scored_is_named_by_its_number(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
     wrong = pairs.selectExpr("id", "if(id = 31, null, candidate) candidate", "reference").coalesce(1)
-    with pytest.raises(PythonException, match=r"InputError: partition 0, row 32: .*'candidate'"):
+    with pytest.raises(PythonException, match=r"InputError: partition 0, row 31: .*'candidate'"):
         score_dataframe(wrong, tiny_bundle).collect()
 
 
@@ -184,6 +184,6 @@ def test_faults_of_counting_are_reported(pairs, tiny_bundle):
     with pytest.raises(InputTypeError, match="'nthreads'"):
         count_documents(pairs, tiny_bundle, nthreads=1)
     wrong = pairs.selectExpr("if(id = 31, null, reference) as reference").coalesce(1)
-    with pytest.raises(PythonException, match=r"InputError: partition 0, row 32: .*'reference'"):
+    with pytest.raises(PythonException, match=r"InputError: partition 0, row 31: .*'reference'"):
         count_documents(wrong, tiny_bundle)
     assert count_documents(wrong, tiny_bundle, errors="null").num_documents == 58

@@ -1,0 +1,15 @@
+// Ranks pages as Sphinx does, but for a query as long as a message, Troubleshooting, which quotes them, counts double.
+var Scorer = {
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+  score: ([page, , , , score]) => {
+    const words = new URLSearchParams(location.search).get("q").trim().split(/\s+/);
+    return page === "troubleshooting" && words.length > 3 ? 2 * score : score;
+  },
+};

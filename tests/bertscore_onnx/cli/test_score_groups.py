@@ -1,0 +1,128 @@
+"""`bertscore-onnx score --by`: the means of each group of rows."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from bertscore_onnx import BERTScorer
+
+pytest.importorskip("pyarrow", reason="needs the extra parquet")
+
+NUMBER = 40
+FRAME = pd.DataFrame(
+    {
+        "candidate": [f"the cat sat {'on the mat ' * (row % 4)}, {row}" for row in range(NUMBER)],
+        "reference": [["a cat sat", "the dog ran", "it"][row % 3] for row in range(NUMBER)],
+        "year": [[2009, 2010, 10][row % 5 % 3] for row in range(NUMBER)],
+        "domain": [["news", 'the "web", and more', "ü\tspeech", "10"][row * 7 % 5 % 4] for row in range(NUMBER)],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def expected(tiny_bundle):
+    """Return a function that averages by a column, as pandas does."""
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        scores = scorer.score(FRAME["candidate"].tolist(), FRAME["reference"].tolist())
+    scored = FRAME.assign(precision=scores.P, recall=scores.R, f1=scores.F)
+
+    def by(column):
+        means = scored.groupby(scored[column].astype(str))[["precision", "recall", "f1"]].mean()
+        return {name: pytest.approx([*row], abs=1e-6) for name, row in zip(means.index, means.to_numpy(), strict=True)}
+
+    return by
+
+
+def write(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, force_ascii=False)
+    else:
+        frame.to_csv(path, sep="\t" if ".tsv" in path.name else ",", index=False)
+    return path
+
+
+@pytest.mark.parametrize("column", ["year", "domain"])
+def test_groups_have_the_same_means_in_any_order_and_format(run_json, tiny_bundle, tmp_path, expected, column):
+    results = []
+    for seed, name in enumerate(["a.csv", "b.tsv", "c.jsonl", "d.parquet", "e.csv.gz"]):
+        table = write(FRAME.sample(frac=1, random_state=seed, ignore_index=True), tmp_path / name)
+        results.append(run_json("score", "-m", tiny_bundle, "-c", table, "--by", column)["groups"])
+    assert all(result == results[0] for result in results)
+    found = {group["name"]: [group["precision"], group["recall"], group["f1"]] for group in results[0]}
+    assert found == expected(column)
+    sizes = FRAME[column].astype(str).value_counts().to_dict()
+    assert {group["name"]: group["pairs"] for group in results[0]} == sizes
+    if column == "year":
+        assert [group["name"] for group in results[0]] == ["10", "2009", "2010"]
+
+
+def test_text_tsv_and_json_agree(run, run_json, tiny_bundle, tmp_path):
+    command = ["score", "-m", tiny_bundle, "-c", write(FRAME, tmp_path / "a.csv"), "--by", "domain"]
+    groups = run_json(*command)["groups"]
+    result = run(*command, "--format", "tsv")
+    head, *rows = (line.split("\t") for line in result.stdout.splitlines())
+    assert result.exit_code == 0
+    assert " F1: " in result.stderr
+    assert "group" not in result.stderr
+    assert head == ["group", "precision", "recall", "f1", "pairs", "truncated"]
+    values = ("precision", "recall", "f1", "pairs", "truncated")
+    names = [group["name"].replace("\t", " ") for group in groups]
+    assert rows == [[name, *(str(group[key]) for key in values)] for name, group in zip(names, groups, strict=True)]
+    lines = run(*command).stdout.splitlines()
+    assert lines[2].split() == ["group", "pairs", "P", "R", "F1"]
+    shown = [f"{group['pairs']} " + " ".join(f"{group[key]:.6f}" for key in values[:3]) for group in groups]
+    assert [" ".join(line.split()[-4:]) for line in lines[4:]] == shown
+
+
+@pytest.mark.parametrize("options", [["-s"], ["-s", "--idf"], ["-o", "out.csv"], ["-o", "out.parquet", "--idf"]])
+def test_groups_stand_beside_rows(run, tiny_bundle, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, tmp_path / "a.parquet")
+    command = ["score", "-m", tiny_bundle, "-c", "a.parquet"]
+    alone, beside = run(*command, *options), run(*command, *options, "--by", "year")
+    assert beside.exit_code == 0
+    if "-s" in options:
+        assert beside.stdout == alone.stdout
+    else:
+        file = tmp_path / options[1]
+        rows = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+        assert [*rows.columns] == [*FRAME.columns, "precision", "recall", "f1"]
+    summary = beside.stderr if "-s" in options else beside.stdout
+    assert [line.split()[0] for line in summary.splitlines()[-3:]] == ["10", "2009", "2010"]
+    with_idf = ["--idf"] if "--idf" in options else []
+    assert summary.splitlines()[-5:] == run(*command, *with_idf, "--by", "year").stdout.splitlines()[-5:]
+
+
+def test_the_table_of_references_may_have_the_groups(run_json, tiny_bundle, tmp_path):
+    both = write(FRAME, tmp_path / "both.csv")
+    candidates, references = tmp_path / "candidates.txt", write(FRAME.iloc[:, 1:], tmp_path / "references.tsv")
+    candidates.write_text("\n".join(FRAME["candidate"]) + "\n")
+    command = ["score", "-m", tiny_bundle, "--by", "year"]
+    assert run_json(*command, "-c", candidates, "-r", references) == run_json(*command, "-c", both)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "candidate,reference,domain\na,b,x\na,b, \n", "row 2: the column 'domain' holds nothing"),
+        ("a.csv", "candidate,reference,field\na,b,x\n", "no column 'domain', only"),
+        ("a.txt", "a\n", "--by: it has no effect: none of the files is a table"),
+    ],
+)
+def test_rows_without_a_group_are_refused_before_anything_is_loaded(run, tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    result = run("score", "-m", "no-such-model", "-c", tmp_path / name, "-r", tmp_path / name, "--by", "domain")
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(("value", "named"), [(None, "nothing"), (["x"], "a list"), ({"x": 1}, "an object")])
+def test_values_that_name_no_group_are_refused(run, tmp_path, value, named):
+    table = tmp_path / "a.jsonl"
+    table.write_text(json.dumps({"candidate": "a", "reference": "b", "domain": value}) + "\n")
+    result = run("score", "-m", "no-such-model", "-c", table, "--by", "domain")
+    assert result.exit_code == 1
+    assert f"the column 'domain' holds {named}; expected" in result.stderr
