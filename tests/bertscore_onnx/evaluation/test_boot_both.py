@@ -146,7 +146,7 @@ def test_equal_metrics_seldom_differ_over_other_systems():
 @pytest.mark.calibration
 @pytest.mark.parametrize(("systems", "liking"), [(6, 0.8), (8, 0.8), (15, 0.8), (12, 2.0)])
 def test_rates_over_other_systems_over_many_trials(systems, liking, record_property):
-    covered, differ = rates_over_other_systems(400, systems, liking)
+    covered, differ = rates_over_other_systems(200, systems, liking)
     title = f"{systems} systems, likings {liking:g}"
     record_property(f"{title} | lowest coverage", f"{covered.min():.3f}")
     record_property(f"{title} | highest share of p < 0.05", f"{differ.max():.3f}")
