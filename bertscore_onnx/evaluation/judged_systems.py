@@ -43,7 +43,7 @@ class JudgedSystems:
     references: tuple[tuple[tuple[str, ...], ...], ...] = ()
     """The references of each output, by system and segment, one or more; none where there is no output."""
     dropped: tuple[str, ...] = ()
-    """Segments that were left out, since a judged output of theirs has no score by some metric."""
+    """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, with all their segments.
