@@ -149,7 +149,7 @@ bench-gpu:
 bench-gpu-rehearsal: $(INSTALLED)
 	$(RUN) -m benchmarks.gpu --rehearse --output build/rehearsal
 
-# Correlate every layer of the models within reach with the human judgements in $WMT16 and $WMT23, and write
+# Correlate every layer of the models within reach with the human judgements in $WMT16, $WMT23 and $SUMMEVAL, and write
 # docs/which_encoder.md; it resumes. CORRELATIONS holds options, which that page describes.
 correlations: export HF_HUB_OFFLINE := 0
 correlations: $(INSTALLED)

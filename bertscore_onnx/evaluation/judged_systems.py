@@ -47,7 +47,7 @@ class JudgedSystems:
     references: tuple[tuple[tuple[str, ...], ...], ...] = ()
     """The references of each output, by system and segment, one or more; none where there is no output."""
     dropped: tuple[str, ...] = ()
-    """Segments that were left out, since a judged output of theirs has no score by some metric."""
+    """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
     annotators: Mapping[str, MetricScores] = field(default_factory=dict)
     """Annotators, or kinds of judgements, who are no part of the human scores and are judged as metrics are."""
 

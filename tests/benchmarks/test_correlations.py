@@ -12,8 +12,10 @@ from scipy import stats
 from benchmarks import correlations
 from benchmarks.correlations import main
 from benchmarks.encoder_page import MEAN, Record, as_markdown
+from benchmarks.layer_correlation import correlate_layers, export_bundle, measure_best
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.evaluation.layers import tune_layers
+from harness.processes import call_in_child
 from harness.results import BEGIN, END
 from tests.support.scores import WORDS
 
@@ -54,6 +56,27 @@ def page(tmp_path):
     return file
 
 
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Do the work of children here, where what it needs is loaded already."""
+    monkeypatch.setattr(correlations, "call_in_child", lambda function, *arguments, limit: function(*arguments))
+
+
+@pytest.fixture
+def first_in_children(in_this_process, monkeypatch):
+    """Do each kind of work in a child the first time; return the kinds."""
+    done = []
+
+    def call(function, *arguments, limit):
+        if function in done:
+            return function(*arguments)
+        done.append(function)
+        return call_in_child(function, *arguments, limit=limit)
+
+    monkeypatch.setattr(correlations, "call_in_child", call)
+    return done
+
+
 @pytest.fixture
 def run(tmp_path, page, judgements):
     """Return a function that runs the command on the made-up judgements and a set that does not exist."""
@@ -73,7 +96,7 @@ def rows_of(page, name):
 
 
 def test_every_layer_is_correlated_and_what_is_missing_is_named(
-    run, page, tmp_path, rows, tiny_model, tiny_bundle, all_layers_bundle
+    run, page, tmp_path, rows, tiny_model, tiny_bundle, all_layers_bundle, first_in_children
 ):
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -81,6 +104,7 @@ def test_every_layer_is_correlated_and_what_is_missing_is_named(
     bundles = (f"whole={all_layers_bundle}", f"one-layer={tiny_bundle}", str(damaged))
     models = (f"tiny={tiny_model}", *bundles, "nobody/has-this")
     assert run(*(word for model in models for word in ("--model", model))) == 0
+    assert first_in_children == [export_bundle, correlate_layers, measure_best]
     files = {
         file.name: msgspec.json.decode(file.read_bytes(), type=Record) for file in (tmp_path / "results").iterdir()
     }

@@ -128,6 +128,8 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
         path = unquote(urlsplit(self.path).path)
         parts = path.strip("/").split("/")
+        if parts[1:2] == ["resolve"] or (parts[:2] == ["api", "models"] and parts[2] in self.server.repositories):
+            parts.insert(parts.index("resolve") if "api" not in parts else 3, "")  # a model of no organisation
         if self.server.silence is not None and path.endswith(self.server.silent):
             self.server.silence.wait(20)
         if self.server.status is not None:
@@ -136,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
             if path.endswith(end):
                 return self.send(200, content)
         if parts[:2] == ["api", "models"]:
-            return self.answer_model("/".join(parts[2:4]), parts[4:])
+            return self.answer_model("/".join(filter(None, parts[2:4])), parts[4:])
         if parts == ["api", "repos", "create"]:
             return self.create()
         if parts == ["api", "validate-yaml"]:
@@ -149,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         if parts[-4:] == ["info", "lfs", "objects", "batch"]:
             return self.answer_lfs()
         if parts[2:3] == ["resolve"]:
-            return self.send_file("/".join(parts[:2]), parts[3:])
+            return self.send_file("/".join(filter(None, parts[:2])), parts[3:])
         if parts[:1] == ["files"] and not self.has_login():
             return self.send(401)
         if parts[:1] == ["files"]:  # a web server without a list
@@ -184,6 +186,8 @@ class Handler(BaseHTTPRequestHandler):
                 {"name": ref, "ref": f"refs/heads/{ref}", "targetCommit": sha} for ref, sha in repository.refs.items()
             ]
             return self.send_json({"branches": branches, "tags": [], "converts": []})
+        if rest[:1] == ["tree"]:  # of a folder that no repository here has
+            return self.send(404, b'{"error": "Not found"}', code="EntryNotFound")
         if rest[:1] in (["preupload"], ["commit"]):
             return self.preupload() if rest[0] == "preupload" else self.commit(repository, rest[1])
         commit = repository.find("/".join(rest[1:]) or "main")
@@ -260,6 +264,7 @@ class Handler(BaseHTTPRequestHandler):
         content = repository.commits[commit][path]
         if self.server.endless is not None and path.endswith(self.server.endless):
             return self.send_endlessly()
+        self.commit_of_file = commit
         start = 0
         asked = self.headers.get("Range")
         if asked and not self.server.ignores_ranges:
@@ -271,6 +276,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_part(self, path, content, start):
         self.send_response(206 if start else 200)
+        self.send_header("X-Repo-Commit", self.commit_of_file)  # by which huggingface_hub knows a hub, and the tag
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         if self.server.declares_sizes:
