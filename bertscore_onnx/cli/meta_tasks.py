@@ -35,7 +35,7 @@ from bertscore_onnx.evaluation.metrics import (
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
-from bertscore_onnx.evaluation.sentinels import sentinel_scores, with_sentinels
+from bertscore_onnx.evaluation.sentinels import sentinels_of_pairs, with_sentinels
 from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
@@ -361,21 +361,10 @@ def _sentinels_of_rows(options: MetaOptions, table: WholeTable) -> dict[str, Flo
         return {}
     try:
         candidates = texts_of_rows(options, table, CANDIDATE_COLUMNS)
-        references = [tuple(row) for row in references_of_table(table, options.named, REFERENCE_COLUMNS)]
+        references = references_of_table(table, options.named, REFERENCE_COLUMNS)
     except InputError:
         return {}
-    names = tuple(f"{candidate} {reference}" for candidate, reference in zip(candidates, references, strict=True))
-    one = JudgedSystems(
-        "",
-        ("",),
-        np.zeros(1),
-        np.zeros((1, len(table))),
-        {},
-        segments=names,
-        candidates=(tuple(candidates),),
-        references=(tuple(references),),
-    )
-    return {name: np.asarray(scores.segment)[0] for name, scores in sentinel_scores(one, options.seed).items()}
+    return sentinels_of_pairs(candidates, references, options.seed)
 
 
 def _references_of_rows(options: MetaOptions, table: WholeTable) -> list[str] | None:
@@ -431,6 +420,7 @@ def run_phenomena(options: MetaOptions) -> None:
             min_examples=options.min_examples or MIN_EXAMPLES,
             permutations=options.resamples,
             seed=options.seed,
+            sentinels=options.sentinels,
             verbose=_verbose(options),
         )
     named = {name if metric == BERTSCORE else metric: scores for metric, scores in result.metrics.items()}
@@ -459,6 +449,6 @@ TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),
     "auc": (run_auc, frozenset({"score", "sentinels", "columns candidate", "columns label", "columns document"})),
-    "phenomena": (run_phenomena, frozenset({"min_examples", "columns document"})),
+    "phenomena": (run_phenomena, frozenset({"min_examples", "sentinels", "columns document"})),
 }
 """The function of each task, and the options that it reads beside those common to all tasks."""

@@ -5,7 +5,7 @@ b a bad one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from bertscore_onnx.evaluation.correlation import Floats, Measure, no_value
 from bertscore_onnx.evaluation.metric_pairs import (
     PAIR_COLUMNS,
     MetricDifference,
+    SentinelTest,
+    against_sentinels,
     ends,
     interval_of,
     metric_differences,
@@ -24,8 +26,9 @@ from bertscore_onnx.evaluation.metric_pairs import (
     notes_of_few,
     p_of_others,
     pairs_of,
+    sentinel_lines,
 )
-from bertscore_onnx.evaluation.metrics import BERTSCORE, score_systems
+from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, score_systems
 from bertscore_onnx.evaluation.resampling import (
     UnitSums,
     enough_permutations,
@@ -37,6 +40,7 @@ from bertscore_onnx.evaluation.resampling import (
     share_interval,
     sum_by_unit,
 )
+from bertscore_onnx.evaluation.sentinels import sentinels_of_pairs
 from bertscore_onnx.evaluation.tables import MISSING, Column, Result, Table, count, flatten, with_notes
 
 if TYPE_CHECKING:
@@ -211,6 +215,8 @@ class ChallengeResult(Result):
     """What intervals are of and tests exchange: examples, or those of one reference or document together."""
     notes: tuple[str, ...] = ()
     """Warnings about the data."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel by each check, if there are any."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with a reason."""
@@ -223,6 +229,7 @@ class ChallengeResult(Result):
                 pair for check, differences in self.differences.items() for pair in pairs_of(differences, check=check)
             ],
             "notes": list(self.notes),
+            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
@@ -245,11 +252,14 @@ class ChallengeResult(Result):
             none = dict.fromkeys(CHECKS)
             table = Table(columns, [{"category": name, **none, **checks} for name, checks in by_category.items()])
             notes = {check: measure.reason for check, measure in metric.checks.items()}
-            yield with_notes(f"{name} ({metric.signature})\n{table.text()}", notes)
+            signature = f" ({metric.signature})" if metric.signature else ""
+            yield with_notes(f"{name}{signature}\n{table.text()}", notes)
         titles = {check: title for title, check in _TITLES.items()}
         for check, differences in self.differences.items():
             if differences:
                 yield f"{titles[check]}, {ALL}\n{Table(PAIR_COLUMNS, pairs_of(differences)).text()}"
+            tests = [test for test in self.sentinel_tests if test.statistic == check]
+            yield from sentinel_lines(titles[check], tests)
         yield "\n".join(
             [
                 *self.notes,
@@ -295,6 +305,7 @@ def evaluate_challenge_set(
     min_examples: int = MIN_EXAMPLES,
     permutations: int = 1000,
     seed: int = 4,
+    sentinels: bool = True,
     verbose: bool | None = False,
 ) -> ChallengeResult:
     """Score good and bad translations with metrics, each once, and check the scores.
@@ -308,6 +319,7 @@ def evaluate_challenge_set(
         permutations: of the test of every two metrics, which exchanges their outcomes in whole units; at least 30 for
             each pair of metrics.
         seed: of the permutations.
+        sentinels: whether to check sentinels too, and to test whether each metric is better than all of them.
 
     Raises:
         InputError: there is nothing to score, a metric or an option is unknown, or the scorer is missing or scores
@@ -325,7 +337,11 @@ def evaluate_challenge_set(
     numbers = numbered([str(one.reference) for one in examples] if units is None else units, len(examples))
     categories = np.array([one.category for one in examples], dtype=str)
     results, outcomes = {}, {}
-    for name, metric in score_systems(metrics, [candidates], [references], scorer=scorer, verbose=verbose).items():
+    scored = score_systems(metrics, [candidates], [references], scorer=scorer, verbose=verbose)
+    of_each = [[one] if isinstance(one, str) else [*one] for one in references]
+    for name, scores in sentinels_of_pairs(candidates, of_each, seed).items() if sentinels else ():
+        scored[name] = MetricScores(None, scores[None])
+    for name, metric in scored.items():
         sign = -1 if metric.lower_is_better else 1
         [scores] = sign * np.asarray(metric.segment)
         by_example = np.split(scores, ends_of)
@@ -342,21 +358,23 @@ def evaluate_challenge_set(
             signature=metric.segment_signature or metric.signature,
         )
     drawn = enough_permutations(permutations, len(results))
-    differences = {check: compare_checks(check, outcomes, numbers, drawn, seed) for check in CHECKS[1:]}
+    compared = {check: compare_checks(check, outcomes, numbers, drawn, seed) for check in CHECKS[1:]}
     num_units = int(numbers.max()) + 1
     notes = (*notes_of_few(num_units, "units"), *notes_of_exchanges(num_units, "units", len(results)))
-    return ChallengeResult(len(examples), min_examples, results, differences, num_units, notes)
+    differences = {check: pairs for check, (pairs, _) in compared.items()}
+    tests = tuple(test for _, of_check in compared.values() for test in of_check)
+    return ChallengeResult(len(examples), min_examples, results, differences, num_units, notes, tests)
 
 
 def compare_checks(
     check: str, outcomes: Mapping[str, Mapping[str, Floats]], units: NDArray[np.int64], permutations: int, seed: int
-) -> dict[tuple[str, str], MetricDifference]:
-    """Compare every two metrics by a check; none where no example has what it compares."""
+) -> tuple[dict[tuple[str, str], MetricDifference], tuple[SentinelTest, ...]]:
+    """Compare every two metrics by a check, and each with the sentinels; none where no example has what it compares."""
     compared = {name: of_metric[check] for name, of_metric in outcomes.items() if not np.isnan(of_metric[check]).all()}
     sums = {name: _sums(values, units) for name, values in compared.items()}
     values = {name: float(ratio(one.sums.sum(axis=0))) for name, one in sums.items()}
     p = exchange_units([*sums.values()], permutations=permutations, seed=seed)
-    return metric_differences(values, [*values], p)
+    return metric_differences(values, [*values], p), against_sentinels(check, values, [*values], p)
 
 
 def _with_sign(checks: Mapping[str, Measure], sign: int) -> dict[str, Measure]:

@@ -6,7 +6,7 @@ Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +50,24 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
 def with_sentinels(judged: JudgedSystems, seed: int = 4) -> JudgedSystems:
     """Return the systems with the sentinels as further metrics, which tests recognise by their names."""
     return replace(judged, metrics={**judged.metrics, **sentinel_scores(judged, seed)})
+
+
+def sentinels_of_pairs(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], seed: int = 4
+) -> dict[str, Floats]:
+    """Return the scores of pairs of texts by each sentinel, (pairs,), whatever the order of the pairs."""
+    texts = tuple(f"{candidate} {[*of_pair]}" for candidate, of_pair in zip(candidates, references, strict=True))
+    pairs = JudgedSystems(
+        "",
+        ("",),
+        np.zeros(1),
+        np.zeros((1, len(texts))),
+        {},
+        segments=texts,
+        candidates=(tuple(candidates),),
+        references=(tuple(map(tuple, references)),),
+    )
+    return {name: np.asarray(scores.segment)[0] for name, scores in sentinel_scores(pairs, seed).items()}
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:

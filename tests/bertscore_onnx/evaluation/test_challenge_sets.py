@@ -185,7 +185,7 @@ def test_p_of_few_examples_is_that_of_mcnemar():
     rng = np.random.default_rng(3)
     one, other = rng.integers(0, 2, (2, 12)).astype(float)
     outcomes = {"one": {"order_kept": one}, "other": {"order_kept": other}}
-    [difference] = compare_checks("order_kept", outcomes, np.arange(12), 1000, 0).values()
+    [difference] = compare_checks("order_kept", outcomes, np.arange(12), 1000, 0)[0].values()
     wins = (one > other).sum(), (one < other).sum()
     assert difference.p == pytest.approx(stats.binomtest(max(wins), sum(wins)).pvalue)
 
@@ -209,7 +209,7 @@ def rates(trials, number, most):
         scores = [(good, np.transpose(bad)) for good, *bad in challenges(rng, units)]
         outcomes = {str(at): example_outcomes(len(units), *one) for at, one in enumerate(scores)}
         checks = check_challenges(["a"] * len(units), *scores[0], units=[*map(str, units)]).checks.values()
-        tests = [compare_checks(check, outcomes, units, 299, seed).popitem()[1].p < 0.05 for check in CHECKS[1:]]
+        tests = [compare_checks(check, outcomes, units, 299, seed)[0].popitem()[1].p < 0.05 for check in CHECKS[1:]]
         found.append([*tests, *(one.low <= value <= one.high for one, value in zip(checks, truth, strict=True))])
     return np.split(np.mean(found, axis=0), [2])
 
