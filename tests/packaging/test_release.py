@@ -17,23 +17,29 @@ WINDOWS = "C:" + r"\Users\someone"
 Files = dict[str, bytes]
 
 
+@pytest.fixture(scope="module")
+def built(wheel, packages) -> tuple[Files, Files]:
+    """The files of the wheel and of the source distribution."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
+        members = [(member.name, archive.extractfile(member)) for member in archive]
+        return files, {name.partition("/")[2]: file.read() for name, file in members if file}
+
+
 @pytest.fixture
-def changed(wheel, packages, tmp_path) -> Callable[..., list[str]]:
+def changed(built, wheel, packages, tmp_path) -> Callable[..., list[str]]:
     """Returns a function that changes the files of both packages, and returns the faults that are then found."""
     [source] = packages.glob("*.tar.gz")
 
     def change(in_wheel: Callable[[Files], object] = dict, in_source: Callable[[Files], object] = dict) -> list[str]:
-        with zipfile.ZipFile(wheel) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
+        files, sources = map(dict, built)
         in_wheel(files)
         with zipfile.ZipFile(tmp_path / wheel.name, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
-        with tarfile.open(source) as archive:
-            members = [(member.name, archive.extractfile(member)) for member in archive]
-            sources = {name.partition("/")[2]: file.read() for name, file in members if file}
         in_source(sources)
-        with tarfile.open(tmp_path / source.name, "w:gz", compresslevel=1) as archive:
+        with tarfile.open(tmp_path / source.name, "w") as archive:  # without compression, which takes half a second
             for name, content in sources.items():
                 member = tarfile.TarInfo(f"{source.name.removesuffix('.tar.gz')}/{name}")
                 member.size = len(content)
