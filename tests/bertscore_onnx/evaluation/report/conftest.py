@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.evaluation import compare
-from bertscore_onnx.evaluation.report import report_html
+from bertscore_onnx.evaluation.report.comparison_page import report_html
 from tests.support.comparisons import comparison_of, metric_result, random_comparison
 from tests.support.token_similarity import stated_similarity
 

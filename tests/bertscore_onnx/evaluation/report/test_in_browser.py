@@ -225,7 +225,7 @@ def test_a_fragment_takes_colours_and_leaves_the_page_alone(browser, tmp_path, s
         browser.get((tmp_path / "cell.html").as_uri())
         found.append(browser.execute_script(styles))
     assert found[0] == found[1]
-    cell = browser.find_element("css selector", ".bertscore-onnx-comparison td")
+    cell = browser.find_element("css selector", ".bertscore-onnx-result td")
     assert cell.value_of_css_property("color").replace("rgba", "rgb").replace(", 1)", ")") == ink
     assert browser.get_log("browser") == []
 

@@ -12,7 +12,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.evaluation import compare
-from bertscore_onnx.evaluation.report import notebook_html, report_html
+from bertscore_onnx.evaluation.report.comparison_page import notebook_html, report_html
 from bertscore_onnx.evaluation.verdicts import rank
 from tests.support.comparisons import comparison_of, metric_result, random_comparison
 from tests.support.html_tree import rows_of, text_of, tree_of
