@@ -34,6 +34,8 @@ EXPORT_USES = ("text", "bundle", "encoding.providers", "scoring.golden", "errors
 RENDERED_ON_REQUEST = {
     ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.report.comparison_page"),
     ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.methods"),
+    ("bertscore_onnx.evaluation.meta_results", "bertscore_onnx.evaluation.report.meta_page"),
+    ("bertscore_onnx.evaluation.layers", "bertscore_onnx.evaluation.report.layers_page"),
 }
 """Results that offer to render themselves import the renderer when asked to."""
 
