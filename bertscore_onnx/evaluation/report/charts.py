@@ -1,7 +1,6 @@
 """The parts of drawings that pages share, in SVG: scales, rows of dots and bars, and planes of two scales."""
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,7 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.report.wording import typographic, visible
+from bertscore_onnx.evaluation.report.wording import typographic
 from bertscore_onnx.evaluation.verdicts import fixed
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
@@ -221,96 +220,6 @@ class Plane:
             for y, text in ((self.y(value), text) for value, text in self.up.ticks(5))
         ]
         return "".join(vertical + horizontal)
-
-
-# Points with their names: each name stands beside its point, or where there is room, with a line to it.
-
-
-CHARACTER, LINE = 5.6, 11.0
-"""The width and the height of a character of a name, in the units of a drawing."""
-
-MAX_NAME = 18
-"""Characters of a name that are shown; the whole name is the point's title."""
-
-DIRECTIONS = [(math.cos(angle), math.sin(angle)) for angle in math.pi / 8 * np.arange(16)]
-"""In which a name may stand from its point; the right is the first."""
-
-DISTANCES = range(5, 160, 3)
-"""At which it may stand."""
-
-Area = tuple[float, float, float, float]
-"""The left, right, upper and lower edge of a name or a point."""
-
-
-def named_points(points: Sequence[tuple[str, float, float]], text: str) -> Drawing:
-    """Draw points with their names, at least one; the order of the points does not matter.
-
-    Each point is a name, a number from left to right and one from bottom to top. A name for which there is no room is
-    left to the point's title.
-    """
-    ordered = sorted(points, key=lambda point: (-point[2], point[1], point[0]))
-    height = 190 + 8 * max(0, len(points) - 15)
-    plane = Plane(scale_over(x for _, x, _ in points), scale_over(y for _, _, y in points), 246, height)
-    places = {at: (visible(name), plane.x(x), plane.y(y)) for at, (name, x, y) in enumerate(ordered)}
-    taken: list[Area] = [(x - 3, x + 3, y - 3, y + 3) for _, x, y in places.values()]
-    dots = [
-        f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{escape(name)}</title></circle>'
-        for name, x, y in places.values()
-    ]
-    leaders, labels = [], []
-    for may_cross in (False, True):
-        for at, (name, x, y) in [*places.items()]:
-            shown = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME // 2]}…{name[1 - MAX_NAME // 2 :]}"
-            wide = sum(unicodedata.east_asian_width(character) in "WF" for character in shown)
-            area = _free_area(x, y, CHARACTER * (len(shown) + wide), plane, taken, may_cross=may_cross)
-            if area is None:
-                continue
-            del places[at]
-            taken.append(area)
-            (to_x, to_y), distance = _nearest(area, x, y)
-            if distance > LINE:
-                leaders.append(f'<line class="leader" x1="{x}" y1="{y}" x2="{to_x:.1f}" y2="{to_y:.1f}"/>')
-            labels.append(f'<text x="{area[0]:.1f}" y="{area[3] - 3:.1f}">{escape(shown)}</text>')
-    return Drawing("".join([plane.axes(), *leaders, *dots, *labels]), text, plane.box)
-
-
-def _free_area(
-    x: float, y: float, width: float, plane: Plane, taken: Sequence[Area], *, may_cross: bool
-) -> Area | None:
-    """Return where a name covers nothing, as near to its point as there is room; None without any.
-
-    Unless they may cross, the line to the name crosses nothing either.
-    """
-    for distance in DISTANCES:
-        for across, down in DIRECTIONS:
-            left = x + across * distance - width * (0 if across > 0.1 else 1 if across < -0.1 else 0.5)
-            middle = y + down * (distance + LINE / 2 - 3)
-            area = (left, left + width, middle - LINE / 2, middle + LINE / 2)
-            is_inside = left >= LEFT and area[1] <= plane.right + 4 and area[2] >= 0 and area[3] <= plane.bottom
-            is_free = is_inside and not any(_overlap(area, other) for other in taken)
-            if is_free and (may_cross or _sees(area, x, y, taken)):
-                return area
-    return None
-
-
-def _overlap(one: Area, other: Area) -> bool:
-    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
-
-
-def _nearest(area: Area, x: float, y: float) -> tuple[tuple[float, float], float]:
-    """Return the place of an area that is nearest to a point, and its distance."""
-    place = min(max(x, area[0]), area[1]), min(max(y, area[2]), area[3])
-    return place, math.dist(place, (x, y))
-
-
-def _sees(area: Area, x: float, y: float, taken: Sequence[Area]) -> bool:
-    """Return whether the line from a point to an area crosses no name and no other point."""
-    (to_x, to_y), distance = _nearest(area, x, y)
-    for share in np.linspace(0, 1, max(2, int(distance / 3))):
-        at_x, at_y = x + share * (to_x - x), y + share * (to_y - y)
-        if math.dist((at_x, at_y), (x, y)) > 3 and any(a < at_x < b and c < at_y < d for a, b, c, d in taken):
-            return False
-    return True
 
 
 # A curve with its band.

@@ -14,7 +14,8 @@ from bertscore_onnx.evaluation.meta_results import (
     p_matrices,
 )
 from bertscore_onnx.evaluation.power import SIGNIFICANT
-from bertscore_onnx.evaluation.report.charts import Chart, Drawing, Estimate, dots_and_bars, named_points
+from bertscore_onnx.evaluation.report.charts import Chart, Drawing, Estimate, dots_and_bars
+from bertscore_onnx.evaluation.report.named_points import named_points
 from bertscore_onnx.evaluation.report.page import Cell, cell, render
 from bertscore_onnx.evaluation.report.wording import typographic
 from bertscore_onnx.evaluation.tables import Format, listed, number, plural
