@@ -87,8 +87,10 @@ def evaluation(names=("good", "fair"), language_pair="cs-en", systems=None, seed
 def with_marked(result, humans=("rater-2",), sentinels=("length", "constant")):
     """Add annotators above the metrics, and sentinels below: the second has no value at all."""
     [pair] = result.language_pairs
-    of = replace(pair.metrics[-1], rank=None, system=replace(pair.metrics[-1].system, rank=None))
-    of = replace(of, segment=replace(of.segment, rank=None))
+    best, of = (
+        replace(metric, rank=None, system=replace(metric.system, rank=None), segment=replace(metric.segment, rank=None))
+        for metric in (pair.metrics[0], pair.metrics[-1])
+    )
     nothing = {
         level: replace(
             getattr(of, level),
@@ -99,7 +101,6 @@ def with_marked(result, humans=("rater-2",), sentinels=("length", "constant")):
         )
         for level in ("system", "segment")
     }
-    best = replace(of, system=pair.metrics[0].system, segment=pair.metrics[0].segment)
     pair = replace(
         pair,
         humans=tuple(replace(best, name=name) for name in humans),
@@ -122,9 +123,10 @@ def many_metrics(num_metrics=20, num_systems=30):
         pairs=tuple(
             MetricPair(one, other, None, Difference(0.1, p, p_holm=p))
             for (one, other), p in zip(
-                combinations(names, 2), rng.random(num_metrics * (num_metrics - 1) // 2).tolist(), strict=True
+                combinations(names, 2), (rng.random(num_metrics * (num_metrics - 1) // 2) ** 4).tolist(), strict=True
             )
         ),
+        smallest_p=0.0,
         human_scores=tuple(human.tolist()),
         metric_scores={name: tuple((human * 10 + rng.normal(0, 3, num_systems)).tolist()) for name in names},
     )
@@ -137,7 +139,7 @@ def language_pairs():
     human = rng.normal(size=(5, 30))
     pairs = [
         judged(human, {name: human + rng.normal(size=human.shape) for name in ("a", "b")}, language_pair="cs-en"),
-        judged_wholes([1, 2, 3, 4, 9], {"a": [1, 2, 4, 3, 7], "b": [3, 3, 3, 3, 3]}, language_pair="de-en"),
+        judged_wholes([1, 2, 3, 4, 9], {"a": [1, 2, 4, 3, 7], "b": [3, 1, 2, 5, 4]}, language_pair="de-en"),
     ]
     return meta_evaluate(pairs, permutations=50, test="perm-both")
 
