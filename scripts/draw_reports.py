@@ -1,0 +1,32 @@
+"""Photographs the pages of `meta --html` and `tune-layers --html` for the documents, in Chromium.
+
+python scripts/draw_reports.py METRICS.html LAYERS.html
+"""
+
+import sys
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+WIDTH = 1000
+
+
+def main() -> None:
+    """Write the pictures: the heads of both pages, and the systems by human scores and each metric."""
+    metrics, layers = (Path(name).absolute().as_uri() for name in sys.argv[1:])
+    options = webdriver.ChromeOptions()
+    for switch in ("headless", "no-sandbox", "hide-scrollbars", f"window-size={WIDTH},2000"):
+        options.add_argument(f"--{switch}")
+    with webdriver.Chrome(options=options) as browser:
+        for page, height, name in ((metrics, 800, "metrics_report.png"), (layers, 760, "layers_report.png")):
+            browser.get(page)
+            browser.set_window_size(WIDTH, height)
+            browser.save_screenshot(str(IMAGES / name))
+        browser.get(metrics)
+        browser.find_element(By.CLASS_NAME, "planes").screenshot(str(IMAGES / "systems_report.png"))
+
+
+if __name__ == "__main__":
+    main()
