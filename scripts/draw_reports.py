@@ -3,6 +3,7 @@
 python scripts/draw_reports.py METRICS.html LAYERS.html
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,9 +18,10 @@ def main() -> None:
     """Write the pictures: the heads of both pages, and the systems by human scores and each metric."""
     metrics, layers = (Path(name).absolute().as_uri() for name in sys.argv[1:])
     options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
     for switch in ("headless", "no-sandbox", "hide-scrollbars", f"window-size={WIDTH},2000"):
         options.add_argument(f"--{switch}")
-    with webdriver.Chrome(options=options) as browser:
+    with webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver"))) as browser:
         for page, height, name in ((metrics, 800, "metrics_report.png"), (layers, 760, "layers_report.png")):
             browser.get(page)
             browser.set_window_size(WIDTH, height)

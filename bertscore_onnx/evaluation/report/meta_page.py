@@ -1,17 +1,18 @@
 """An evaluation of metrics as a page, and as a fragment for notebooks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import Any, NamedTuple
 
 from bertscore_onnx.evaluation.correlation import Measure
 from bertscore_onnx.evaluation.meta_results import (
+    Kind,
     LanguagePairResult,
     MetaEvaluation,
-    MetricAgreement,
     bounded_p,
     notes,
     p_matrices,
+    sentinel_notes,
 )
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.report.charts import Chart, Drawing, Estimate, dots_and_bars
@@ -29,10 +30,6 @@ MAX_OPEN = 6
 
 MAX_NAMED = 4
 """Metrics that the headline names."""
-
-
-KINDS = {"human": "annotator", "": "", "sentinel": "sentinel"}
-"""The name of each kind of row, which is its class."""
 
 
 class _Shown(NamedTuple):
@@ -74,8 +71,7 @@ class _Row(NamedTuple):
     """A metric, an annotator or a sentinel, with its measures at one level."""
 
     name: str
-    kind: str
-    """`human` or `sentinel`; empty for a metric."""
+    kind: Kind
     rank: int | None
     measures: Mapping[str, Measure]
     epsilon: float | None = None
@@ -92,9 +88,8 @@ def report_html(result: MetaEvaluation) -> str:
         "meta.html",
         {},
         result=result,
-        kinds=KINDS,
         sections=[_section(one) for one in result.language_pairs],
-        means=_level([_Row(one.name, "", None, one.measures) for one in result.means], MEANS)
+        means=_level([_Row(one.name, one.kind, None, one.measures) for one in result.means], MEANS)
         if len(result.language_pairs) > 1
         else None,
         signatures={name: signature for name, signature in signatures.items() if signature},
@@ -106,7 +101,7 @@ def report_html(result: MetaEvaluation) -> str:
 
 def notebook_html(result: MetaEvaluation) -> str:
     """Return one table with the main correlation drawn, as HTML whose styles hold for itself alone."""
-    return render("meta_notebook.html", {}, kinds=KINDS, tables=[_notebook_table(one) for one in result.language_pairs])
+    return render("meta_notebook.html", {}, tables=[_notebook_table(one) for one in result.language_pairs])
 
 
 def headline(result: LanguagePairResult) -> str:
@@ -148,8 +143,8 @@ def _section(result: LanguagePairResult) -> dict[str, Any]:
         "are_open": len(result.metric_scores) <= MAX_OPEN,
         "scores": _scores(result),
         "matrices": [_matrix(result, title, matrix) for title, matrix in p_matrices(result).items()],
-        "notes": notes(result),
-        "names": [*result.systems, *(one.name for one in (*result.metrics, *result.humans, *result.sentinels))],
+        "notes": [*notes(result), *sentinel_notes(result)],
+        "names": [*result.systems, *(one.name for _, one in result.by_kind())],
     }
 
 
@@ -164,16 +159,9 @@ def _rows(result: LanguagePairResult, level: str) -> list[_Row]:
             agreement["acc_eq"].epsilon if level == "segment" else None,
             agreement.metric_ties,
         )
-        for kind, one in _judged(result)
+        for kind, one in result.by_kind()
         if (agreement := getattr(one, level))
     ]
-
-
-def _judged(result: LanguagePairResult) -> Iterator[tuple[str, MetricAgreement]]:
-    """Yield annotators, metrics and then sentinels, with their kind; that of a metric is empty."""
-    yield from (("human", one) for one in result.humans)
-    yield from (("", one) for one in result.metrics)
-    yield from (("sentinel", one) for one in result.sentinels)
 
 
 def _level(rows: Sequence[_Row], measures: Sequence[_Shown]) -> dict[str, Any] | None:
@@ -187,24 +175,27 @@ def _level(rows: Sequence[_Row], measures: Sequence[_Shown]) -> dict[str, Any] |
         "has_ranks": any(row.rank is not None for row in rows),
         "has_ties": any(row.ties is not None for row in rows),
         "has_epsilon": any(row.epsilon is not None for row in rows),
-        "has_humans": any(row.kind == "human" for row in rows),
-        "has_sentinels": any(row.kind == "sentinel" for row in rows),
+        "kinds": {row.kind for row in rows},
     }
 
 
-def _values(rows: Sequence[_Row], key: str, kind: str | None = None) -> list[float]:
+def _values(rows: Sequence[_Row], key: str, kind: Kind | None = None) -> list[float]:
     """Return the values of a measure that there are, perhaps those of one kind of row."""
     found = (row.measures[key].value for row in rows if kind is None or row.kind == kind)
     return [value for value in found if value is not None]
 
 
+_NOTES: Mapping[Kind, str] = {"humans": "annotator"}
+"""What stands beside names that do not say what they are."""
+
+
 def _chart(rows: Sequence[_Row], shown: _Shown) -> Chart:
     """Draw a measure, with a line through all rows for each annotator, and one for the best sentinel."""
-    lines = [("human-line", value) for value in _values(rows, shown.key, "human")]
-    if sentinels := _values(rows, shown.key, "sentinel"):
-        lines.append(("sentinel-line", max(sentinels)))
+    lines = [("humans-line", value) for value in _values(rows, shown.key, "humans")]
+    if sentinels := _values(rows, shown.key, "sentinels"):
+        lines.append(("sentinels-line", max(sentinels)))
     estimates = [
-        Estimate(row.name, one.value, one.low, one.high, one.reason or KINDS[row.kind], row.kind)
+        Estimate(row.name, one.value, one.low, one.high, one.reason or _NOTES.get(row.kind, ""), row.kind)
         for row, one in ((row, row.measures[shown.key]) for row in rows)
     ]
     return dots_and_bars(estimates, shown.title, shown.write, lines)
@@ -258,7 +249,7 @@ def _matrix(
     result: LanguagePairResult, title: str, p_values: Mapping[tuple[str, str], tuple[float, float]]
 ) -> dict[str, Any]:
     """Return the cells of a matrix: text and class, none on and below the diagonal."""
-    names = [metric.name for metric in result.metrics]
+    names = [one.name for kind, one in result.by_kind() if kind != "sentinels"]
     rows = [
         (name, [_p_cell(p_values.get((name, other))) if at > row else ("", "none") for at, other in enumerate(names)])
         for row, name in enumerate(names)
@@ -291,7 +282,7 @@ def _notebook_table(result: LanguagePairResult) -> dict[str, Any]:
     chart = _chart(drawn, SYSTEM[0]).rows if drawn else []
     drawings = {(row.kind, row.name): one.drawing for row, one in zip(drawn, chart, strict=True)}
     rows = []
-    for kind, one in _judged(result):
+    for kind, one in result.by_kind():
         of = {"segment": one.segment, "system": one.system}
         cells = [
             _cell(agreement[shown.key], shown.write) if (agreement := of[level]) else Cell("")

@@ -81,10 +81,10 @@ def evaluation(names=("good", "fair"), language_pair="cs-en", systems=None, seed
     human = rng.integers(-5, 1, (6, 40)).astype(float)
     metrics = {name: human + rng.normal(0, 2 + 3 * row, human.shape) for row, name in enumerate(names)}
     pair = judged(human, metrics, language_pair=language_pair, systems=systems)
-    return meta_evaluate([pair], permutations=50, test=test)
+    return meta_evaluate([pair], permutations=50, test=test, sentinels=False)
 
 
-def with_marked(result, humans=("rater-2",), sentinels=("length", "constant")):
+def with_marked(result, humans=("rater-2",), sentinels=("sentinel-length", "sentinel-constant")):
     """Add annotators above the metrics, and sentinels below: the second has no value at all."""
     [pair] = result.language_pairs
     best, of = (

@@ -37,13 +37,13 @@ def test_all_numbers_have_a_place_and_ticks_are_few(values, most):
 
 
 def test_rows_have_a_dot_a_bar_and_lines_or_the_reason():
-    estimates = [Estimate("a", 0.5, 0.25, 0.75, "annotator", "human"), Estimate("b", None, note="constant")]
+    estimates = [Estimate("a", 0.5, 0.25, 0.75, "annotator", "humans"), Estimate("b", None, note="constant")]
     estimates.append(Estimate("c", 0.25))
-    chart = dots_and_bars(estimates, "r", "{:.2f}".format, [("human-line", 0.5)])
+    chart = dots_and_bars(estimates, "r", "{:.2f}".format, [("humans-line", 0.5)])
     first, second, third = chart.rows
     assert first.drawing.text == "r 0.50, 95 % interval 0.25 to 0.75"
-    assert (first.note, first.style) == ("annotator", "human")
-    assert '<line class="human-line" x1="50.00%" x2="50.00%"' in first.drawing.body
+    assert (first.note, first.style) == ("annotator", "humans")
+    assert '<line class="humans-line" x1="50.00%" x2="50.00%"' in first.drawing.body
     assert '<line class="bar" x1="3.70%" x2="96.30%"' in first.drawing.body  # after the margin of 0.04 / 1.08
     assert (second.drawing, second.note) == (None, "constant")
     assert third.drawing.text == "r 0.25"

@@ -38,7 +38,7 @@ def test_the_tables_have_every_measure_with_its_interval():
 
 def test_annotators_stand_above_the_metrics_and_sentinels_below():
     result = with_marked(evaluation())
-    names = ["rater-2 annotator", "good", "fair", "length sentinel", "constant sentinel"]
+    names = ["rater-2 annotator", "good", "fair", "sentinel-length", "sentinel-constant"]
     for table in tables_of(result)[:2]:
         assert [row[0] for row in table[1:]] == names
         assert [row[1] for row in table[1:]] == ["", "1", table[3][1], "", ""]
@@ -49,14 +49,15 @@ def test_annotators_stand_above_the_metrics_and_sentinels_below():
     for chart in charts:
         strips = [one for one in chart.iter("div") if (one.get("class") or "").startswith("strip")]
         rows = [one for one in strips if "axis" not in one.get("class") and one.get("class") != "strip-name"]
-        assert [one.get("class") for one in rows] == ["strip human", "strip", "strip", *["strip sentinel"] * 2]
-        assert text_of(rows[4]) == "constant the scores are constant"
+        assert [one.get("class") for one in rows] == ["strip humans", *["strip metrics"] * 2, *["strip sentinels"] * 2]
+        assert text_of(rows[4]) == "sentinel-constant the scores are constant"
         for row in rows[:4]:
             lines = {line.get("class"): line.get("x1") for line in row.iter("line")}
-            assert lines["human-line"] == rows_x(rows[0])
-            assert lines["sentinel-line"] == rows_x(rows[3])
+            assert lines["humans-line"] == rows_x(rows[0])
+            assert lines["sentinels-line"] == rows_x(rows[3])
     unmarked = [rows_of(one) for one in section(tree_of(evaluation().to_html()), "pair-1").iter("table")]
-    assert tables_of(result)[2:] == unmarked[2:]  # they have no rank, no test, and no scores of systems
+    assert tables_of(result)[2] == unmarked[2]  # they have no scores of systems
+    assert [row[0] for row in tables_of(result)[3][1:]] == ["1 rater-2", "2 good", "3 fair"]
 
 
 def rows_x(row):
@@ -101,7 +102,7 @@ def test_p_stands_in_a_matrix_and_small_ones_are_shaded():
     [matrix] = [
         one for one in section(tree_of(result.to_html()), "pair-1").iter("table") if one.get("class") == "matrix"
     ]
-    names = [metric.name for metric in pair.metrics]
+    names = ["rater-2", *(metric.name for metric in pair.metrics)]
     cells = [list(row)[1:] for row in list(matrix)[1]]
     p = {(one.first, one.second): one.segment.p_holm for one in pair.pairs}
     styles = set()
@@ -110,7 +111,10 @@ def test_p_stands_in_a_matrix_and_small_ones_are_shaded():
             if column <= row:
                 assert text_of(cell) == ""
                 continue
-            value = p[names[row], names[column]]
+            value = p.get((names[row], names[column]))
+            if row == 0:
+                assert (text_of(cell), cell.get("class"), value) == ("–", None, None)
+                continue
             assert text_of(cell) == bounded_p(value, 0).replace("<", "< ")
             styles.add(cell.get("class"))
             assert cell.get("class") == (
@@ -126,7 +130,7 @@ def test_missing_values_have_their_reasons():
     assert "No pearson, kendall, kendall_c of segments (same): the metric’s scores are constant" in text
     reasons = {one.get("title") for one in page.iter("abbr")}
     assert "the metric's scores are constant" in reasons
-    strips = [text_of(one) for one in page.iter("div") if one.get("class") == "strip"]
+    strips = [text_of(one) for one in page.iter("div") if one.get("class") == "strip metrics"]
     assert "same the metric’s scores are constant" in strips
 
 
@@ -136,6 +140,7 @@ def test_several_language_pairs_have_their_means_and_whole_systems_no_segments()
     [table] = [rows_of(one) for one in section(page, "means").iter("table")]
     mean = {one.name: one for one in result.means}
     assert [row[0] for row in table[1:]] == [one.name for one in result.means]
+    assert [one.kind for one in result.means] == ["metrics"] * 2 + ["sentinels"] * 2
     assert table[1][1].startswith(f"{mean[table[1][0]]['accuracy'].value:.3f}")
     assert "PERM-BOTH, 50 permutations, seed 4" in text_of(next(page.iter("header")))
     assert [text_of(one) for one in section(page, "pair-2").iter("h3")] == [
@@ -171,7 +176,7 @@ def test_a_notebook_shows_the_main_measures():
     [table] = tree_of(with_marked(evaluation())._repr_html_()).iter("table")
     rows = rows_of(table)
     assert [row[0] for row in rows] == [
-        *("Metric", "cs-en", "rater-2 (annotator)", "good", "fair", "length (sentinel)", "constant (sentinel)")
+        *("Metric", "cs-en", "rater-2 (annotator)", "good", "fair", "sentinel-length", "sentinel-constant")
     ]
     good = pair.metrics[0]
     measures = [good.segment["pearson"], good.segment["acc_eq"], good.system["pearson"]]
