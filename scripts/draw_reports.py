@@ -11,7 +11,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-WIDTH = 1000
+WIDTH = 1180
 
 
 def main() -> None:
@@ -19,12 +19,13 @@ def main() -> None:
     metrics, layers = (Path(name).absolute().as_uri() for name in sys.argv[1:])
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for switch in ("headless", "no-sandbox", "hide-scrollbars", f"window-size={WIDTH},2000"):
+    for switch in ("headless", "no-sandbox", "hide-scrollbars"):
         options.add_argument(f"--{switch}")
     with webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver"))) as browser:
-        for page, height, name in ((metrics, 800, "metrics_report.png"), (layers, 760, "layers_report.png")):
+        for page, height, name in ((metrics, 1040, "metrics_report.png"), (layers, 960, "layers_report.png")):
+            size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             browser.get(page)
-            browser.set_window_size(WIDTH, height)
             browser.save_screenshot(str(IMAGES / name))
         browser.get(metrics)
         browser.find_element(By.CLASS_NAME, "planes").screenshot(str(IMAGES / "systems_report.png"))

@@ -392,7 +392,7 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result)
-    for lines in (sentinel_notes(result), notes(result)):
+    for lines in (sentinel_notes(result), [*notes(result), *result.notes]):
         if lines:
             yield "\n".join(lines)
 
@@ -407,10 +407,10 @@ def sentinel_notes(result: LanguagePairResult) -> list[str]:
 
 
 def notes(result: LanguagePairResult) -> list[str]:
-    """Return the lines below the tables: outliers, what means leave out, why values are missing, and warnings."""
+    """Return which systems are outliers, what means leave out, and why values are missing."""
     outliers = next((one.system.outliers for _, one in result.by_kind() if one.system), None)
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    return [*named, *_groups(result), *_missing(result), *result.notes]
+    return [*named, *_groups(result), *_missing(result)]
 
 
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:

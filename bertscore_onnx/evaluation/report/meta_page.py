@@ -143,7 +143,8 @@ def _section(result: LanguagePairResult) -> dict[str, Any]:
         "are_open": len(result.metric_scores) <= MAX_OPEN,
         "scores": _scores(result),
         "matrices": [_matrix(result, title, matrix) for title, matrix in p_matrices(result).items()],
-        "notes": [*notes(result), *sentinel_notes(result)],
+        "warnings": result.notes,
+        "notes": [*sentinel_notes(result), *notes(result)],
         "names": [*result.systems, *(one.name for _, one in result.by_kind())],
     }
 

@@ -147,6 +147,7 @@ def test_several_language_pairs_have_their_means_and_whole_systems_no_segments()
         "Whole systems",
         "Scores of whole systems",
         "Every two metrics",
+        "Notes",
     ]
 
 
