@@ -304,7 +304,7 @@ class MetaEvaluation(Result):
 
     def _blocks(self) -> Iterator[str]:
         for one in self.language_pairs:
-            yield from _language_pair(one)
+            yield from _language_pair(one, self.test)
         if len(self.language_pairs) > 1:
             rows = [{"metric": one.name, "pairs": one.language_pairs, **_values(one.measures)} for one in self.means]
             yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
@@ -375,7 +375,7 @@ def _row(agreement: Agreement) -> dict[str, Any]:
     return row
 
 
-def _language_pair(result: LanguagePairResult) -> Iterator[str]:
+def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
     yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
@@ -391,7 +391,7 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
         if any(one["acc_eq"].value is not None for one in segments.values()):
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
-    yield from _tests(result)
+    yield from _tests(result, test)
     for lines in (sentinel_notes(result), [*notes(result), *result.notes]):
         if lines:
             yield "\n".join(lines)
@@ -438,7 +438,7 @@ def _or_interval(write: Format) -> Format:
     return written
 
 
-def p_matrices(result: LanguagePairResult) -> dict[str, dict[tuple[str, str], tuple[float, float]]]:
+def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], tuple[float, float]]]:
     """Return p of every two metrics, with the smallest that the permutations can give, by the test's title."""
     by = {
         "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
@@ -448,15 +448,17 @@ def p_matrices(result: LanguagePairResult) -> dict[str, dict[tuple[str, str], tu
         },
         "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
     }
-    corrected = f"p by exchanging {result.units}, two-sided, after Holm"
+    of_segments, of_systems = f"exchanging {result.units}", "exchanging systems"
+    if test == "boot-both":
+        of_segments = of_systems = f"drawing systems and {result.units}"
     num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
     tests: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
     for title, differences in by.items():
         for pair, one in differences.items():
             if one is None:
                 continue
-            unit = corrected if title.startswith("Segments") else corrected.replace(result.units, "systems")
-            kind = unit if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
+            corrected = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
+            kind = corrected if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
             p = one.p if one.p_holm is None else one.p_holm
             is_exact = title.startswith("Whole") and one.p_holm is not None and num_systems <= MAX_EXACT
             smallest = 0.0 if is_exact else result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
@@ -467,10 +469,10 @@ def p_matrices(result: LanguagePairResult) -> dict[str, dict[tuple[str, str], tu
     return tests
 
 
-def _tests(result: LanguagePairResult) -> Iterator[str]:
+def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
     """Yield a matrix of p-values for each test that was made."""
     names = [metric.name for metric in (*result.humans, *result.metrics)]
-    for title, matrix in p_matrices(result).items():
+    for title, matrix in p_matrices(result, test).items():
         p_values = {pair: bounded_p(*values) for pair, values in matrix.items()}
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}

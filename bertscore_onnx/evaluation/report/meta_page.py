@@ -88,15 +88,24 @@ def report_html(result: MetaEvaluation) -> str:
         "meta.html",
         {},
         result=result,
-        sections=[_section(one) for one in result.language_pairs],
+        sections=[_section(one, result.test) for one in result.language_pairs],
         means=_level([_Row(one.name, one.kind, None, one.measures) for one in result.means], MEANS)
         if len(result.language_pairs) > 1
         else None,
         signatures={name: signature for name, signature in signatures.items() if signature},
         warnings=[],
+        test=_test(result),
         significant=SIGNIFICANT,
         highly_significant=HIGHLY_SIGNIFICANT,
     )
+
+
+def _test(result: MetaEvaluation) -> str:
+    """Return the test with its settings, in words."""
+    units = " or ".join(dict.fromkeys(one.units for one in result.language_pairs))
+    tests = {"segments": f"exchange of {units}", "perm-both": "PERM-BOTH", "boot-both": f"draws of systems and {units}"}
+    permutations = "" if result.test == "boot-both" else f", {plural(result.permutations, 'permutation')}"
+    return f"{tests[result.test]}{permutations}, seed {result.seed}"
 
 
 def notebook_html(result: MetaEvaluation) -> str:
@@ -123,7 +132,7 @@ def headline(result: LanguagePairResult) -> str:
     )
 
 
-def _section(result: LanguagePairResult) -> dict[str, Any]:
+def _section(result: LanguagePairResult, test: str) -> dict[str, Any]:
     """Return the values of a language pair's section."""
     of = ", ".join(f"{kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
@@ -142,7 +151,7 @@ def _section(result: LanguagePairResult) -> dict[str, Any]:
         "scatters": _scatters(result),
         "are_open": len(result.metric_scores) <= MAX_OPEN,
         "scores": _scores(result),
-        "matrices": [_matrix(result, title, matrix) for title, matrix in p_matrices(result).items()],
+        "matrices": [_matrix(result, title, matrix) for title, matrix in p_matrices(result, test).items()],
         "warnings": result.notes,
         "notes": [*sentinel_notes(result), *notes(result)],
         "names": [*result.systems, *(one.name for _, one in result.by_kind())],

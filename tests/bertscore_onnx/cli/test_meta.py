@@ -218,8 +218,8 @@ def test_a_page_has_the_measures_and_is_no_input(run, refused, eval_set, table, 
     content = page.read_text(encoding="utf-8")
     assert content.startswith("<!doctype html>")
     [pair] = json.loads(result.stdout)["language_pairs"].values()
-    for metric in pair["metrics"].values():
-        assert f">{metric['system']['pearson']:+.3f} <".replace("-", "−") in content
+    for one in pair["metrics"].values():
+        assert f">{one['system']['pearson']:+.3f} <".replace("-", "−") in content
     judgements = table()
     assert "--html" in refused("meta", judgements, "--score", "BLEU", "--html", judgements)
     assert "absent" in refused("meta", eval_set, "--html", tmp_path / "absent" / "page.html", *FEW)

@@ -151,6 +151,23 @@ def test_several_language_pairs_have_their_means_and_whole_systems_no_segments()
     ]
 
 
+def test_draws_of_systems_and_segments_are_named_as_what_they_are():
+    result = evaluation(test="boot-both")
+    titles = [text_of(one) for one in tree_of(result.to_html()).iter("summary")][1:]
+    by = "p by drawing systems and segments, two-sided, after Holm"
+    assert titles[:5] == [
+        *(f"Segments, {name}: {by}" for name in ("Pearson", "by item", "acc*_eq", "SPA")),
+        f"Whole systems, Pearson: {by}",
+    ]
+    assert all(f"{title}\n" in result.table() for title in titles)
+    head, method = (
+        text_of(one)
+        for one in (next(tree_of(result.to_html()).iter("header")), section(tree_of(result.to_html()), "method"))
+    )
+    assert "draws of systems and segments, seed 4" in head
+    assert "over other systems and segments" in method
+
+
 def test_the_headline_names_the_metrics_of_the_first_rank():
     alone, shared = evaluation(), many_metrics()
     r = alone.language_pairs[0].metrics[0].segment["pearson"].value
