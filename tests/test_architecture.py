@@ -32,8 +32,10 @@ DIRECTION = [
 FLOOR_OF = {room: floor for floor, rooms in enumerate(DIRECTION) for room in rooms}
 EXPORT_USES = ("text", "bundle", "encoding.providers", "scoring.golden", "errors", "__version__")
 RENDERED_ON_REQUEST = {
-    ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.report"),
+    ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.report.comparison_page"),
     ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.methods"),
+    ("bertscore_onnx.evaluation.meta_results", "bertscore_onnx.evaluation.report.meta_page"),
+    ("bertscore_onnx.evaluation.layers", "bertscore_onnx.evaluation.report.layers_page"),
 }
 """Results that offer to render themselves import the renderer when asked to."""
 

@@ -15,6 +15,7 @@ from bertscore_onnx.cli.options import (
     ContextSentences,
     DialectOptions,
     FilesFormat,
+    Html,
     Metrics,
     check_contexts,
     check_effects,
@@ -179,9 +180,7 @@ def compare(
     methods: Annotated[
         bool, typer.Option("--methods", help="Also print a paragraph on the test for a paper, and its BibTeX entries.")
     ] = False,
-    html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
-    ] = None,
+    html: Html = None,
     examples: Annotated[
         int,
         typer.Option(

@@ -35,6 +35,8 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
         # Measure how often people agree with a difference, for compare --deltas
         bertscore-onnx meta judgements.tsv -m BUNDLE --deltas deltas.json
+        # Write a page with charts
+        bertscore-onnx meta EVALSET --html meta.html
         # Rank by direct assessments, or by hybrid systems
         bertscore-onnx meta judgements.tsv --task darr --score comet
         bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu
@@ -66,6 +68,7 @@ def meta(options: MetaOptions) -> None:
     needed = {
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
         "scipy": task != "hybrid",
+        "jinja2": options.html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
     check_destination(options.deltas, [options.source], "--deltas")

@@ -8,6 +8,7 @@ import typer
 
 from bertscore_onnx.cli.options import (
     ContextSentences,
+    Html,
     Matchings,
     Metrics,
     TableFormat,
@@ -191,6 +192,7 @@ class MetaOptions:
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
     output_format: TextJsonOrTsv = "text"
+    html: Html = None
     quiet: bool = False
 
     @property

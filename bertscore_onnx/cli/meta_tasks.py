@@ -17,6 +17,7 @@ from bertscore_onnx.cli.meta_deltas import write_deltas
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import documents_of_rows, reads_sentinels, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
@@ -211,6 +212,7 @@ def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> J
 def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
+    check_destination(options.html, [options.source], "--html")
     systems = read_systems(options)
     result = meta_evaluate(
         systems,
@@ -225,6 +227,8 @@ def run_correlation(options: MetaOptions) -> None:
         write_deltas(options, systems)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
+        if options.html is not None:
+            write_whole(options.html, result.to_html())
 
 
 def _check_folder(options: MetaOptions) -> None:
@@ -444,7 +448,7 @@ _OF_SYSTEMS = frozenset(
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (
         run_correlation,
-        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "deltas", "columns annotator"},
+        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "deltas", "html", "columns annotator"},
     ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),

@@ -228,6 +228,9 @@ TextJsonOrTsv = Annotated[
     Literal["text", "json", "tsv"],
     typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
 ]
+Html = Annotated[
+    str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
+]
 
 
 def _delimiter(value: str | None) -> str | None:

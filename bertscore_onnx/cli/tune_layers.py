@@ -8,6 +8,7 @@ import typer
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import (
+    Html,
     Matchings,
     NoQuotes,
     TableFormat,
@@ -16,6 +17,7 @@ from bertscore_onnx.cli.options import (
     chosen_model,
     complete_model,
 )
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
@@ -88,6 +90,7 @@ def tune_layers(
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     output_format: TextJsonOrTsv = "text",
+    html: Html = None,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -106,15 +109,22 @@ def tune_layers(
         bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
         # Choose a language pair
         bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
+        # Write a page with the curves
+        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --html layers.html
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)
     first, *others = _scorers(matching or ["bertscore"], settings)
+    from bertscore_onnx.errors import check_installed
     from bertscore_onnx.evaluation.layers import pairs_into_one_language
     from bertscore_onnx.evaluation.layers import tune_layers as tune
+    from bertscore_onnx.evaluation.report.layers_page import cautions
+    from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
 
+    check_installed(("jinja2",) if html is not None else (), "evaluation", "--html")
+    check_destination(html, [judgements], "--html")
     table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
     human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
     candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
@@ -147,13 +157,18 @@ def tune_layers(
             verbose=verbose,
         )
     if not quiet:
-        _warn(tuning)
-    if output_format == "json":
-        print(tuning.to_json())
-    elif output_format == "tsv":
-        print(tuning.table("tsv"))
-    else:
-        _print_report(tuning)
+        for caution in cautions(tuning):
+            echo(f"Warning: {caution}")
+    try:
+        if output_format == "json":
+            print(tuning.to_json())
+        elif output_format == "tsv":
+            print(tuning.table("tsv"))
+        else:
+            _print_report(tuning)
+    finally:  # the scores are the costly part, and do not depend on who reads the table
+        if html is not None:
+            write_whole(html, tuning.to_html())
 
 
 def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
@@ -187,28 +202,9 @@ def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
     return list(named)
 
 
-def _warn(tuning: "LayerTuning") -> None:
-    """Warn of language pairs that are left out, and of judgements that seem to be reversed."""
-    for name, reason in tuning.left_out.items():
-        echo(f"Warning: {name} is left out of all means: {reason}.")
-    from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
-    from bertscore_onnx.evaluation.layers import MIN_JUDGEMENTS
-
-    judged, units = (
-        sum(n for name, n in counts.items() if name not in tuning.left_out)
-        for counts in (tuning.language_pairs, tuning.units)
-    )
-    if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
-        echo(
-            f"Warning: {judged} judgements of {units} references, segments or documents are few. Below "
-            f"{MIN_JUDGEMENTS} and {MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
-        )
-    if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
-        echo("Warning: F correlates negatively with the judgements at every layer. Are higher judgements better?")
-
-
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
+    from bertscore_onnx.evaluation.report.layers_page import conclusion
     from bertscore_onnx.evaluation.tables import number
 
     print(tuning.signature)
@@ -229,27 +225,11 @@ def _print_report(tuning: "LayerTuning") -> None:
         loss = [number(4)(value) for value in (layer.loss, layer.loss_high)]
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
-    print_text(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_others(tuning)}")
-    if tuning.optimism is not None:
-        is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
-        luck = "after subtracting the gain" if is_subtracted else "including the gain"
-        print_text(
-            f"Its r is {tuning.best_pearson:.4f}, {luck} from being chosen on these judgements, about "
-            f"{tuning.optimism:.4f}; judge it on others."
-        )
+    best, others, *trust = conclusion(tuning)
+    print_text(f"\n{best} {others}")
+    for sentence in trust:
+        print_text(sentence)
     print(tuning.export_command)
-
-
-def _others(tuning: "LayerTuning") -> str:
-    """Describe the loss of the layers that are not significantly worse."""
-    if all(layer.p is None for layer in tuning.layers):
-        return "There are too few judgements to test the others."
-    if not tuning.not_worse:
-        return "All others are significantly worse (p below 0.05)."
-    layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
-    losses = (f"layer {one.layer} has r lower by {one.loss:.4f}, at most {one.loss_high:.4f}" for one in layers)
-    bound = "At most: at 95 %, for a layer named beforehand."
-    return f"Perhaps as good (p of 0.05 or more): {'; '.join(losses)}. {bound}"
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

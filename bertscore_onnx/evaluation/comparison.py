@@ -243,13 +243,13 @@ class Comparison(Result):
         Raises:
             MissingExtraError: Jinja is not installed.
         """
-        from bertscore_onnx.evaluation.report import report_html
+        from bertscore_onnx.evaluation.report.comparison_page import report_html
 
         return report_html(self)
 
     def _repr_html_(self) -> str:
         """Return the tables as a notebook shows them."""
-        from bertscore_onnx.evaluation.report import notebook_html
+        from bertscore_onnx.evaluation.report.comparison_page import notebook_html
 
         return notebook_html(self)
 

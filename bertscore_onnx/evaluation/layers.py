@@ -158,6 +158,24 @@ class LayerTuning(Result):
             "export": self.export_command,
         }
 
+    def to_html(self) -> str:
+        """Return a page about it that needs no network; its one script copies the command that exports the layer.
+
+        The same result gives the same bytes.
+
+        Raises:
+            MissingExtraError: Jinja is not installed.
+        """
+        from bertscore_onnx.evaluation.report.layers_page import report_html
+
+        return report_html(self)
+
+    def _repr_html_(self) -> str:
+        """Return the correlations as a notebook shows them."""
+        from bertscore_onnx.evaluation.report.layers_page import notebook_html
+
+        return notebook_html(self)
+
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")
         for result in self.layers:

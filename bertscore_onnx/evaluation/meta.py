@@ -326,7 +326,14 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         tuple(map(agreement, sentinels)),
         tuple(humans),
         tuple(test for one in compared.values() for test in one.sentinels),
+        _numbers(judged.human_system),
+        {name: _numbers(one.system) for name, one in judged.metrics.items() if one.system is not None},
     )
+
+
+def _numbers(scores: Floats) -> tuple[float | None, ...]:
+    """Return scores, and None for those that are not finite."""
+    return tuple(float(one) if np.isfinite(one) else None for one in scores)
 
 
 def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:

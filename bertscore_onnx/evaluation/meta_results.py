@@ -175,6 +175,10 @@ class LanguagePairResult:
     """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
     sentinel_tests: tuple[SentinelTest, ...] = ()
     """Each metric against the best sentinel, by each statistic that is tested."""
+    human_scores: tuple[float | None, ...] = ()
+    """Of each of `systems` as a whole; None where nobody judged it so."""
+    metric_scores: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    """Those of the metrics that score whole systems, by the metric's name; higher is better."""
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
@@ -188,6 +192,8 @@ class LanguagePairResult:
             "gold": self.gold,
             "reference": self.reference,
             "systems": list(self.systems),
+            "human_scores": list(self.human_scores),
+            "metric_scores": {name: list(scores) for name, scores in self.metric_scores.items()},
             "segments": self.segments,
             "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
             "sentinels": {one.name: one.to_dict() for one in self.sentinels},
@@ -269,6 +275,24 @@ class MetaEvaluation(Result):
             },
         }
 
+    def to_html(self) -> str:
+        """Return a page about it that needs no network; its one script copies the signature.
+
+        The same result gives the same bytes.
+
+        Raises:
+            MissingExtraError: Jinja is not installed.
+        """
+        from bertscore_onnx.evaluation.report.meta_page import report_html
+
+        return report_html(self)
+
+    def _repr_html_(self) -> str:
+        """Return the main correlations as a notebook shows them."""
+        from bertscore_onnx.evaluation.report.meta_page import notebook_html
+
+        return notebook_html(self)
+
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for one in self.language_pairs:
             for kind, metric in one.by_kind():
@@ -280,7 +304,7 @@ class MetaEvaluation(Result):
 
     def _blocks(self) -> Iterator[str]:
         for one in self.language_pairs:
-            yield from _language_pair(one)
+            yield from _language_pair(one, self.test)
         if len(self.language_pairs) > 1:
             rows = [{"metric": one.name, "pairs": one.language_pairs, **_values(one.measures)} for one in self.means]
             yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
@@ -351,7 +375,7 @@ def _row(agreement: Agreement) -> dict[str, Any]:
     return row
 
 
-def _language_pair(result: LanguagePairResult) -> Iterator[str]:
+def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
     yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
@@ -367,17 +391,26 @@ def _language_pair(result: LanguagePairResult) -> Iterator[str]:
         if any(one["acc_eq"].value is not None for one in segments.values()):
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
-    yield from _tests(result)
-    if result.sentinel_tests:
-        by_statistic = (
-            sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
-            for statistic, title in _STATISTICS.items()
-        )
-        yield "\n".join(line for of_statistic in by_statistic for line in of_statistic)
-    outliers = next(iter(systems.values())).outliers if systems else None
+    yield from _tests(result, test)
+    for lines in (sentinel_notes(result), [*notes(result), *result.notes]):
+        if lines:
+            yield "\n".join(lines)
+
+
+def sentinel_notes(result: LanguagePairResult) -> list[str]:
+    """Return which metrics are not significantly better than the best sentinel, by each statistic."""
+    return [
+        line
+        for statistic, title in _STATISTICS.items()
+        for line in sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
+    ]
+
+
+def notes(result: LanguagePairResult) -> list[str]:
+    """Return which systems are outliers, what means leave out, and why values are missing."""
+    outliers = next((one.system.outliers for _, one in result.by_kind() if one.system), None)
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    if lines := [*named, *_groups(result), *_missing(result), *result.notes]:
-        yield "\n".join(lines)
+    return [*named, *_groups(result), *_missing(result)]
 
 
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
@@ -405,8 +438,8 @@ def _or_interval(write: Format) -> Format:
     return written
 
 
-def _tests(result: LanguagePairResult) -> Iterator[str]:
-    """Yield a matrix of p-values for each test that was made."""
+def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], tuple[float, float]]]:
+    """Return p of every two metrics, with the smallest that the permutations can give, by the test's title."""
     by = {
         "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
         **{
@@ -415,24 +448,32 @@ def _tests(result: LanguagePairResult) -> Iterator[str]:
         },
         "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
     }
-    corrected = f"p by exchanging {result.units}, two-sided, after Holm"
+    of_segments, of_systems = f"exchanging {result.units}", "exchanging systems"
+    if test == "boot-both":
+        of_segments = of_systems = f"drawing systems and {result.units}"
     num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
-    tests: dict[str, dict[tuple[str, str], str]] = {}
+    tests: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
     for title, differences in by.items():
         for pair, one in differences.items():
             if one is None:
                 continue
-            unit = corrected if title.startswith("Segments") else corrected.replace(result.units, "systems")
-            kind = unit if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
+            corrected = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
+            kind = corrected if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
             p = one.p if one.p_holm is None else one.p_holm
             is_exact = title.startswith("Whole") and one.p_holm is not None and num_systems <= MAX_EXACT
             smallest = 0.0 if is_exact else result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
-            tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded(p, smallest)
+            tests.setdefault(f"{title}: {kind}", {})[pair] = (p, smallest)
             if one.williams and one.williams.p is not None:
                 kind = "Williams, one-sided p of the upper's lead"
-                tests.setdefault(f"{title}: {kind}", {})[pair] = p_value(3)(one.williams.p)
+                tests.setdefault(f"{title}: {kind}", {})[pair] = (one.williams.p, 0.0)
+    return tests
+
+
+def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
+    """Yield a matrix of p-values for each test that was made."""
     names = [metric.name for metric in (*result.humans, *result.metrics)]
-    for title, p_values in tests.items():
+    for title, matrix in p_matrices(result, test).items():
+        p_values = {pair: bounded_p(*values) for pair, values in matrix.items()}
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}
             | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
@@ -452,7 +493,7 @@ _STATISTICS = {
 }
 
 
-def _bounded(p: float, smallest: float) -> str:
+def bounded_p(p: float, smallest: float) -> str:
     """Write a p-value, the smallest that the permutations can give as a bound."""
     text = p_value(3)(max(p, min(smallest, 1.0)))
     return text if p > smallest or text.startswith("<") else f"<={text}"

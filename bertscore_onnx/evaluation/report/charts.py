@@ -1,24 +1,24 @@
-"""The drawings of the report, in SVG: rows that share a scale, and a scatter plot."""
+"""The parts of drawings that pages share, in SVG: scales, rows of dots and bars, and planes of two scales."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.corpus_scores import UnitValues
-from bertscore_onnx.evaluation.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx.evaluation.report.wording import typographic
-from bertscore_onnx.evaluation.tables import count, plural
-from bertscore_onnx.evaluation.verdicts import MetricResult, fixed, score, signed
+from bertscore_onnx.evaluation.verdicts import fixed
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
 
 
 MARGIN = 0.04
 """The share of the range that is left empty at each end, so that a mark at the end is whole."""
+
+Ticks = Sequence[tuple[float, str]]
+"""Numbers on a scale, with their texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +74,48 @@ def scale_over(values: Iterable[float], room: int = 44) -> Scale:
     return Scale(low - margin, high + margin, room)
 
 
+# Rows below each other, and the axis below them.
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """The content of an `<svg>`, and its description in words."""
 
     body: str
-    """SVG elements; safe to put into a page, as no text of a user is in it."""
+    """SVG elements; safe to put into a page, as texts of users in it are escaped."""
 
     text: str
-    """The same for those who cannot see it, in ASCII; still to be escaped."""
+    """The same for those who cannot see it; still to be escaped."""
+
+    box: str = ""
+    """Its `viewBox`; empty if it fills its place."""
 
 
-Chart = dict[str, Any]
-"""Rows below each other, and the axis below them: SVG elements with the numbers of the scale."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A named drawing, or the note that stands in its place."""
+
+    name: str
+    drawing: Drawing | None
+    note: str = ""
+    style: str = ""
+    """The class of its element, such as `baseline`."""
 
 
-def chart(rows: Iterable[tuple[str, str, Drawing]], scale: Scale, baseline: str | None = None) -> Chart:
-    """Put rows of a name, a note and a drawing together; the baseline's has another colour."""
-    named = [
-        {"name": name, "note": note, "drawing": drawing, "is_baseline": name == baseline}
-        for name, note, drawing in rows
-    ]
-    return {"rows": named, "axis": axis(scale)}
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Rows that share a scale."""
+
+    rows: Sequence[Row]
+    scale: Scale
+
+    @property
+    def axis(self) -> str:
+        """The number of each tick, as SVG elements."""
+        return "".join(
+            f'<text x="{self.scale.percent(value)}" y="14" text-anchor="middle">{text}</text>'
+            for value, text in self.scale.ticks()
+        )
 
 
 def grid(scale: Scale) -> str:
@@ -104,234 +124,143 @@ def grid(scale: Scale) -> str:
     return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
 
 
-def axis(scale: Scale) -> str:
-    """Return the number of each tick."""
-    return "".join(
-        f'<text x="{scale.percent(value)}" y="14" text-anchor="middle">{text}</text>' for value, text in scale.ticks()
-    )
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its 95 % interval."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    """What it is, or why it has no value."""
+    style: str = ""
+    """The class of its row, or of its mark on a curve."""
 
 
-# How the segment scores of each system are distributed.
+def dots_and_bars(
+    estimates: Sequence[Estimate], what: str, write: Callable[[float], str], lines: Sequence[tuple[str, float]] = ()
+) -> Chart:
+    """Draw a dot at each value, a line from end to end of its interval, and lines of a class through all rows.
 
-
-NUM_BINS = 60
-HEIGHT = 100
-"""Of the highest bin of all rows, in the units of the drawing."""
-
-
-def distributions(metric: MetricResult) -> Chart:
-    """Draw a histogram for each system, with the baseline's behind it, and one for unrelated pairs where known."""
-    rows = [(metric.systems[row].name, metric.segment_scores[row], "area") for row in metric.ranked]
-    if metric.unrelated is not None and len(metric.unrelated):
-        rows.append(("Unrelated pairs", metric.unrelated, "area unrelated"))
-    scale = scale_over(end for _, scores, _ in rows for end in (scores.min(), scores.max()))
-    shares = [_shares(scores, scale) for _, scores, _ in rows]
-    highest = max(float(one.max()) for one in shares)
-    outlines = [_outline(one / highest) for one in shares]
-    drawn, baseline = [], metric.ranked.index(0)
-    for row, (name, scores, style) in enumerate(rows):
-        low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
-        text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
-        behind = f'<path class="outline" d="{outlines[baseline]}"/>' if baseline != row < len(metric.systems) else ""
-        x = scale.percent(middle)
-        body = (
-            f'{grid(scale)}<svg width="100%" height="100%" viewBox="0 0 {NUM_BINS} {HEIGHT}" '
-            f'preserveAspectRatio="none"><path class="{style}" d="{outlines[row]}"/>{behind}</svg>'
-            f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
-        )
-        drawn.append((name, "", Drawing(body, text)))
-    return chart(drawn, scale, metric.systems[0].name)
-
-
-def _shares(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    """Return the share of the scores in each bin, (NUM_BINS,)."""
-    counts, _ = np.histogram(scores, NUM_BINS, (scale.low, scale.high))
-    shares: NDArray[np.float64] = counts / len(scores)
-    return shares
-
-
-def _outline(heights: NDArray[np.float64]) -> str:
-    """Return the path round bins of these heights, at most 1 each."""
-    tops = [round(HEIGHT * (1 - float(height))) for height in heights]
-    steps = "".join(f"V{top}H{place}" for place, top in enumerate(tops, start=1))
-    return f"M0 {HEIGHT}{steps}V{HEIGHT}"
-
-
-# The score of each system with its 95 % interval.
-
-
-def intervals(metric: MetricResult) -> Chart:
-    """Draw a line from end to end of each interval, a dot at the score, and the baseline's score through all rows."""
-    ends = [end for one in metric.systems for end in (one.mean - one.ci, one.score, one.mean + one.ci)]
-    scale = scale_over(ends)
-    baseline = metric.systems[0].score
-    drawn = []
-    for one in (metric.systems[row] for row in metric.ranked):
-        low, high = one.mean - one.ci, one.mean + one.ci
-        text = f"Score {score(one.score, metric)}, 95 % interval {score(low, metric)} to {score(high, metric)}"
-        drawn.append((one.name, "", Drawing(_row(scale, baseline, low, one.score, high), text)))
-    return chart(drawn, scale, metric.systems[0].name)
-
-
-def _row(scale: Scale, baseline: float, low: float, middle: float, high: float) -> str:
-    x1, x, x2, zero = (scale.percent(value) for value in (low, middle, high, baseline))
-    return (
-        f'{grid(scale)}<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
-        f'<line class="bar" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/><circle class="dot" cx="{x}" cy="50%" r="3"/>'
-    )
-
-
-# Where a system differs from the baseline: the mean difference of the segment scores by length of the reference.
-
-
-NUM_BUCKETS = 5
-
-NARROW = 26
-"""The characters for which there is room below a drawing of a column of its own."""
-
-
-def length_differences(
-    metric: MetricResult, systems: Sequence[int], lengths: Sequence[int], documents: Sequence[int] = ()
-) -> list[Chart]:
-    """Draw for each system a bar from zero to its mean difference to the baseline, by length of the reference.
-
-    The intervals, of Student's t and of whole documents where these are given, hold all of a system's means in 95 of
-    100 cases; a bucket of few units has none. One scale serves all systems, which are rows of the scores.
+    At least one of the estimates has a value. The descriptions begin with `what`.
     """
-    characters = np.asarray(lengths)
-    buckets = length_buckets(characters)
-    names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
-    differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
-    units = np.asarray(documents) if documents else np.arange(len(characters))
-    tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
-    level = level_of(len(buckets))
-    bars = [[_mean_interval(system[bucket], units[bucket], tail) for bucket in buckets] for system in differences]
-    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.low, bar.mean, bar.high))], NARROW)
-    return [
-        chart([_bar(metric, scale, name, bar, level) for name, bar in zip(names, row, strict=True)], scale)
-        for row in bars
-    ]
+    ends = [end for one in estimates for end in (one.low, one.value, one.high) if one.value is not None]
+    scale = scale_over([*(end for end in ends if end is not None), *(at for _, at in lines)])
+    across = grid(scale) + "".join(
+        f'<line class="{style}" x1="{at}" x2="{at}" y1="0" y2="100%"/>'
+        for style, at in ((style, scale.percent(value)) for style, value in lines)
+    )
+    rows = []
+    for one in estimates:
+        drawing = None if one.value is None else _dot_and_bar(one, one.value, scale, across, what, write)
+        rows.append(Row(one.name, drawing, one.note, one.style))
+    return Chart(rows, scale)
 
 
-def level_of(num_intervals: int) -> str:
-    """Return the level of each of some intervals that hold all their values in 95 of 100 cases, such as 99 %."""
-    return f"{100 * (1 - SIGNIFICANT / num_intervals):.3g} %"
+def _dot_and_bar(
+    one: Estimate, value: float, scale: Scale, across: str, what: str, write: Callable[[float], str]
+) -> Drawing:
+    bar, text = "", f"{what} {write(value)}"
+    if one.low is not None and one.high is not None:
+        bar = f'<line class="bar" x1="{scale.percent(one.low)}" x2="{scale.percent(one.high)}" y1="50%" y2="50%"/>'
+        text += f", 95 % interval {write(one.low)} to {write(one.high)}"
+    return Drawing(f'{across}{bar}<circle class="dot" cx="{scale.percent(value)}" cy="50%" r="3"/>', text)
 
 
-def length_buckets(lengths: NDArray[np.int_]) -> list[NDArray[np.int_]]:
-    """Return the segments by length, in at most `NUM_BUCKETS` parts of about the same size; equal lengths are together.
-
-    The shortest come first, and no part is empty.
-    """
-    edges = np.unique(np.quantile(lengths, np.arange(1, NUM_BUCKETS) / NUM_BUCKETS, method="lower"))
-    bucket_of = np.searchsorted(edges, lengths, side="left")
-    return [np.flatnonzero(bucket_of == bucket) for bucket in np.unique(bucket_of)]
+# A plane: numbers from left to right, and from bottom to top.
 
 
-def _range(low: int, high: int) -> str:
-    return count(low) if low == high else f"{count(low)}–{count(high)}"
+LEFT, TOP = 38, 6
+"""Where the plane begins, in the units of its drawing; numbers stand left of it and below."""
 
 
 @dataclass(frozen=True, slots=True)
-class _MeanDifference:
-    """The mean difference of the segments of a bucket, with its interval."""
+class Plane:
+    """A rectangle between two scales."""
 
-    num_segments: int
-    low: float
-    mean: float
-    high: float
+    across: Scale
+    up: Scale
+    width: int = 200
+    height: int = 200
 
-    is_tested: bool
-    """Whether there are units enough for an interval."""
+    @property
+    def right(self) -> int:
+        """Its right edge."""
+        return LEFT + self.width
 
+    @property
+    def bottom(self) -> int:
+        """Its lower edge."""
+        return TOP + self.height
 
-def _mean_interval(differences: NDArray[np.float64], units: NDArray[np.int_], tail: float) -> _MeanDifference:
-    """Return the mean of some segments with an interval by their units, which leaves out `tail` at each end."""
-    number, mean = len(differences), float(differences.mean())
-    _, numbers = np.unique(units, return_inverse=True)
-    num_units = int(numbers.max()) + 1
-    if num_units < MIN_TESTED_UNITS:
-        return _MeanDifference(number, mean, mean, mean, False)
-    sums, sizes = np.bincount(numbers, differences).astype(np.float64), np.bincount(numbers).astype(np.float64)
-    [error] = UnitValues(sums[None], sizes).errors(np.ones((1, num_units)))[:, 0]
-    half_width = student_quantile(1 - tail, num_units) * float(error)
-    return _MeanDifference(number, mean - half_width, mean, mean + half_width, True)
+    @property
+    def box(self) -> str:
+        """The `viewBox` of the drawing, with the numbers around the plane."""
+        return f"0 0 {self.right + 6} {self.bottom + 20}"
 
+    def x(self, value: float) -> float:
+        """Return where a number lies from left to right."""
+        return round(LEFT + self.width * self.across.share(value), 1)
 
-def _bar(metric: MetricResult, scale: Scale, name: str, bar: _MeanDifference, level: str) -> tuple[str, str, Drawing]:
-    mean = bar.mean
-    text = f"Mean difference {signed(mean, metric)}"
-    if bar.is_tested:
-        text += f", {level} interval {signed(bar.low, metric)} to {signed(bar.high, metric)}"
-    style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if not bar.is_tested or bar.low <= 0 <= bar.high:
-        style += " unsure"
-    left, right = sorted([scale.share(0), scale.share(mean)])
-    zero, x1, x2 = (scale.percent(value) for value in (0, bar.low, bar.high))
-    body = (
-        f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
-        f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
-        f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
-    )
-    return name, plural(bar.num_segments, "segment"), Drawing(body, text)
+    def y(self, value: float) -> float:
+        """Return where a number lies from top to bottom."""
+        return round(self.bottom - self.height * self.up.share(value), 1)
 
-
-# The segment scores of a system against the baseline's: a dot for each segment.
-
-
-SIDE = 200
-"""Of the square; dots lie on whole units, so that segments with about the same scores share one."""
-
-LEFT, TOP = 38, 6
-"""Where the square begins; the numbers stand left of it and below."""
-
-SPARSE = 300
-"""Segments up to which dots are larger."""
-
-CLASSES = ((1, "few"), (2, "some"), (5, "many"))
-"""From how many segments on a dot has a style."""
+    def axes(self, ticks: Ticks | None = None) -> str:
+        """Return a line and a text for each tick, those from left to right being `ticks` if they are given."""
+        vertical = [
+            f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{self.bottom}"/>'
+            f'<text x="{x}" y="{self.bottom + 15}" text-anchor="middle">{escape(text)}</text>'
+            for x, text in ((self.x(value), text) for value, text in ticks or self.across.ticks(5))
+        ]
+        horizontal = [
+            f'<line class="grid" x1="{LEFT}" x2="{self.right}" y1="{y}" y2="{y}"/>'
+            f'<text x="{LEFT - 5}" y="{y + 4}" text-anchor="end">{text}</text>'
+            for y, text in ((self.y(value), text) for value, text in self.up.ticks(5))
+        ]
+        return "".join(vertical + horizontal)
 
 
-def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower_is_better: bool) -> Drawing:
-    """Draw the baseline's score from left to right and the system's from bottom to top; both are (segments,)."""
-    scale = scale_over([*_ends(baseline), *_ends(system)])
-    x, y = (np.rint(SIDE * scale.shares(scores)).astype(int) for scores in (baseline, system))
-    cells, counts = np.unique(np.stack([x + LEFT, TOP + SIDE - y], axis=1), axis=0, return_counts=True)
-    limits = [start for start, _ in CLASSES] + [len(baseline) + 1]
-    dots = [
-        f'<path class="dots {style}" d="{_dots(chosen)}"/>'
-        for (start, style), end in zip(CLASSES, limits[1:], strict=True)
-        if len(chosen := cells[(counts >= start) & (counts < end)])
-    ]
-    right, bottom = LEFT + SIDE, TOP + SIDE
-    better_corner = f"{right} {bottom}" if lower_is_better else f"{LEFT} {TOP}"
-    ticks = [
-        f'<line class="grid" x1="{LEFT + at}" x2="{LEFT + at}" y1="{TOP}" y2="{bottom}"/>'
-        f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{bottom - at}" y2="{bottom - at}"/>'
-        f'<text x="{LEFT + at}" y="{bottom + 15}" text-anchor="middle">{text}</text>'
-        f'<text x="{LEFT - 5}" y="{bottom - at + 4}" text-anchor="end">{text}</text>'
-        for value, text in scale.ticks(5)
-        for at in [round(SIDE * scale.share(value), 1)]
-    ]
-    size = ' class="sparse"' if len(baseline) <= SPARSE else ""
-    body = (
-        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>{"".join(ticks)}'
-        f'<line class="zero" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{TOP}"/><g{size}>{"".join(dots)}</g>'
-    )
-    better = (system < baseline) if lower_is_better else (system > baseline)
-    tied = system == baseline
-    text = (
-        f"{len(baseline)} segments: the system is better on {better.sum()}, the baseline on "
-        f"{(~better & ~tied).sum()}, neither on {tied.sum()}"
-    )
-    return Drawing(body, text)
+# A curve with its band.
 
 
-def _ends(scores: NDArray[np.float64]) -> tuple[float, float]:
-    return float(scores.min()), float(scores.max())
+MAX_TICKS = 13
+"""Points of a curve up to which each has a tick."""
 
 
-def _dots(cells: NDArray[np.int_]) -> str:
-    """Return the path that has a point at each of these places, (dots, 2), each relative to the one before."""
-    steps = np.diff(cells, axis=0, prepend=[[0, 0]])
-    return "".join(f"m{dx}{dy}h0" if dy < 0 else f"m{dx} {dy}h0" for dx, dy in steps.tolist())
+def curve(estimates: Sequence[Estimate], scale: Scale, text: str) -> Drawing:
+    """Draw values from left to right, joined, with a band of their intervals; marks have the class of their estimate.
+
+    Where a value is missing the curve is broken. Estimates of equal styles may share the scale of other curves.
+    """
+    last = len(estimates) - 1
+    plane = Plane(Scale(-0.5, last + 0.5), scale, 246, 190)
+    every = 1 + last // MAX_TICKS
+    ticks = [(float(at), estimates[at].name) for at in range(0, last + 1, every)]
+    bands, lines, dots = [], [], []
+    for run in _runs(estimates):
+        band = [(at, one.low, one.high) for at, one, _ in run if one.low is not None and one.high is not None]
+        around = [(at, high) for at, _, high in band] + [(at, low) for at, low, _ in reversed(band)]
+        bands.append(f'<path class="band" d="{_path(plane, around)}Z"/>' if around else "")
+        lines.append(f'<path class="curve" d="{_path(plane, [(at, value) for at, _, value in run])}"/>')
+        dots += [
+            f'<circle class="{one.style}" cx="{plane.x(at)}" cy="{plane.y(value)}" r="{4 if one.style else 2.5}"/>'
+            for at, one, value in run
+        ]
+    return Drawing(f"{plane.axes(ticks)}{''.join(bands)}{''.join(lines)}{''.join(dots)}", text, plane.box)
+
+
+def _runs(estimates: Sequence[Estimate]) -> list[list[tuple[int, Estimate, float]]]:
+    """Return the estimates with a value, by place, in runs without a gap."""
+    runs: list[list[tuple[int, Estimate, float]]] = [[]]
+    for at, one in enumerate(estimates):
+        if one.value is None:
+            runs.append([])
+        else:
+            runs[-1].append((at, one, one.value))
+    return [run for run in runs if run]
+
+
+def _path(plane: Plane, points: Sequence[tuple[int, float]]) -> str:
+    return "M" + "L".join(f"{plane.x(at)} {plane.y(value)}" for at, value in points)

@@ -137,6 +137,7 @@ def test_options_of_metrics_reach_them(run, metrics, command):
         ("hybrid", ["--score", "m", "--num-hybrids", "9", "--num-candidates", "10"], 1, "--num-candidates is 10"),
         ("hybrid", ["--score", "m", "--num-candidates", "1"], 2, "--num-candidates"),
         ("hybrid", ["--score", "m", "--human-system", "Z"], 1, "no system called 'Z'"),
+        ("darr", ["--score", "m", "--html", "page.html"], 2, "has no effect on --task darr"),
         ("hybrid", ["--score", "m", "--threshold", "3"], 2, "has no effect on --task hybrid"),
         ("hybrid", ["--score", "m", "--metric", "bertscore"], 2, "name a model"),
         ("hybrid", ["-m", "absent", "--metric", "bleu,tokenize=nope"], 1, "'nope'. Its tokenizers are none, zh, 13a"),

@@ -56,6 +56,8 @@ def filled(write, tiny_bundle, tmp_path):
         ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m", "--format", "json"]),
+        ("jinja2", "evaluation", ["meta", "{table}", "--score", "m", "--html", "{out}"]),
+        ("jinja2", "evaluation", ["tune-layers", "-m", "absent", "--judgements", "{table}", "--html", "{out}"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
         ("torch", "export,cpu", ["export", "--model", "x"]),
