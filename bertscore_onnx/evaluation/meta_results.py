@@ -81,6 +81,7 @@ class Agreement:
             "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
             "intervals": _intervals(self.measures),
+            "groups": {name: one.groups for name, one in self.measures.items() if one.groups > 1},
             "left_out": {name: one.left_out for name, one in self.measures.items() if one.groups and one.left_out},
             "zeros": {name: one.zeros for name, one in self.measures.items() if one.zeros},
             "reasons": _reasons(self.measures),
@@ -366,7 +367,7 @@ def _row(agreement: Agreement) -> dict[str, Any]:
             row |= {
                 f"{of}_{end}": at for of, ends in value.items() for end, at in zip(("low", "high"), ends, strict=True)
             }
-        elif name in ("left_out", "zeros"):
+        elif name in ("groups", "left_out", "zeros"):
             row |= {f"{of}_{name}": groups for of, groups in value.items()}
         elif name == "ties":
             row |= {"pairs": agreement.pairs, "human_ties": agreement.human_ties, "metric_ties": agreement.metric_ties}

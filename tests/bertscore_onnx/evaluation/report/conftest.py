@@ -80,6 +80,10 @@ def evaluation(names=("good", "fair"), language_pair="cs-en", systems=None, seed
     rng = np.random.default_rng(seed)
     human = rng.integers(-5, 1, (6, 40)).astype(float)
     metrics = {name: human + rng.normal(0, 2 + 3 * row, human.shape) for row, name in enumerate(names)}
+    human[:, 3], metrics[names[-1]][:, 7] = (
+        -2,
+        1,
+    )  # human scores are constant in one segment, those of a metric in another
     pair = judged(human, metrics, language_pair=language_pair, systems=systems)
     return meta_evaluate([pair], permutations=50, test=test, sentinels=False)
 

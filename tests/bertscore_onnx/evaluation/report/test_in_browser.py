@@ -132,9 +132,7 @@ def test_no_column_is_cut_on_a_screen(browser, opened, name):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize(
-    "name", ["two", "three", "swaps", "constant", "groups", "meta", "meta-marked", "layers", "layers-many"]
-)
+@pytest.mark.parametrize("name", ["two", "three", "swaps", "constant", "groups", "meta", "layers", "layers-many"])
 def test_no_ticks_collide_and_no_name_or_p_is_broken(browser, opened, name, width):
     opened(name, width)
     assert browser.execute_script(COLLISIONS) == []
