@@ -114,9 +114,10 @@ def notebook_html(result: MetaEvaluation) -> str:
 
 
 def headline(result: LanguagePairResult) -> str:
-    """Return which metrics have the first rank, in a sentence."""
+    """Return which metrics have the highest rank, whatever that of annotators, in a sentence."""
     level = "segment" if any(one.segment and one.segment.rank for one in result.metrics) else "system"
-    first = [one for one in result.metrics if one.rank == 1]
+    highest = min((one.rank for one in result.metrics if one.rank is not None), default=None)
+    first = [one for one in result.metrics if one.rank is not None and one.rank == highest]
     what = "segments" if level == "segment" else "whole systems"
     if not first:
         return f"No metric has a correlation with the human scores of {what}."
@@ -127,7 +128,7 @@ def headline(result: LanguagePairResult) -> str:
     names = [one.name for one in first]
     named = listed(names if len(names) <= MAX_NAMED else [*names[:MAX_NAMED], "others"])
     return (
-        f"{named} share the first rank, {names[0]} with {r}: none of them correlates significantly better with the "
+        f"{named} share the highest rank, {names[0]} with {r}: none of them correlates significantly better with the "
         f"human scores of {what} than another."
     )
 
