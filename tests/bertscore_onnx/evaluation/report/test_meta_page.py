@@ -179,8 +179,8 @@ def test_the_headline_names_the_metrics_of_the_first_rank():
         r"metric-0-refA, metric-2-refA, metric-4-refA, metric-6-refA and others share the highest rank, metric-0-refA",
         headline(shared.language_pairs[0]),
     )
-    below = replace(alone.language_pairs[0].metrics[0], rank=2)
-    below_people = replace(alone.language_pairs[0], metrics=(below, *alone.language_pairs[0].metrics[1:]))
+    below = (replace(one, rank=one.rank + 1) for one in alone.language_pairs[0].metrics)
+    below_people = replace(alone.language_pairs[0], metrics=tuple(below))
     assert headline(below_people) == headline(alone.language_pairs[0])
     [pair] = meta_evaluate([judged_wholes([1, 2, 3], {"m": [3, 3, 3]})]).language_pairs
     assert headline(pair) == "No metric has a correlation with the human scores of whole systems."
