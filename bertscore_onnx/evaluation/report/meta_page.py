@@ -196,17 +196,13 @@ def _values(rows: Sequence[_Row], key: str, kind: Kind | None = None) -> list[fl
     return [value for value in found if value is not None]
 
 
-_NOTES: Mapping[Kind, str] = {"humans": "annotator"}
-"""What stands beside names that do not say what they are."""
-
-
 def _chart(rows: Sequence[_Row], shown: _Shown) -> Chart:
     """Draw a measure, with a line through all rows for each annotator, and one for the best sentinel."""
     lines = [("humans-line", value) for value in _values(rows, shown.key, "humans")]
     if sentinels := _values(rows, shown.key, "sentinels"):
         lines.append(("sentinels-line", max(sentinels)))
     estimates = [
-        Estimate(row.name, one.value, one.low, one.high, one.reason or _NOTES.get(row.kind, ""), row.kind)
+        Estimate(row.name, one.value, one.low, one.high, one.reason, row.kind)
         for row, one in ((row, row.measures[shown.key]) for row in rows)
     ]
     return dots_and_bars(estimates, shown.title, shown.write, lines)
@@ -299,5 +295,5 @@ def _notebook_table(result: LanguagePairResult) -> dict[str, Any]:
             _cell(agreement[shown.key], shown.write) if (agreement := of[level]) else Cell("")
             for level, shown in NOTEBOOK
         ]
-        rows.append((one, kind, drawings.get((kind, one.name)), cells))
+        rows.append((one, drawings.get((kind, one.name)), cells))
     return {"name": result.language_pair, "rows": rows}

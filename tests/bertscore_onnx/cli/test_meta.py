@@ -74,11 +74,13 @@ JUDGED = [
 HEADER = "lang_pair system segment document human BLEU"
 
 
-def test_the_order_of_rows_changes_nothing(judged, table):
+def test_the_order_of_rows_changes_nothing(judged, table, tmp_path):
     rows = [*JUDGED, *(("c-d", *row[1:]) for row in JUDGED)]
     mixed = [rows[at] for at in np.random.default_rng(3).permutation(len(rows))]
-    expected = judged(table(rows, header=HEADER), "--score", "BLEU")
-    assert judged(table(mixed, header=HEADER), "--score", "BLEU") == expected
+    pages = [tmp_path / "rows.html", tmp_path / "mixed.html"]
+    expected = judged(table(rows, header=HEADER), "--score", "BLEU", "--html", pages[0])
+    assert judged(table(mixed, header=HEADER), "--score", "BLEU", "--html", pages[1]) == expected
+    assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
 def test_ids_that_systems_share_are_segments(judged, table):

@@ -88,7 +88,7 @@ def evaluation(names=("good", "fair"), language_pair="cs-en", systems=None, seed
     return meta_evaluate([pair], permutations=50, test=test, sentinels=False)
 
 
-def with_marked(result, humans=("rater-2",), sentinels=("sentinel-length", "sentinel-constant")):
+def with_marked(result, humans=("human-rater-2",), sentinels=("sentinel-length", "sentinel-constant")):
     """Add annotators above the metrics, and sentinels below: the second has no value at all."""
     [pair] = result.language_pairs
     best, of = (

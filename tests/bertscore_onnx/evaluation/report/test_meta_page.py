@@ -38,7 +38,7 @@ def test_the_tables_have_every_measure_with_its_interval():
 
 def test_annotators_stand_above_the_metrics_and_sentinels_below():
     result = with_marked(evaluation())
-    names = ["rater-2 annotator", "good", "fair", "sentinel-length", "sentinel-constant"]
+    names = ["human-rater-2", "good", "fair", "sentinel-length", "sentinel-constant"]
     for table in tables_of(result)[:2]:
         assert [row[0] for row in table[1:]] == names
         assert [row[1] for row in table[1:]] == ["", "1", table[3][1], "", ""]
@@ -57,7 +57,7 @@ def test_annotators_stand_above_the_metrics_and_sentinels_below():
             assert lines["sentinels-line"] == rows_x(rows[3])
     unmarked = [rows_of(one) for one in section(tree_of(evaluation().to_html()), "pair-1").iter("table")]
     assert tables_of(result)[2] == unmarked[2]  # they have no scores of systems
-    assert [row[0] for row in tables_of(result)[3][1:]] == ["1 rater-2", "2 good", "3 fair"]
+    assert [row[0] for row in tables_of(result)[3][1:]] == ["1 human-rater-2", "2 good", "3 fair"]
 
 
 def rows_x(row):
@@ -102,7 +102,7 @@ def test_p_stands_in_a_matrix_and_small_ones_are_shaded():
     [matrix] = [
         one for one in section(tree_of(result.to_html()), "pair-1").iter("table") if one.get("class") == "matrix"
     ]
-    names = ["rater-2", *(metric.name for metric in pair.metrics)]
+    names = ["human-rater-2", *(metric.name for metric in pair.metrics)]
     cells = [list(row)[1:] for row in list(matrix)[1]]
     p = {(one.first, one.second): one.segment.p_holm for one in pair.pairs}
     styles = set()
@@ -197,7 +197,7 @@ def test_a_notebook_shows_the_main_measures():
     [table] = tree_of(with_marked(evaluation())._repr_html_()).iter("table")
     rows = rows_of(table)
     assert [row[0] for row in rows] == [
-        *("Metric", "cs-en", "rater-2 (annotator)", "good", "fair", "sentinel-length", "sentinel-constant")
+        *("Metric", "cs-en", "human-rater-2", "good", "fair", "sentinel-length", "sentinel-constant")
     ]
     good = pair.metrics[0]
     measures = [good.segment["pearson"], good.segment["acc_eq"], good.system["pearson"]]
