@@ -240,21 +240,16 @@ def resampled_both(
 
 def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
     """Return two-sided p of differences, (…), by Student's t with their standard error in resamples, (resamples, …)."""
+    error = np.nanstd(resampled, axis=0) * widening(num_units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(np.abs(deltas) > ROUNDING, np.abs(deltas) / _standard_error(resampled, num_units), 0.0)
+        t = np.where(np.abs(deltas) > ROUNDING, np.abs(deltas) / error, 0.0)
     p: Floats = 2 * scipy_module("stats").t.sf(t, num_units - 1)
     return p
 
 
 def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[float, float]:
     """Return the 95 % interval of a value by Student's t with its standard error in resamples, (resamples,)."""
-    quantile = float(scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
-    half = quantile * float(_standard_error(resampled, num_units))
+    low, high = np.nanquantile(resampled, [NORMAL.cdf(-1), NORMAL.cdf(1)])
+    error = (high - low) / 2 * widening(num_units)  # which a few resamples with hardly any variance do not widen
+    half = float(error * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
     return value - half, value + half
-
-
-def _standard_error(resampled: Floats, num_units: int) -> Floats:
-    """Return half the width of the middle 68 % of resamples, which a few with hardly any variance do not widen."""
-    low, high = np.nanquantile(resampled, [NORMAL.cdf(-1), NORMAL.cdf(1)], axis=0)
-    error: Floats = (high - low) / 2 * widening(num_units)
-    return error

@@ -117,9 +117,11 @@ def compare(browser, wait):
 
 
 def error_of(browser):
-    error = browser.find_element("id", "error")
-    assert error.is_displayed() == bool(error.text)
-    return error.text
+    script = """const error = document.getElementById("error"), isShown = error.offsetHeight > 0;
+        return [isShown, isShown ? error.innerText.trim() : ""]"""
+    is_shown, text = browser.execute_script(script)  # at once, since the page may change in between
+    assert is_shown == bool(text)
+    return text
 
 
 def complaints(browser):

@@ -206,7 +206,10 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         ),
         (["-c", "a.jsonl", "-o", "b.xlsx"], "--output: Cannot write .xlsx."),
         (["-c", "a.jsonl", "--format", "parquet"], "--format: Parquet needs a file"),
-        (["-c", "a.jsonl", "-o", "b.tsv.gz"], "Cannot write .gz. Write -o b.tsv, then compress it: `gzip b.tsv`."),
+        (
+            ["-c", "a.jsonl", "-o", "b.tsv.gz"],
+            "--output: Cannot write .gz. Write -o b.tsv, then compress it: `gzip b.tsv`.",
+        ),
     ],
 )
 def test_wrong_usage_exits_2(run, options, message):

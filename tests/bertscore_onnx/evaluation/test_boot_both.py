@@ -151,7 +151,7 @@ def test_rates_over_other_systems_over_many_trials(systems, liking, record_prope
     record_property(f"{title} | lowest coverage", f"{covered.min():.3f}")
     record_property(f"{title} | highest share of p < 0.05", f"{differ.max():.3f}")
     assert covered.min() >= 0.92
-    assert differ.max() <= 0.06
+    assert differ.max() <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
 
 
 # Close pairs of systems.
