@@ -55,6 +55,8 @@ SYSTEM = "system_"
 """Before the names of statistics of whole systems; soft pairwise accuracy is made of segments, and has none."""
 TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa", f"{SYSTEM}pearson")
 """The statistics that are tested; the ranks are by Pearson's r."""
+MIN_DRAWN_SYSTEMS = 5
+"""With fewer systems, draws of systems say nothing about others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,8 @@ def meta_evaluate(
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, a metric lacks a score that annotators judged, two have the same name, or `max_delta` names a metric
+            differ, a metric lacks a score that annotators judged, two have the same name, there are too few systems
+            to draw from, or `max_delta` names a metric
             that does not exist or is not above 0.
         MissingExtraError: scipy is not installed.
     """
@@ -406,9 +409,14 @@ def _by_both(
     settings: _Settings,
 ) -> tuple[dict[str, Compared], Intervals]:
     """Compare metrics by drawing systems and units, with intervals over other systems and units."""
+    num_systems = len(judged.systems)
+    if num_systems < MIN_DRAWN_SYSTEMS:
+        raise InputError(
+            f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
+            f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
+        )
     sums = {name: one.sums() for name, one in statistics.items()}
     keys = [(name, statistic) for name, one in sums.items() for statistic in one]
-    num_systems = len(judged.systems)
 
     def drawn_sums(weights: Floats) -> list[UnitSums]:
         found = {name: one.sums(weights) for name, one in statistics.items()}
@@ -436,14 +444,13 @@ def _by_both(
         measures = dict(agreement.measures)
         for measure, one in agreement.measures.items():
             drawn = resampled.get((name, measure if measure == "spa" else f"{level}{measure}"))
-            if one.value is None or drawn is None or num_systems < 2:
+            if one.value is None or drawn is None:
                 continue
             if measure in _SHARES:
                 low, high = student_interval(one.value, drawn, num_systems)
             else:
                 with np.errstate(divide="ignore"):
                     z = np.arctanh(np.append(drawn, one.value))
-                z = z[np.isfinite(z)]
                 low, high = np.tanh(student_interval(float(z[-1]), z[:-1], num_systems))
             measures[measure] = _bounded(measure, one, low, high)
         return replace(agreement, measures=measures)

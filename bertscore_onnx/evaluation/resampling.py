@@ -239,17 +239,29 @@ def resampled_both(
 
 
 def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
-    """Return two-sided p of differences, (…), by Student's t with their standard error in resamples, (resamples, …)."""
-    error = np.nanstd(resampled, axis=0) * widening(num_units)
+    """Return two-sided p of differences, (…), by Student's t with their standard error in resamples, (resamples, …).
+
+    Resamples without a value, NaN, are left out; p is 1 if none has one.
+    """
+    has_value = np.isfinite(resampled)
+    number = np.maximum(has_value.sum(axis=0), 1)
+    centred = np.where(has_value, resampled - np.where(has_value, resampled, 0).sum(axis=0) / number, 0)
+    error = np.sqrt((centred**2).sum(axis=0) / number) * widening(num_units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(np.abs(deltas) > ROUNDING, np.abs(deltas) / error, 0.0)
+        t = np.where((np.abs(deltas) > ROUNDING) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
     p: Floats = 2 * scipy_module("stats").t.sf(t, num_units - 1)
     return p
 
 
 def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[float, float]:
-    """Return the 95 % interval of a value by Student's t with its standard error in resamples, (resamples,)."""
-    low, high = np.nanquantile(resampled, [NORMAL.cdf(-1), NORMAL.cdf(1)])
+    """Return the 95 % interval of a value by Student's t with its standard error in resamples, (resamples,).
+
+    Resamples without a value, NaN, are left out; the ends are NaN if none has one.
+    """
+    found = resampled[np.isfinite(resampled)]
+    if not len(found):
+        return np.nan, np.nan
+    low, high = np.quantile(found, [NORMAL.cdf(-1), NORMAL.cdf(1)])
     error = (high - low) / 2 * widening(num_units)  # which a few resamples with hardly any variance do not widen
     half = float(error * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
     return value - half, value + half

@@ -109,6 +109,24 @@ def test_whole_systems_are_drawn_alone():
     assert result.pairs[0].system.p < 0.05
 
 
+def test_few_systems_are_refused_and_equal_metrics_have_p_1():
+    human, [one, other] = outputs(np.random.default_rng(4), systems=4)
+    with pytest.raises(InputError, match=r"there are 4 systems, and a test that draws systems needs 5 or more"):
+        meta_evaluate([judged(human, {"one": one, "other": other})], test="boot-both")
+    human, [one, _] = outputs(np.random.default_rng(4), systems=5)
+    [result] = meta_evaluate([judged(human, {"one": one, "same": one})], test="boot-both").language_pairs
+    assert (result.pairs[0].segment.p, result.pairs[0].system.p) == (1, 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_draws_without_a_value_are_left_out():
+    """Of one segment, draws of one system alone have no correlation."""
+    human, metrics = np.random.default_rng(0).normal(size=(2, 5, 1))
+    [result] = meta_evaluate([judged(human, {"m": metrics})], test="boot-both", sentinels=False).language_pairs
+    measure = result.metrics[0].system["pearson"]
+    assert -1 <= measure.low <= measure.value <= measure.high <= 1
+
+
 def rates_over_other_systems(trials, systems, liking):
     """Return by statistic how often intervals hold the value over all systems, and how often equal metrics differ."""
     names = ("pearson", "pearson_by_item", "acc_eq")
