@@ -408,21 +408,26 @@ def _by_both(
     statistics: Mapping[str, _Statistics],
     settings: _Settings,
 ) -> tuple[dict[str, Compared], Intervals]:
-    """Compare metrics by drawing systems and units, with intervals over other systems and units."""
+    """Compare metrics by drawing systems and units, with intervals over other systems and units.
+
+    A metric without scores of segments, where these were judged, has neither.
+    """
     num_systems = len(judged.systems)
     if num_systems < MIN_DRAWN_SYSTEMS:
         raise InputError(
             f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
             f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
         )
+    num_units = max(1, _num_units(judged))
     sums = {name: one.sums() for name, one in statistics.items()}
+    sums = {name: of for name, of in sums.items() if all(len(one.sums) == num_units for one in of.values())}
     keys = [(name, statistic) for name, one in sums.items() for statistic in one]
 
     def drawn_sums(weights: Floats) -> list[UnitSums]:
-        found = {name: one.sums(weights) for name, one in statistics.items()}
+        found = {name: statistics[name].sums(weights) for name in sums}
         return [found[name][statistic] for name, statistic in keys]
 
-    values = resampled_both(drawn_sums, num_systems, max(1, _num_units(judged)), np.random.default_rng(settings.seed))
+    values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(settings.seed))
     resampled = dict(zip(keys, values.T, strict=True))
     compared = {}
     for statistic in TESTED:

@@ -1,6 +1,7 @@
 """Resamples of systems and segments, and close pairs of systems, against plain loops."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from bertscore_onnx.evaluation.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx.evaluation.meta import meta_evaluate
+from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.resampling import resampled_both, student_interval
 from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics
 from tests.bertscore_onnx.evaluation.judged import judged, judged_wholes
@@ -125,6 +127,18 @@ def test_draws_without_a_value_are_left_out():
     [result] = meta_evaluate([judged(human, {"m": metrics})], test="boot-both", sentinels=False).language_pairs
     measure = result.metrics[0].system["pearson"]
     assert -1 <= measure.low <= measure.value <= measure.high <= 1
+
+
+def test_a_metric_without_scores_of_segments_has_no_interval():
+    human, [one, other] = outputs(np.random.default_rng(4))
+    judgements = judged(human, {"one": one, "other": other})
+    whole = MetricScores(other.mean(axis=1), None)
+    judgements = replace(judgements, metrics={**judgements.metrics, "whole": whole})
+    [result] = meta_evaluate([judgements], test="boot-both", sentinels=False).language_pairs
+    metrics = {metric.name: metric for metric in result.metrics}
+    assert metrics["whole"].system["pearson"].value == metrics["other"].system["pearson"].value
+    assert metrics["whole"].system["pearson"].low is None
+    assert metrics["one"].system["pearson"].low is not None
 
 
 def rates_over_other_systems(trials, systems, liking):
