@@ -201,7 +201,7 @@ def measure_best(bundle: Path, tuning: Mapping[str, Any], judgements: JudgementS
 
 def _correlated(judged: Sequence[JudgedSystems]) -> dict[str, dict[str, Value]]:
     """Return the measures of one metric by language pair, and their means."""
-    found = meta_evaluate(judged)
+    found = meta_evaluate(judged, sentinels=False)
     values: dict[str, dict[str, Value]] = {}
     for one in found.language_pairs:
         [metric] = one.metrics

@@ -143,7 +143,8 @@ def test_a_matching_for_contexts_is_refused_without_them(refused, tiny_bundle, c
 def test_phenomena_are_of_one_matching(run_json, refused, files, tiny_bundle):
     example = {"category": "a", "reference": "a cat", "good": ["a cat sat"], "bad": ["a dog"]}
     (files / "p.jsonl").write_text(json.dumps(example))
-    arguments = ["meta", files / "p.jsonl", "--task", "phenomena", "--model", tiny_bundle, "--matching", "beta=2"]
+    options = ("--task", "phenomena", "--no-sentinels", "--model", tiny_bundle)
+    arguments = ["meta", files / "p.jsonl", *options, "--matching", "beta=2"]
     assert run_json(*arguments)["metrics"].keys() == {"beta=2"}
     assert "more than once on --task phenomena" in refused(*arguments, "bertscore", status=2)
 
