@@ -42,6 +42,8 @@ from bertscore_onnx.tables.sources import format_of, open_source
 
 MAX_BYTES = 2_000_000_000
 """The largest file: 20 times that of WMT25."""
+PIECE_BYTES = 1 << 20
+"""Bytes that are read at a time."""
 
 _FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises if bytes are not the JSON that is expected."""
@@ -111,8 +113,12 @@ def open_eval_set(path: str | PathLike[str]) -> EvalSet:
 
 
 def is_wmt_file(path: str | PathLike[str]) -> bool:
-    """Return whether a file is JSON in the form of WMT25 or WMT26, and not a table."""
-    return Path(path).is_file() and format_of(fspath(path)) == "jsonl" and _form(_content(path)) is not None
+    """Return whether a file is JSON in the form of WMT25 or WMT26, and not a table, by its first object."""
+    if not Path(path).is_file() or format_of(fspath(path)) != "jsonl":
+        return False
+    with open_source(fspath(path)) as source:
+        first = next(filter(bytes.strip, source.decompressed()), b"")
+    return _form(_content(path) if _names(first) is None else first) is not None
 
 
 def annotator_scores(eval_set: EvalSet, judged: JudgedSystems) -> dict[str, MetricScores]:
@@ -409,26 +415,35 @@ def _content(path: str | PathLike[str]) -> bytes:
         raise InputError(
             f"{path} is no regular file; expected one with judgements of WMT, or the folder of an EvalSet."
         )
+    pieces, size = [], 0
     with open_source(fspath(path)) as source:
-        content = source.decompressed().read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise InputError(f"{path} has more than the {MAX_BYTES:,} bytes that are read. Split it by language pair.")
-    return content
+        file = source.decompressed()
+        while piece := file.read(PIECE_BYTES):  # a read of more would take as much memory at once
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_BYTES:
+                raise InputError(
+                    f"{path} has more than the {MAX_BYTES:,} bytes that are read. Split it by language pair."
+                )
+    return b"".join(pieces)
 
 
 def _form(content: bytes) -> Callable[[_WmtFile, bytes], None] | None:
     """Return the method that reads a form of file, by the names in its first object; None for no form of WMT."""
-    for part in (content.lstrip().partition(b"\n")[0], content):
-        try:
-            names = msgspec.json.decode(part, type=dict[str, msgspec.Raw])
-        except _FAULTS:
-            continue
-        if names.keys() >= {"doc_id", "scores", "tgt_text"}:
-            return _WmtFile._add_lines
-        if names.keys() >= {"user_id", "annotation"}:
-            return _WmtFile._add_screens
-        return _WmtFile._add_campaigns if _are_campaigns(names.values()) else None
-    return None
+    names = _names(content.lstrip().partition(b"\n")[0]) or _names(content) or {}
+    if names.keys() >= {"doc_id", "scores", "tgt_text"}:
+        return _WmtFile._add_lines
+    if names.keys() >= {"user_id", "annotation"}:
+        return _WmtFile._add_screens
+    return _WmtFile._add_campaigns if _are_campaigns(names.values()) else None
+
+
+def _names(content: bytes) -> dict[str, msgspec.Raw] | None:
+    """Return the names and values of an object; None if it is no whole one."""
+    try:
+        return msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+    except _FAULTS:
+        return None
 
 
 def _are_campaigns(values: Iterable[msgspec.Raw]) -> bool:

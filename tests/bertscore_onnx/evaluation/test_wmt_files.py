@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation import wmt_files
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.evaluation.judged_systems import human_by_name
 from bertscore_onnx.evaluation.wmt_files import annotator_scores, is_wmt_file, open_eval_set
@@ -150,6 +151,16 @@ def test_an_annotator_is_held_out_from_the_human_scores(source, request):
         read_eval_set(eval_set, judged.language_pair, gold="human1", hold_out="human1")
     with pytest.raises(InputError, match="human3"):
         read_eval_set(eval_set, judged.language_pair, hold_out="human3")
+
+
+def test_a_large_table_is_told_by_its_first_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(wmt_files, "MAX_BYTES", 100)
+    rows = [{"lang_pair": "de-en", "system": "a", "segment": number, "human": 1} for number in range(20)]
+    assert not is_wmt_file(write_lines(tmp_path / "table.jsonl", rows))
+    large = write_lines(tmp_path / "large.jsonl", wmt25_lines())
+    assert is_wmt_file(large)
+    with pytest.raises(InputError, match="more than the 100 bytes that are read"):
+        open_eval_set(large)
 
 
 def test_a_folder_has_no_scores_by_annotator(tmp_path):
