@@ -154,16 +154,11 @@ def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
     return annotators
 
 
-def reads_sentinels(options: MetaOptions) -> bool:
-    """Return whether texts are read for sentinels, if there are any."""
-    return options.sentinels and options.task in ("correlation", "darr", "hybrid")
-
-
 def _texts_of_rows(table: WholeTable, options: MetaOptions) -> tuple[list[str] | None, list[list[str]]]:
     """Return the candidate and the references of each row, for metrics, or for sentinels if each row has them."""
     if options.metrics:
         return texts_of_rows(options, table), references_of_table(table, options.named)
-    if not reads_sentinels(options):
+    if not options.sentinels:
         return None, []
     try:
         return texts_of_rows(options, table), references_of_table(table, options.named)

@@ -13,9 +13,8 @@ import typer
 from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
-from bertscore_onnx.cli.meta_deltas import write_deltas
 from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import documents_of_rows, reads_sentinels, systems_of_table, texts_of_rows
+from bertscore_onnx.cli.meta_table import documents_of_rows, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
@@ -23,6 +22,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
 from bertscore_onnx.evaluation.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
 from bertscore_onnx.evaluation.correlation import Floats
+from bertscore_onnx.evaluation.deltas import fit_deltas
 from bertscore_onnx.evaluation.eval_set import EvalSet, check_names, read_eval_set, score_files
 from bertscore_onnx.evaluation.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
@@ -36,7 +36,7 @@ from bertscore_onnx.evaluation.metrics import (
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
-from bertscore_onnx.evaluation.sentinels import sentinels_of_pairs, with_sentinels
+from bertscore_onnx.evaluation.sentinels import check_metric_names, sentinels_of_pairs, with_sentinels
 from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
@@ -159,7 +159,7 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
             reference=options.reference,
             metrics=_metrics_of(eval_set, name, options.metric_scores or ()),
             hold_out=options.hold_out,
-            with_texts=True if options.metrics else None if reads_sentinels(options) else False,
+            with_texts=True if options.metrics else None if options.sentinels else False,
         )
         for name in dict.fromkeys(chosen or eval_set.language_pairs)
     ]
@@ -224,11 +224,24 @@ def run_correlation(options: MetaOptions) -> None:
     )
     try:
         _print(options, result)
-        write_deltas(options, systems)
+        _write_deltas(options, systems)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
         if options.html is not None:
             write_whole(options.html, result.to_html())
+
+
+def _write_deltas(options: MetaOptions, systems: Sequence[JudgedSystems]) -> None:
+    """Write the agreement by difference if a file is given; with the format text, print it too, else its warnings."""
+    if options.deltas is None:
+        return
+    deltas = fit_deltas(systems)
+    write_whole(options.deltas, deltas.to_json())
+    if options.output_format == "text":
+        print(f"\n{deltas.table()}", flush=True)
+        return
+    for warning in deltas.warnings:
+        echo(warning)
 
 
 def _check_folder(options: MetaOptions) -> None:
@@ -355,7 +368,10 @@ def run_auc(options: MetaOptions) -> None:
     table = read_table(options.source, options.input_format)
     labels = _labels(table, table.find(options.named("label") or LABEL_COLUMNS, "--columns label=NAME"))
     units = documents_of_rows(table, options) or _references_of_rows(options, table)
-    scores = _scores_of_rows(options, table) | _sentinels_of_rows(options, table)
+    scores = _scores_of_rows(options, table)
+    if options.sentinels:
+        check_metric_names(scores, table.title)
+    scores |= _sentinels_of_rows(options, table)
     _print(options, auc_of_labels(labels, scores, units=units, permutations=options.resamples, seed=options.seed))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.corpus_scores import SummedStatistics
 from bertscore_onnx.evaluation.correlation import Floats, Measure, correlate_pairs, judged_scores, no_value
-from bertscore_onnx.evaluation.judged_systems import SENTINEL, JudgedSystems, check_systems
+from bertscore_onnx.evaluation.judged_systems import SENTINELS, JudgedSystems, check_systems
 from bertscore_onnx.evaluation.metric_pairs import (
     PAIR_COLUMNS,
     MetricDifference,
@@ -419,7 +419,7 @@ def _of_language_pair(
         human_systems,
         num_segments,
         frozenset(of_corpora),
-        {name: pearsons[name] for name in sorted(pearsons, key=lambda name: name.startswith(SENTINEL))},
+        {name: pearsons[name] for name in sorted(pearsons, key=SENTINELS.__contains__)},
         selections,
         metric_differences(correlations, tested, p, "a metric of whole corpora has no scores of segments to exchange"),
         against_sentinels("pearson", correlations, tested, p),

@@ -13,8 +13,8 @@ from bertscore_onnx.evaluation.metrics import MetricScores
 
 HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE)
 """How the shared tasks of WMT name human translations: Human-A.0, refB, refPE, translator-A.0, Human (postediting)."""
-SENTINEL = "sentinel-"
-"""Before the names of scores that read no meaning (`sentinel_scores`)."""
+SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "constant", "length", "ratio", "overlap", "other"))
+"""The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
 HUMAN = "human-"
 """Before the names of annotators that are judged as metrics are."""
 

@@ -262,7 +262,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     metrics = {**judged.annotators, **judged.metrics}
     sentinels = sentinel_scores(judged, settings.seed) if settings.sentinels else {}
-    if shared := [name for name in judged.metrics if name in judged.annotators or name in sentinels]:
+    if shared := [name for name in judged.metrics if name in judged.annotators]:
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything = metrics | sentinels
     statistics = {
@@ -277,17 +277,15 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
 
     def agreement(name: str) -> MetricAgreement:
         metric = everything[name]
-        levels = (
-            system_agreement(judged, name, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name)),
-            segment_agreement(judged, metric, compared["pearson"].ranks.get(name)),
-        )
         if name == RANDOM:
             draws = [*random_scores(judged, settings.seed)]
             of_systems = [system_agreement(judged, name, one, settings) for one in draws]
             of_segments = [segment_agreement(judged, one) for one in draws]
             levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
         else:
-            levels = (intervals(levels[0], name, SYSTEM), intervals(levels[1], name, ""))
+            system = system_agreement(judged, name, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name))
+            segment = segment_agreement(judged, metric, compared["pearson"].ranks.get(name))
+            levels = (intervals(system, name, SYSTEM), intervals(segment, name, ""))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
         return MetricAgreement(name, base_name, metric.signature, *levels, ranks.get(name))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.correlation import Floats, Measure
-from bertscore_onnx.evaluation.judged_systems import SENTINEL
+from bertscore_onnx.evaluation.judged_systems import SENTINELS
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.resampling import holm_matrix, smallest_p
 from bertscore_onnx.evaluation.significance import MAX_EXACT, holm
@@ -44,13 +44,13 @@ def metric_differences(
 
     `p` is (tested, tested); pairs with a metric that is not tested have the reason instead.
     """
-    metrics = [name for name in tested if not name.startswith(SENTINEL)]
+    metrics = [name for name in tested if name not in SENTINELS]
     chosen = [place for place, name in enumerate(tested) if name in metrics]
     p = p[np.ix_(chosen, chosen)]
     corrected = holm_matrix(p)
     at = {name: place for place, name in enumerate(metrics)}
     differences = {}
-    falling = sorted((name for name in values if not name.startswith(SENTINEL)), key=lambda name: -values[name])
+    falling = sorted((name for name in values if name not in SENTINELS), key=lambda name: -values[name])
     for better, worse in combinations(falling, 2):
         delta, pair = values[better] - values[worse], (at.get(better), at.get(worse))
         differences[better, worse] = (
@@ -87,7 +87,7 @@ def against_sentinels(
     for the number of metrics. `p` is (tested, tested).
     """
     at = {name: place for place, name in enumerate(tested)}
-    sentinels = [name for name in tested if name.startswith(SENTINEL)]
+    sentinels = [name for name in tested if name in SENTINELS]
     metrics = [name for name in tested if name not in sentinels]
     if not sentinels:
         return ()

@@ -7,7 +7,7 @@ from itertools import permutations as all_orders
 import numpy as np
 
 from bertscore_onnx.evaluation.correlation import Floats, correlate_pairs, pearson
-from bertscore_onnx.evaluation.judged_systems import SENTINEL
+from bertscore_onnx.evaluation.judged_systems import SENTINELS
 from bertscore_onnx.evaluation.meta_results import Difference
 from bertscore_onnx.evaluation.metric_pairs import SentinelTest, against_sentinels
 from bertscore_onnx.evaluation.metric_tests import MIN_SYSTEMS, Williams, clusters, perm_both, williams
@@ -33,8 +33,8 @@ def compare_units(statistic: str, metrics: Mapping[str, UnitSums], p_values: PVa
     """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
     values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in metrics.items()}
     found = {name: value for name, value in values.items() if np.isfinite(value)}
-    names = sorted(found, key=lambda name: name.startswith(SENTINEL))
-    num_metrics = sum(not name.startswith(SENTINEL) for name in names)
+    names = sorted(found, key=SENTINELS.__contains__)
+    num_metrics = sum(name not in SENTINELS for name in names)
     if len(names) < 2:
         return Compared(dict.fromkeys(names[:num_metrics], 1))
     p = p_values(names)

@@ -11,18 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
-from bertscore_onnx.evaluation.judged_systems import SENTINEL, JudgedSystems
+from bertscore_onnx.evaluation.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx.evaluation.meta_results import Agreement
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import natural_key
 
-RANDOM = f"{SENTINEL}random"
-CONSTANT = f"{SENTINEL}constant"
-LENGTH = f"{SENTINEL}length"
-LENGTH_RATIO = f"{SENTINEL}ratio"
-OVERLAP = f"{SENTINEL}overlap"
-OTHER_OUTPUT = f"{SENTINEL}other"
+RANDOM, CONSTANT, LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT = SENTINELS
 
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
@@ -38,13 +34,23 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
     candidate, the lengths of candidate and reference as the shorter by the longer, their overlap (F1 of the counts of
     lower-case words), and the overlap of the next system's output, in the order of names, in place of its own. Of
     several references the best counts.
+
+    Raises InputError if a metric is called as a sentinel.
     """
+    check_metric_names(judged.metrics, judged.language_pair)
     found = {RANDOM: next(random_scores(judged, seed)), CONSTANT: _scores(judged, np.zeros(_shape(judged)))}
     is_judged = np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             found[name] = _scores(judged, scores)
     return found
+
+
+def check_metric_names(names: Iterable[str], where: str) -> None:
+    """Raise InputError if a metric is called as a sentinel; `where` is the input in the message."""
+    for name in names:
+        if name in SENTINELS:
+            raise InputError(f"{where}: two of the scores are called {name!r}. Rename the metric.")
 
 
 def with_sentinels(judged: JudgedSystems, seed: int = 4) -> JudgedSystems:
@@ -113,10 +119,13 @@ def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
         texts = {row: text for row in by_name if (text := judged.candidates[row][segment]) is not None}
         rows = [*texts]
         words = {row: Counter(_words(text)) for row, text in texts.items()}
+        of_reference = {
+            one: Counter(_words(one)) for one in {one for row in rows for one in judged.references[row][segment]}
+        }
         following = dict(zip(rows, [*rows[1:], *rows[:1]], strict=True))
         for row, text in texts.items():
             references = judged.references[row][segment]
-            of_references = [Counter(_words(reference)) for reference in references]
+            of_references = [of_reference[one] for one in references]
             found[LENGTH][row, segment] = len(text)
             found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
             found[OVERLAP][row, segment] = _overlap(words[row], of_references)

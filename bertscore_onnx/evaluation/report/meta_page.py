@@ -219,10 +219,10 @@ def _scatters(result: LanguagePairResult) -> list[tuple[str, Drawing]]:
     """Draw the systems by their human scores and those of each metric, where there are both."""
     drawn = []
     for metric in result.metrics:
-        scores = result.metric_scores.get(metric.name, ())
+        scores = result.metric_scores.get(metric.name, (None,) * len(result.systems))
         points = [
             (system, human, score)
-            for system, human, score in zip(result.systems, result.human_scores, scores, strict=False)
+            for system, human, score in zip(result.systems, result.human_scores, scores, strict=True)
             if human is not None and score is not None
         ]
         if points:

@@ -204,6 +204,14 @@ def share_of_equal_scores_above_the_sentinels(trials):
     return np.mean(found, axis=0)
 
 
+def test_a_metric_whose_name_only_begins_like_one_is_ranked(scored):
+    """Perrella et al. submitted sentinel-cand-mqm and others to the metrics tasks."""
+    [metric] = scored.metrics.values()
+    [result] = evaluate(replace(scored, metrics={"sentinel-cand-mqm": metric})).language_pairs
+    assert [(one.name, one.rank) for one in result.metrics] == [("sentinel-cand-mqm", 1)]
+    assert {test.metric for test in result.sentinel_tests} == {"sentinel-cand-mqm"}
+
+
 def test_equal_scores_seldom_beat_the_best_sentinel():
     assert share_of_equal_scores_above_the_sentinels(8)[0] <= 0.25
 
