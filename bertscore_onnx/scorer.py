@@ -78,6 +78,8 @@ def _refuse(function: str, unknown: Iterable[str], known: Iterable[str] = ()) ->
     """Raise InputTypeError for an argument that a function does not take; a known one may be meant."""
     for name in unknown:
         new = ": a context belongs to its text, as TextInContext(text, context)" if name == "has_contexts" else ""
+        if name in ScorerSettings.__annotations__:
+            new = f": it is a setting of the scorer, BERTScorer(..., {name}=...)"
         raise InputTypeError(f"{function} takes no {name!r}{new}.{meant(name, known)}")
 
 
@@ -224,6 +226,7 @@ class BERTScorer(Closeable):
         *,
         contexts: Contexts = None,
         ref_contexts: Contexts = None,
+        **unknown: Never,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
 
@@ -253,6 +256,7 @@ class BERTScorer(Closeable):
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
                 context is empty; or texts were truncated because they are longer than the model's maximum.
         """
+        _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts", "ref_contexts"))
         pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)

@@ -391,6 +391,9 @@ IN_PYTHON = {
     "scores of one system": (lambda s: paired_permutation([1, 2]), "shape (2,)", "a row for each system"),
     # bundles
     "pulling a folder": (lambda s: pull(str(s.bundle.path)), "path on this machine", "expected ORG/REPO"),
+    # settings in the wrong place
+    "a setting of the scorer": (lambda s: s.score(TEXTS, REFS, lang="en"), "no 'lang'", "BERTScorer(..., lang=...)"),
+    "a misspelt argument": (lambda s: s.score(TEXTS, REFS, contxts=TEXTS), "no 'contxts'", "'contexts'"),
     "a closed scorer": (lambda s: _closed(s).score(TEXTS, REFS), "was closed", "Make a new one"),
 }
 

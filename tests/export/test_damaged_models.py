@@ -243,6 +243,11 @@ def test_weights_of_other_shapes_are_refused(change, refusal):
     assert "size mismatch" in refusal("bert", weighted(change))
 
 
+def test_a_size_that_the_weights_do_not_have_is_named(refusal):
+    line = refusal("bert", configured(intermediate_size=64))
+    assert "size mismatch: a tensor of the shape (48), where config.json describes (64)" in line
+
+
 @pytest.mark.parametrize("content", ["empty", "binary", "pointer"])
 def test_a_damaged_pickle_is_refused(content, refusal):
     def damage(model):

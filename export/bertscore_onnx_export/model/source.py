@@ -112,6 +112,10 @@ def _cause(part: str, folder: Path, error: BaseException) -> str:
         return "its config.json has no model_type"
     if type(error).__name__ == "SafetensorError":
         return f"a file of weights is damaged or cut short ({line})"
+    if len(shapes := re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", line)) == 2:
+        return f"size mismatch: a tensor of the shape ({shapes[0]}), where config.json describes ({shapes[1]})"
+    if isinstance(error, KeyError):
+        return f"transformers knows no {line}"
     return line if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}, {line}"
 
 
