@@ -18,6 +18,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     MetricDifference,
     SentinelTest,
     against_sentinels,
+    by_kind,
     ends,
     interval_of,
     metric_differences,
@@ -35,7 +36,7 @@ from bertscore_onnx.evaluation.resampling import (
     numbered,
     share_interval,
 )
-from bertscore_onnx.evaluation.tables import Column, Result, Table, count, flatten, number, with_notes
+from bertscore_onnx.evaluation.tables import Column, Result, Table, count, number, rows_by_metric, with_notes
 
 
 def roc_auc(labels: ArrayLike, scores: Floats) -> Measure:
@@ -186,18 +187,7 @@ class AucResult(Result):
         """Return what `to_json` writes; a missing value is None, with a reason."""
         return {
             "units": self.units,
-            "metrics": {
-                name: {
-                    "n": self.n,
-                    "positive": self.positive,
-                    "roc_auc": area.value,
-                    "roc_auc_interval": interval_of(area),
-                    "average_precision": self.average_precision[name].value,
-                    "average_precision_interval": interval_of(self.average_precision[name]),
-                    **(area.reasons or self.average_precision[name].reasons),
-                }
-                for name, area in self.roc_auc.items()
-            },
+            **by_kind({name: self._metric(name) for name in self.roc_auc}),
             "pairs": [
                 pair for name, differences in self.differences.items() for pair in pairs_of(differences, measure=name)
             ],
@@ -205,15 +195,26 @@ class AucResult(Result):
             "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
         }
 
+    def _metric(self, name: str) -> dict[str, Any]:
+        area, precision = self.roc_auc[name], self.average_precision[name]
+        return {
+            "n": self.n,
+            "positive": self.positive,
+            "roc_auc": area.value,
+            "roc_auc_interval": interval_of(area),
+            "average_precision": precision.value,
+            "average_precision_interval": interval_of(precision),
+            **(area.reasons or precision.reasons),
+        }
+
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        for name, values in self.to_dict()["metrics"].items():
-            row = {"metric": name, **flatten(values)}
+        for row in rows_by_metric(self.to_dict()):
             for measure, differences in self.differences.items():
-                row |= p_of_others(differences, name, f"{measure}_")
+                row |= p_of_others(differences, row["metric"], f"{measure}_")
             yield row
 
     def _blocks(self) -> Iterator[str]:
-        rows = [{"metric": name, **values} for name, values in self.to_dict()["metrics"].items()]
+        rows = [{"metric": name, **self._metric(name)} for name in self.roc_auc]
         yield with_notes(Table(_COLUMNS, rows).text(), {row["metric"]: row.get("reason", "") for row in rows})
         for name, differences in self.differences.items():
             if differences:

@@ -19,8 +19,10 @@ from bertscore_onnx.evaluation.metric_pairs import (
     MetricDifference,
     SentinelTest,
     against_sentinels,
+    by_kind,
     ends,
     interval_of,
+    kind_of,
     metric_differences,
     notes_of_exchanges,
     notes_of_few,
@@ -224,7 +226,7 @@ class ChallengeResult(Result):
             "examples": self.num_examples,
             "min_examples": self.min_examples,
             "units": self.units,
-            "metrics": {name: metric.to_dict() for name, metric in self.metrics.items()},
+            **by_kind({name: metric.to_dict() for name, metric in self.metrics.items()}),
             "pairs": [
                 pair for check, differences in self.differences.items() for pair in pairs_of(differences, check=check)
             ],
@@ -237,7 +239,7 @@ class ChallengeResult(Result):
             values = metric.to_dict()
             for category, checks in {ALL: values["checks"], **values["categories"]}.items():
                 of_checks = {f"{check}_{key}": value for check, one in checks.items() for key, value in one.items()}
-                row = {"metric": name, "category": category, **flatten(of_checks)}
+                row = {"metric": name, "kind": kind_of(name), "category": category, **flatten(of_checks)}
                 for check, differences in self.differences.items() if category == ALL else ():
                     row |= p_of_others(differences, name, f"{check}_")
                 yield row

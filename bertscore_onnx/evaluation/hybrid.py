@@ -21,6 +21,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     MetricDifference,
     SentinelTest,
     against_sentinels,
+    by_kind,
     metric_differences,
     pairs_of,
     sentinel_lines,
@@ -228,7 +229,7 @@ class HybridOfLanguagePair:
             "systems": list(self.systems),
             "human_systems": list(self.human_systems),
             "segments": self.num_segments,
-            "metrics": {name: self._metric(name) for name in self.pearson},
+            **by_kind({name: self._metric(name) for name in self.pearson}),
             "pairs": pairs_of(self.pairs),
             "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
         }

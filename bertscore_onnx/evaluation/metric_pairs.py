@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -111,6 +111,19 @@ def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
         yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
     elif tests:
         yield f"{title}: every metric is significantly better than every sentinel"
+
+
+def by_kind(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the entries `metrics` and `sentinels` of JSON, each by name."""
+    kinds: dict[str, dict[str, Any]] = {"metrics": {}, "sentinels": {}}
+    for name, values in metrics.items():
+        kinds[kind_of(name)][name] = values
+    return kinds
+
+
+def kind_of(name: str) -> Literal["metrics", "sentinels"]:
+    """Return which of them a name is of."""
+    return "sentinels" if name in SENTINELS else "metrics"
 
 
 def pairs_of(differences: MetricDifferences, **named: str) -> list[dict[str, Any]]:

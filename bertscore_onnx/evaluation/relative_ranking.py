@@ -16,6 +16,7 @@ from bertscore_onnx.evaluation.metric_pairs import (
     MetricDifference,
     SentinelTest,
     against_sentinels,
+    by_kind,
     ends,
     metric_differences,
     notes_of_exchanges,
@@ -131,6 +132,13 @@ class DarrOfLanguagePair:
     sentinel_tests: tuple[SentinelTest, ...] = ()
     """Each metric against the best sentinel, if there are any."""
 
+    def metric(self, name: str) -> dict[str, Any]:
+        """Return a metric's τ and counts as JSON has them."""
+        counts = self.metrics[name]
+        interval = None if counts is None or counts.low is None else [counts.low, counts.high]
+        reason = {"reason": self.reasons[name]} if name in self.reasons else {}
+        return {**{key: getattr(counts, key, None) for key in _COUNTS}, "tau_interval": interval, **reason}
+
 
 _COUNTS = ("tau", "pairs", "concordant", "discordant", "ties", "tau_without_ties")
 _COLUMNS: tuple[Column, ...] = (
@@ -157,12 +165,7 @@ class DarrResult(Result):
                 pair.language_pair: {
                     "systems": list(pair.systems),
                     "human_systems": list(pair.human_systems),
-                    "metrics": {
-                        name: {key: getattr(counts, key, None) for key in _COUNTS}
-                        | {"tau_interval": None if counts is None or counts.low is None else [counts.low, counts.high]}
-                        | ({"reason": pair.reasons[name]} if name in pair.reasons else {})
-                        for name, counts in pair.metrics.items()
-                    },
+                    **by_kind({name: pair.metric(name) for name in pair.metrics}),
                     "units": pair.units,
                     "pairs": pairs_of(pair.differences),
                     "notes": list(pair.notes),
@@ -178,13 +181,12 @@ class DarrResult(Result):
             yield row | p_of_others(differences[row["lang_pair"]], row["metric"])
 
     def _blocks(self) -> Iterator[str]:
-        for name, pair in self.to_dict()["language_pairs"].items():
-            title = language_pair_title(name, pair["systems"], pair["human_systems"])
-            rows = [{"metric": metric, **values} for metric, values in pair["metrics"].items()]
-            reasons = {row["metric"]: row.get("reason", "") for row in rows}
-            yield "\n".join([title, with_notes(Table(_COLUMNS, rows).text(), reasons), *pair["notes"]])
-            if pair["pairs"]:
-                yield Table(PAIR_COLUMNS, pair["pairs"]).text()
+        for pair in self.language_pairs:
+            title = language_pair_title(pair.language_pair, pair.systems, pair.human_systems)
+            rows = [{"metric": name, **pair.metric(name)} for name in pair.metrics]
+            yield "\n".join([title, with_notes(Table(_COLUMNS, rows).text(), pair.reasons), *pair.notes])
+            if pair.differences:
+                yield Table(PAIR_COLUMNS, pairs_of(pair.differences)).text()
         for of_pair in self.language_pairs:
             yield from sentinel_lines(f"{of_pair.language_pair}, tau", of_pair.sentinel_tests)
         yield (

@@ -180,8 +180,15 @@ def language_pair_title(language_pair: str, systems: Sequence[str], human_system
 def rows_by_language_pair(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a row for each language pair and metric of a result as a dict."""
     for language_pair, of_pair in result["language_pairs"].items():
-        for metric, values in of_pair["metrics"].items():
-            yield {"lang_pair": language_pair, "metric": metric, **flatten(values)}
+        for row in rows_by_metric(of_pair):
+            yield {"lang_pair": language_pair, **row}
+
+
+def rows_by_metric(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each metric and sentinel of a result as a dict."""
+    for kind in ("metrics", "sentinels"):
+        for metric, values in result[kind].items():
+            yield {"metric": metric, "kind": kind, **flatten(values)}
 
 
 def flatten(values: Mapping[str, Any]) -> dict[str, Any]:

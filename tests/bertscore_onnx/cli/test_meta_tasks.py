@@ -79,11 +79,11 @@ def command(write):
 
 @pytest.fixture
 def metrics(run_json, command):
-    """Run a task; return the values of its metrics, where there are language pairs those of cs-en."""
+    """Run a task; return the values of its metrics or sentinels, where there are language pairs those of cs-en."""
 
-    def metrics(task, *options, content=None):
+    def metrics(task, *options, content=None, kind="metrics"):
         result = run_json(*command(task, *options, content=content))
-        return result.get("language_pairs", {"cs-en": result})["cs-en"]["metrics"]
+        return result.get("language_pairs", {"cs-en": result})["cs-en"][kind]
 
     return metrics
 
@@ -96,12 +96,14 @@ def test_a_model_and_metrics_score_the_texts(metrics, tiny_bundle, task):
 
 @pytest.mark.parametrize("task", ["darr", "hybrid", "auc", "phenomena"])
 def test_sentinels_stand_below_the_metrics_and_are_no_part_of_the_pairs(run, metrics, command, task):
-    found = [*metrics(task, "--metric", "chrf", "ter")]
-    assert found[:2] == ["chrf", "ter"]
-    assert {"sentinel-constant", "sentinel-length", "sentinel-overlap"} <= {*found[2:]}
-    assert all(name.startswith("sentinel-") for name in found[2:])
-    alone = metrics(task, "--metric", "chrf", "ter", "--no-sentinels")
-    assert alone == {name: one for name, one in metrics(task, "--metric", "chrf", "ter").items() if name in alone}
+    of_texts = ["--metric", "chrf", "ter"]
+    sentinels = metrics(task, *of_texts, kind="sentinels")
+    assert {"sentinel-constant", "sentinel-length", "sentinel-overlap"} <= {*sentinels}
+    assert [*metrics(task, *of_texts)] == ["chrf", "ter"]
+    assert metrics(task, *of_texts) == metrics(task, *of_texts, "--no-sentinels")
+    rows = csv.DictReader(run(*command(task, *of_texts, "--format", "tsv")).stdout.splitlines(), delimiter="\t")
+    kinds = {row["metric"]: row["kind"] for row in rows}
+    assert kinds == dict.fromkeys(["chrf", "ter"], "metrics") | dict.fromkeys(sentinels, "sentinels")
     options = ["--metric", "chrf"] if task == "phenomena" else ["--score", "m"]
     shown = run(*command(task, *options)).stdout
     assert re.search("better than (sentinel-|every sentinel)", shown)
