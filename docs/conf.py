@@ -30,6 +30,7 @@ extensions = [
     "extensions.demo",
     "extensions.docstrings",
     "extensions.finding",
+    "extensions.heading_levels",
     "extensions.public_names",
     "extensions.root_links",
     "extensions.short_cells",

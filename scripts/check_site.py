@@ -1,5 +1,5 @@
-"""Checks the built site: all links lead to existing pages and anchors, every page has a description, and no resource is
-loaded from elsewhere.
+"""Checks the built site: all links lead to existing pages and anchors, every page has a description, headings have
+levels, and no resource is loaded from elsewhere.
 
 Run it with the folder of the site: `python scripts/check_site.py build/site`.
 """
@@ -17,12 +17,14 @@ LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "sour
 
 @dataclass
 class Page(HTMLParser):
-    """The anchors of a page, its links, the resources that it loads, and whether it has a description."""
+    """The anchors of a page, its links, the resources that it loads, and whether it has what readers need."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     is_described: bool = False
+    has_levels: bool = True
+    """Whether screen readers know the level of each heading."""
 
     def __post_init__(self) -> None:
         """Prepare the parser."""
@@ -33,6 +35,7 @@ class Page(HTMLParser):
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         self.is_described |= values.get("name") == "description" and bool(values.get("content"))
+        self.has_levels &= values.get("role") != "heading" or "aria-level" in values
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
         if (name := LOADING.get(tag, "")) in values and values.get("rel") != "canonical":
@@ -40,12 +43,13 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return the faults of a site: dead links, resources loaded from elsewhere, missing descriptions."""
+    """Return the faults of a site: dead links, resources loaded from elsewhere, missing descriptions and levels."""
     pages = {file.resolve(): read_page(file) for file in site.rglob("*.html") if file.parts[-3] != "_downloads"}
     problems = []
     for file, page in pages.items():
         wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]
         wrong += [] if page.is_described else ["it has no description"]
+        wrong += [] if page.has_levels else ["a heading has no level"]
         wrong += [f"{address} is loaded from elsewhere" for address in page.loaded if urlsplit(address).netloc]
         problems += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
     for file in site.rglob("*.css"):

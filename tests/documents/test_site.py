@@ -50,6 +50,11 @@ def test_a_font_from_elsewhere_is_found(site):
     assert len(faults_with(site, "")) == 1
 
 
+def test_a_heading_without_a_level_is_found(site):
+    assert faults_with(site, '<p role="heading" aria-level="2">Use</p>') == []
+    assert len(faults_with(site, '<p role="heading">Use</p>')) == 1
+
+
 def test_a_page_without_a_description_is_found(site):
     (site / "other.html").write_text("<html><body></body></html>", encoding="utf-8")
     assert faults_with(site, "") == ["other.html: it has no description"]
