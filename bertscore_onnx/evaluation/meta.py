@@ -478,7 +478,7 @@ def _with_intervals(
     ends = resample_units([*found.values()], seed=seed)
     measures = dict(agreement.measures)
     for (name, one), (low, high) in zip(found.items(), ends.T, strict=True):
-        if not level and name.startswith("pearson"):
+        if name.startswith("pearson"):
             of_z = correlation_interval(one)
             low, high = of_z if np.isfinite(of_z).all() else (low, high)
         shift = (measures[name].value or 0.0) - float(one.statistic(one.sums.sum(axis=0)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, scipy_module
-from bertscore_onnx.evaluation.power import NORMAL, SIGNIFICANT, intervals, widening
+from bertscore_onnx.evaluation.power import NORMAL, SIGNIFICANT, widening
 from bertscore_onnx.evaluation.significance import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
 
 CHUNK_CELLS = 2_000_000
@@ -144,12 +144,15 @@ def resampled(
 
 
 def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0) -> Floats:
-    """Return the 95 % interval of each statistic by a bootstrap of units, (2, statistics); NaN without a value."""
+    """Return the 95 % interval of each statistic about its value, (2, statistics); NaN without a value.
+
+    It is Student's, with the standard error in a bootstrap of units. Quantiles of the bootstrap would be wrong for an
+    agreement of systems: noise of the scores lowers it, and resamples have that noise twice.
+    """
     num_units = len(statistics[0].sums)
-    values = resampled(statistics, np.random.default_rng(seed), num_resamples)
-    kept = [column[np.isfinite(column)] for column in values]
-    none = np.full(2, np.nan)
-    return np.stack([intervals(column, num_units) if len(column) else none for column in kept], axis=1)
+    drawn = resampled(statistics, np.random.default_rng(seed), num_resamples)
+    values = [float(one.statistic(one.sums.sum(axis=0))) for one in statistics]
+    return np.transpose([student_interval(*one, num_units) for one in zip(values, drawn, strict=True)])
 
 
 def share_interval(value: float, influences: Floats, freedom: float) -> tuple[float, float]:
@@ -262,6 +265,6 @@ def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[f
     if not len(found):
         return np.nan, np.nan
     low, high = np.quantile(found, [NORMAL.cdf(-1), NORMAL.cdf(1)])
-    error = (high - low) / 2 * widening(num_units)  # which a few resamples with hardly any variance do not widen
-    half = float(error * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
+    error = (high - low) / 2 or found.std()  # the first is not widened by a few resamples with hardly any variance
+    half = float(error * widening(num_units) * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
     return value - half, value + half

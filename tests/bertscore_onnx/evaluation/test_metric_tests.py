@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.evaluation import meta_evaluate
 from bertscore_onnx.evaluation.correlation import (
     correlate,
     correlate_pairs,
@@ -20,6 +21,7 @@ from bertscore_onnx.evaluation.metric_ranks import compare_units
 from bertscore_onnx.evaluation.metric_tests import clusters, perm_both, williams
 from bertscore_onnx.evaluation.resampling import correlation_interval, exchange_units, resample_units
 from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, pearson_sums
+from tests.bertscore_onnx.evaluation.judged import judged
 from tests.bertscore_onnx.evaluation.simulations import equal_metrics
 
 LEVELS = ["all", "segment", "system", "system_means"]
@@ -311,6 +313,46 @@ def test_intervals_of_r_hold_where_segments_spread_unequally(record_property):
     found = coverage(2000, ("pearson", "pearson_by_item", "pearson_by_system"), uneven_outputs)
     record_property("`meta`: r of 60 segments of unequal spread | coverage", f"{min(found.values()):.3f}")
     assert min(found.values()) >= 0.93
+
+
+def system_intervals(trials, num_systems, segments):
+    """Return values and intervals of the agreement on the same systems by other segments, (trials, measures, 3)."""
+    rng = np.random.default_rng([num_systems, segments])
+    quality = 0.3 * rng.normal(size=num_systems)
+    qualities = quality, quality + 0.1 * rng.normal(size=num_systems)
+    rows = []
+    for _ in range(trials):
+        difficulty, shared = 0.7 * rng.normal(size=segments), 0.5 * rng.normal(size=(num_systems, segments))
+        human, metric = (one[:, None] + difficulty + shared + 0.8 * rng.normal(size=shared.shape) for one in qualities)
+        outputs = judged(human, {"m": metric}, systems=[*map(str, range(num_systems))])
+        result = meta_evaluate([outputs], sentinels=False, permutations=100)
+        measures = result.language_pairs[0].metrics[0].system
+        rows.append(
+            [(one.value, one.low, one.high) for one in map(measures.__getitem__, ("pearson", "accuracy", "spa"))]
+        )
+    return np.array(rows)
+
+
+def system_coverage(trials, num_systems, segments):
+    """Return how often the intervals of r, accuracy and SPA of systems hold the mean of their values, (measures,)."""
+    value, low, high = np.moveaxis(system_intervals(trials, num_systems, segments), 2, 0)
+    mean = value.mean(axis=0)
+    return ((low <= mean) & (mean <= high)).mean(axis=0)
+
+
+def test_intervals_of_systems_hold_their_value_and_those_of_other_segments():
+    value, low, high = np.moveaxis(system_intervals(10, 30, 60), 2, 0)
+    assert ((low < value) & (value < high)).all()
+    assert system_coverage(60, 30, 60).min() >= 0.85
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(("num_systems", "segments"), [(8, 60), (30, 60), (30, 300)])
+def test_intervals_of_systems_hold_those_of_other_segments_over_many_trials(record_property, num_systems, segments):
+    lowest = system_coverage(1000, num_systems, segments).min()
+    row = f"`meta`: r, accuracy and SPA of {num_systems} systems, {segments} segments"
+    record_property(f"{row} | coverage", f"{lowest:.3f}")
+    assert lowest >= 0.93
 
 
 @pytest.mark.parametrize("seed", range(3))
