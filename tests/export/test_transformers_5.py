@@ -217,17 +217,21 @@ def test_a_model_without_a_file_for_the_fast_mode_is_refused(tmp_path):
     assert "has no fast tokenizer (or lacks its vocabulary files)" in errors[output]
 
 
-def test_relative_positions_of_other_families_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"position_embedding_type": "relative_key"}, "ignores the relative positions of models of the type 'electra'"),
+        ({"intermediate_size": 64}, "size mismatch: tensors have other shapes than config.json describes"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused(tmp_path, settings, message):
     model = tmp_path / "electra"
     model.mkdir()
     for file in saved("electra").iterdir():
         if file.is_file():
             (model / file.name).write_bytes(file.read_bytes())
-    settings = json.loads((model / "config.json").read_text()) | {"position_embedding_type": "relative_key"}
-    (model / "config.json").write_text(json.dumps(settings))
+    changed = json.loads((model / "config.json").read_text()) | settings
+    (model / "config.json").write_text(json.dumps(changed))
     output = str(tmp_path / "out")
     job = {"model": str(model), "output": output, "options": {"num_layers": 1}}
-    assert (
-        "ignores the relative positions of models of the type 'electra'"
-        in run_jobs({"models": [job]}, tmp_path)[output]
-    )
+    assert message in run_jobs({"models": [job]}, tmp_path)[output]

@@ -114,6 +114,8 @@ def _cause(part: str, folder: Path, error: BaseException) -> str:
         return f"a file of weights is damaged or cut short ({line})"
     if len(shapes := re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", line)) == 2:
         return f"size mismatch: a tensor of the shape ({shapes[0]}), where config.json describes ({shapes[1]})"
+    if "ignore_mismatched_sizes" in line:  # transformers 5
+        return "size mismatch: tensors have other shapes than config.json describes"
     if isinstance(error, KeyError):
         return f"transformers knows no {line}"
     return line if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}, {line}"
