@@ -50,6 +50,8 @@ class JudgedSystems:
     """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
     annotators: Mapping[str, MetricScores] = field(default_factory=dict)
     """Annotators, or kinds of judgements, who are no part of the human scores and are judged as metrics are."""
+    of_all_outputs: tuple[str, ...] = ()
+    """Metrics whose scores of systems are of all outputs, though some were left out that an annotator did not judge."""
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, with all their segments.
@@ -72,35 +74,51 @@ class JudgedSystems:
     def judged_by_all(self) -> "JudgedSystems":
         """Return them with human scores of those outputs alone that each of the `annotators` judged too.
 
-        A system's scores are then means over these outputs, unless only whole systems were judged.
+        If outputs are left out, scores of systems are then means over the others, those of metrics too; but those of
+        metrics that are no means, such as corpus BLEU, stay as they are.
 
         Raises:
             InputError: an annotator judged none of the outputs that have a human score.
         """
-        human_segment, human_system = self.human_segment, self.human_system
+        human_segment, is_rated = self.human_segment, np.ones(len(self.systems), dtype=bool)
         for name, scores in self.annotators.items():
             if human_segment is not None and scores.segment is not None:
                 human_segment = np.where(np.isnan(scores.segment), np.nan, human_segment)
-                human_system = mean_by_system(human_segment)
+                is_rated &= ~np.isnan(human_segment).all(axis=1)
             elif scores.system is not None:
-                human_system = np.where(np.isnan(scores.system), np.nan, human_system)
-            if np.isnan(human_system).all():
+                is_rated &= ~np.isnan(scores.system)
+            if np.isnan(self.human_system[is_rated]).all():
                 raise InputError(
                     f"{self.language_pair}: {name!r} judged no output that has another human score, and so agrees "
                     "with nothing. Hold out one who judged the same outputs."
                 )
-        if human_segment is None or self.human_segment is None:
-            return replace(self, human_system=human_system)
-        is_judged = ~np.isnan(human_segment)
-        if np.array_equal(is_judged, ~np.isnan(self.human_segment)):
-            human_system = self.human_system  # which may be no mean of segments
-        annotators = {
-            name: scores
-            if scores.segment is None
-            else replace(scores, system=mean_by_system(np.where(is_judged, scores.segment, np.nan)))
-            for name, scores in self.annotators.items()
+        shared = self._only_outputs(human_segment)
+        return replace(shared, human_system=np.where(is_rated, shared.human_system, np.nan))
+
+    def _only_outputs(self, human_segment: Floats | None) -> "JudgedSystems":
+        """Return them with these human scores of segments, of some outputs perhaps, and scores of systems to match."""
+        whole = np.isnan(np.nan if self.human_segment is None else self.human_segment)
+        if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
+            annotators = {
+                name: one if one.system is not None else _averaged(one, whole) for name, one in self.annotators.items()
+            }
+            return replace(self, annotators=annotators)
+        is_left_out = np.isnan(human_segment)
+        means = {
+            name: one
+            for name, one in self.metrics.items()
+            if any(_is_mean(one, ignored) for ignored in (whole, np.zeros_like(whole)))
         }
-        return replace(self, human_segment=human_segment, human_system=human_system, annotators=annotators)
+        return replace(
+            self,
+            human_segment=human_segment,
+            human_system=mean_by_system(human_segment),
+            annotators={name: _averaged(one, is_left_out) for name, one in self.annotators.items()},
+            metrics={name: _averaged(one, is_left_out) if name in means else one for name, one in self.metrics.items()},
+            of_all_outputs=tuple(
+                name for name, one in self.metrics.items() if one.system is not None and name not in means
+            ),
+        )
 
     def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
@@ -188,6 +206,21 @@ class JudgedSystems:
             f"{len(lacking)} of {is_judged.sum()} judged outputs have no score, such as that of "
             f"{self.systems[system]!r} for segment {self.segments[segment]!r}"
         )
+
+
+def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
+    """Return scores with those of systems as means over segments, but for some, (systems, segments)."""
+    if scores.segment is None:
+        return scores
+    return replace(scores, system=mean_by_system(np.where(ignored, np.nan, scores.segment)))
+
+
+def _is_mean(scores: MetricScores, ignored: NDArray[np.bool_]) -> bool:
+    """Return whether the scores of systems are such means, but for the rounding of files."""
+    means = _averaged(scores, ignored).system
+    if scores.system is None or scores.segment is None or means is None:
+        return False
+    return np.allclose(scores.system, means, rtol=1e-4, atol=1e-6, equal_nan=True)
 
 
 def human_by_name(language_pairs: Sequence[JudgedSystems]) -> frozenset[str]:

@@ -506,6 +506,11 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
         yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
+    if judged.of_all_outputs:
+        yield (
+            f"scores of whole systems by {listed(judged.of_all_outputs)} are of all outputs, also of those that an "
+            "annotator did not judge: they are no means of segments"
+        )
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():
