@@ -291,7 +291,7 @@ ROUNDING = 1e-9
 def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_delta: float = np.inf) -> Measure:
     """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
 
-    A tie of one side agrees only with a tie of the other.
+    A tie of one side agrees only with a tie of the other; scores that are equal but for rounding are tied.
 
     Args:
         language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
@@ -315,7 +315,13 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_de
 
 
 def soft_pairwise_accuracy(
-    human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4, max_delta: float = np.inf
+    human: Floats,
+    metric: Floats,
+    *,
+    permutations: int = 1000,
+    seed: int = 4,
+    max_delta: float = np.inf,
+    systems: Floats | None = None,
 ) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
@@ -327,6 +333,8 @@ def soft_pairwise_accuracy(
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws those of mt-metrics-eval.
         max_delta: as `pairwise_accuracy` has it.
+        systems: the metric's scores of whole systems, (systems,), by which close pairs are chosen; None for the means
+            of these segments.
 
     Returns:
         SPA in [0, 1]; `n` counts the pairs of systems.
@@ -346,7 +354,7 @@ def soft_pairwise_accuracy(
     if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
         return no_value(METRIC_CONSTANT, 0)
     upper = np.triu_indices(len(human), 1)
-    is_close = close_pairs(metric[:, is_judged].mean(axis=1), max_delta)
+    is_close = close_pairs(metric[:, is_judged].mean(axis=1) if systems is None else systems, max_delta)
     if not is_close.any():
         return no_value(f"no two systems have scores that differ by {max_delta:g} or less", 0)
     return Measure(float(1 - np.abs(by_human - by_metric)[upper][is_close].mean()), int(is_close.sum()))
@@ -355,8 +363,17 @@ def soft_pairwise_accuracy(
 def close_pairs(scores: Floats, max_delta: float) -> NDArray[np.bool_]:
     """Return which pairs of systems differ by no more than this, (pairs,), from scores, (systems,)."""
     first, second = np.triu_indices(len(scores), 1)
-    is_close: NDArray[np.bool_] = np.abs(scores[first] - scores[second]) <= max_delta * (1 + ROUNDING)
-    return is_close
+    is_far: NDArray[np.bool_] = np.abs(scores[first] - scores[second]) > max_delta * (1 + ROUNDING)
+    return ~is_far  # so are pairs without a score, which nothing counts
+
+
+def pair_signs(scores: Floats) -> Floats:
+    """Return the signs of the differences of pairs of systems, (…, pairs), from scores, (…, systems); 0 of rounding."""
+    first, second = np.triu_indices(scores.shape[-1], 1)
+    difference = scores[..., first] - scores[..., second]
+    rounding = max(ROUNDING * np.abs(scores).max(initial=0, where=~np.isnan(scores)), 1 / LARGEST)
+    signs: Floats = np.sign(difference) * (np.abs(difference) > rounding)
+    return signs
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
@@ -387,8 +404,7 @@ def _agreements(human: Floats, metric: Floats, max_delta: float) -> NDArray[np.b
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]
-    first, second = np.triu_indices(len(human), 1)
-    agreements: NDArray[np.bool_] = np.sign(human[first] - human[second]) == np.sign(metric[first] - metric[second])
+    agreements: NDArray[np.bool_] = pair_signs(human) == pair_signs(metric)
     return agreements[close_pairs(metric, max_delta)]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.evaluation.corpus_scores import ROUNDING
-from bertscore_onnx.evaluation.correlation import LARGEST, Floats, judged_scores
+from bertscore_onnx.evaluation.correlation import Floats, judged_scores, pair_signs
 from bertscore_onnx.evaluation.judged_systems import JudgedSystems
 from bertscore_onnx.evaluation.resampling import mean_interval
 from bertscore_onnx.evaluation.tables import MISSING, Column, Result, Table, count, listed, plural
@@ -256,8 +256,8 @@ def _curve(name: str, signature: str, sides: Sequence[tuple[JudgedSystems, Float
         is_judged = ~np.isnan(judged.human_system)
         human, metric = judged_scores(judged.human_system[is_judged], scores[is_judged], ndim=1)
         first, second = np.triu_indices(len(human), 1)
-        delta, signs = np.abs(metric[first] - metric[second]), _signs(metric, first, second)
-        agreed = np.where(signs == 0, np.nan, (1 + signs * _signs(human, first, second)) / 2)
+        delta, signs = np.abs(metric[first] - metric[second]), pair_signs(metric)
+        agreed = np.where(signs == 0, np.nan, (1 + signs * pair_signs(human)) / 2)
         places = np.full(len(first), language_pair), num_systems + first, num_systems + second
         rows.append(np.stack([delta, agreed, *places]))
         sets.append(JudgedSet(judged.language_pair, judged.gold, judged.reference, len(human)))
@@ -289,14 +289,6 @@ def _curve(name: str, signature: str, sides: Sequence[tuple[JudgedSystems, Float
         float(delta.max()),
         _isotonic(delta, agreed),
     )
-
-
-def _signs(scores: Floats, first: Any, second: Any) -> Floats:
-    """Return the signs of differences, 0 of those that are rounding."""
-    difference = scores[first] - scores[second]
-    rounding = max(ROUNDING * np.abs(scores).max(initial=0), 1 / LARGEST)
-    signs: Floats = np.sign(difference) * (np.abs(difference) > rounding)
-    return signs
 
 
 def _slope(sizes: Floats, agreed: Floats) -> float:

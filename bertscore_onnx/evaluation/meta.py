@@ -14,10 +14,12 @@ from bertscore_onnx.evaluation.correlation import (
     Floats,
     Measure,
     average,
+    close_pairs,
     correlate,
     correlate_pairs,
     no_value,
     outliers,
+    pair_signs,
     pairwise_accuracy,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
@@ -99,8 +101,11 @@ def system_agreement(
         "accuracy": pairwise_accuracy([(human, scores)], max_delta=max_delta),
         "spa": _soft_accuracy(judged, metric, settings, max_delta),
     }
-    ties = _ties(human[:, None], scores[:, None])
-    return Agreement(len(human), measures, *ties, rank, tuple(names[is_outlier]))
+    signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
+    human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
+    return Agreement(
+        len(human), measures, signs.shape[1], human_ties, metric_ties, rank, outliers=tuple(names[is_outlier])
+    )
 
 
 def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | None = None) -> Agreement | None:
@@ -133,6 +138,7 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Setti
         permutations=settings.permutations,
         seed=settings.seed,
         max_delta=max_delta,
+        systems=None if metric.system is None else metric.system[has_any],
     )
 
 
@@ -172,15 +178,18 @@ class _Statistics:
         else:
             return
         scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
-        human, scores, max_delta = human / scales[0], scores / scales[1], max_delta / scales[1]
+        human, scores = human / scales[0], scores / scales[1]
+        whole = scores.mean(axis=1) if metric.system is None else metric.system
         if has_segments:
             has_any = np.asarray(~np.isnan(human).all(axis=1))
-            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units, max_delta), has_any
+            is_close = close_pairs(whole[has_any], max_delta)
+            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units, is_close), has_any
         if metric.system is not None and rows.sum() > 1:
             systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
             kept = ~outliers(systems[0])
             segments = (human[rows], scores[rows])
-            self._of_systems = SystemStatistics(systems, segments, units, kept, max_delta), rows
+            is_close = close_pairs(whole[rows], max_delta)
+            self._of_systems = SystemStatistics(systems, segments, units, kept, is_close), rows
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each by its name; `weights` are how often each system counts, (systems,)."""

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.evaluation.correlation import (
     Floats,
-    close_pairs,
     judged_scores,
     midranks,
     ordered_pairs,
+    pair_signs,
     pearson_of_moments,
     scipy_module,
     tie_calibrated_accuracy,
@@ -25,11 +25,13 @@ class SegmentStatistics:
     """The agreement of a metric's segment scores with human scores, as functions of sums over units.
 
     Human and metric scores are (systems, segments); units number the segments from 0. Accuracies have the ε that is
-    best for all segments, and Kendall's τ is linearised (by its Hájek projection). Soft pairwise accuracy is of pairs
-    of systems whose scores differ by no more than `max_delta`.
+    best for all segments, and Kendall's τ is linearised (by its Hájek projection). Soft pairwise accuracy is of the
+    pairs of systems that are close, (pairs,).
     """
 
-    def __init__(self, human: Floats, metric: Floats, units: NDArray[np.int64], max_delta: float = np.inf) -> None:
+    def __init__(
+        self, human: Floats, metric: Floats, units: NDArray[np.int64], is_close: NDArray[np.bool_] | bool = True
+    ) -> None:
         human, metric = judged_scores(human, metric)
         self._units = units
         self._is_judged = ~np.isnan(human)
@@ -43,7 +45,7 @@ class SegmentStatistics:
         if len(human) > 1 and is_complete.any() and np.ptp(metric[:, is_complete]) > 0:
             sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
             self._spa = sum_by_unit(np.concatenate(sides), units)
-            self._is_close = close_pairs(metric[:, is_complete].mean(axis=1), max_delta)
+            self._is_close = is_close
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
@@ -81,8 +83,7 @@ class SystemStatistics:
 
     Scores by annotators and by the metric are (systems,) and (systems, segments); `kept` systems are not outliers. A
     system's score moves as the mean of its judged segments does; the score itself may be of other segments too, or of
-    a corpus. Without any judged segment it stays as it is. The accuracy is of pairs whose scores differ by no more than
-    `max_delta`.
+    a corpus. Without any judged segment it stays as it is. The accuracy is of the pairs that are close, (pairs,).
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class SystemStatistics:
         segments: tuple[Floats, Floats],
         units: NDArray[np.int64],
         kept: NDArray[np.bool_],
-        max_delta: float = np.inf,
+        is_close: NDArray[np.bool_] | bool = True,
     ) -> None:
         is_judged = ~np.isnan(segments[0])
         counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
@@ -100,7 +101,7 @@ class SystemStatistics:
         self._offsets = np.concatenate([system - mean for system, mean in zip(systems, means, strict=True)])
         self._sums = sum_by_unit(sums, units)
         self._kept = kept
-        self._is_close = close_pairs(systems[1], max_delta)
+        self._is_close = is_close
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
@@ -223,6 +224,5 @@ def _pearson_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Float
 def _accuracy_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
     sides = np.concatenate(_means_of_totals(totals), axis=-1) + offsets
     human, metric = np.split(sides, 2, axis=-1)
-    first, second = np.triu_indices(human.shape[-1], 1)
-    agrees = np.sign(human[..., first] - human[..., second]) == np.sign(metric[..., first] - metric[..., second])
+    agrees = pair_signs(human) == pair_signs(metric)
     return np.where(np.isfinite(sides).all(axis=-1), _weighted_mean(agrees.astype(np.float64), weights), np.nan)

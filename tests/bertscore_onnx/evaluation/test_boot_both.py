@@ -208,6 +208,19 @@ def test_soft_accuracy_of_close_pairs_is_that_of_a_plain_loop():
     assert (found.value, found.n) == (pytest.approx(expected), len(pairs))
 
 
+def test_close_pairs_are_those_of_the_scores_of_systems():
+    human, [metric, _] = outputs(np.random.default_rng(3))
+    judgements = judged(human, {"corpus": metric})
+    of_corpus = np.array([5.0, 1, 3, 9, 2, 8])  # of another scale and order than its segments
+    judgements = replace(judgements, metrics={"corpus": MetricScores(of_corpus, metric)})
+    by_human, by_metric = superiority(human), superiority(metric)
+    pairs = [(a, b) for a, b in itertools.combinations(range(6), 2) if abs(of_corpus[a] - of_corpus[b]) <= 3]
+    expected = 1 - np.mean([abs(by_human[pair] - by_metric[pair]) for pair in pairs])
+    [found] = meta_evaluate([judgements], max_delta=3, sentinels=False).language_pairs[0].metrics
+    assert found.system["spa"].value == pytest.approx(expected)
+    assert found.system["spa"].n == found.system["accuracy"].n == len(pairs)
+
+
 def test_each_metric_has_its_own_limit_and_the_number_of_pairs_is_noted():
     human, [one, other] = outputs(np.random.default_rng(4))
     judgements = judged(human, {"one": one, "other": 100 * other})

@@ -23,7 +23,9 @@ from bertscore_onnx.evaluation.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
+from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.metric_tests import williams
+from tests.bertscore_onnx.evaluation.judged import judged
 
 ORACLES = {
     "pearson": stats.pearsonr,
@@ -149,6 +151,13 @@ def test_accuracy_is_pooled_over_the_language_pairs():
 )
 def test_a_tie_agrees_with_a_tie_alone(human, metric, value):
     assert pairwise_accuracy([(np.array(human), np.array(metric))]).value == value
+
+
+def test_means_that_differ_by_rounding_are_tied():
+    assert pairwise_accuracy([(np.array([2.0, 2]), np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1]))]).value == 1
+    segments = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    [metric] = meta_evaluate([judged(np.ones((2, 3)), {"m": segments})], sentinels=False).language_pairs[0].metrics
+    assert (metric.system["accuracy"].value, metric.system.metric_ties) == (1, 1)
 
 
 def test_superiority_counts_permutations_as_a_loop_does():

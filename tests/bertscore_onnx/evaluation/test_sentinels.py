@@ -253,6 +253,39 @@ def test_an_annotator_is_judged_as_a_metric_on_the_shared_outputs(annotated):
     assert table.index("human-B") < table.index("good")
 
 
+def test_scores_of_systems_are_means_of_the_shared_outputs(annotated):
+    shared = ~np.isnan(annotated.annotators["human-B"].segment)
+    corpus = MetricScores(np.arange(SYSTEMS) ** 2.0, annotated.metrics["good"].segment)
+    [result] = evaluate(replace(annotated, metrics={**annotated.metrics, "corpus": corpus})).language_pairs
+    human, good = (
+        np.nanmean(np.where(shared, scores, np.nan), axis=1)
+        for scores in (annotated.human_segment, annotated.metrics["good"].segment)
+    )
+    found = {metric.name: metric.system["pearson"].value for metric in result.metrics}
+    assert found["good"] == pytest.approx(stats.pearsonr(human, good).statistic, abs=1e-12)
+    assert found["corpus"] == pytest.approx(stats.pearsonr(human, corpus.system).statistic, abs=1e-12)
+    [note] = [note for note in result.notes if "corpus" in note]
+    assert "are of all outputs" in note
+    assert "good" not in note
+
+
+def test_official_scores_of_systems_stay_where_all_outputs_are_shared(annotated):
+    official = MetricScores(np.array([3.0, 1, 4, 2]), np.nan_to_num(annotated.annotators["human-B"].segment))
+    [result] = evaluate(replace(annotated, annotators={"human-B": official})).language_pairs
+    expected = stats.pearsonr(annotated.human_system, official.system).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_annotator_of_some_whole_systems_is_compared_on_these(annotated):
+    wholes = MetricScores(np.array([3.0, np.nan, 4, 2]), None)
+    [result] = evaluate(replace(annotated, annotators={"human-B": wholes})).language_pairs
+    rated = [0, 2, 3]
+    expected = stats.pearsonr(annotated.human_system[rated], wholes.system[rated]).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+    [good] = result.metrics
+    assert (good.system.n, good.segment.n) == (3, SYSTEMS * SEGMENTS)
+
+
 def test_the_accuracy_of_an_annotator_is_that_of_a_plain_loop(annotated):
     complete = MetricScores(None, np.nan_to_num(annotated.annotators["human-B"].segment))
     [result] = evaluate(replace(annotated, annotators={"human-B": complete})).language_pairs
