@@ -9,7 +9,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
 from bertscore_onnx.evaluation.power import SIGNIFICANT
 from bertscore_onnx.evaluation.segments import ColumnChoice
-from bertscore_onnx.evaluation.tables import Column, Result, Table, TableFormat, count, number, plain, plural
+from bertscore_onnx.evaluation.tables import Column, ResultWithPage, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx.evaluation.verdicts import (
     GroupSystem,
     MetricResult,
@@ -66,7 +66,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison(Result):
+class Comparison(ResultWithPage):
     """The result of `compare`.
 
     As text there is a table for each metric, the best system first, and `*` at a p below 0.05, with several tests after
@@ -76,6 +76,7 @@ class Comparison(Result):
     """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _PAGE = "comparison_page"
 
     test: Test
     num_resamples: int
@@ -234,24 +235,6 @@ class Comparison(Result):
         from bertscore_onnx.evaluation.methods import bibtex
 
         return bibtex(self)
-
-    def to_html(self) -> str:
-        """Return a page about it that needs no network; its one script copies a paragraph.
-
-        The same comparison gives the same bytes.
-
-        Raises:
-            MissingExtraError: Jinja is not installed.
-        """
-        from bertscore_onnx.evaluation.report.comparison_page import report_html
-
-        return report_html(self)
-
-    def _repr_html_(self) -> str:
-        """Return the tables as a notebook shows them."""
-        from bertscore_onnx.evaluation.report.comparison_page import notebook_html
-
-        return notebook_html(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for metric in self.metrics:

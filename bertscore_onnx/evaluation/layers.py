@@ -16,7 +16,7 @@ from bertscore_onnx.evaluation.correlation import ROUNDING, Floats, correlate_pa
 from bertscore_onnx.evaluation.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx.evaluation.resampling import UnitSums, resampled, sum_by_unit
 from bertscore_onnx.evaluation.significance import NUM_RESAMPLES, SEED
-from bertscore_onnx.evaluation.tables import Result, TableFormat, number
+from bertscore_onnx.evaluation.tables import ResultWithPage, TableFormat, number
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.text.texts import Reference, Text
 
@@ -93,10 +93,11 @@ class LayerResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerTuning(Result):
+class LayerTuning(ResultWithPage):
     """The correlations of each layer with human scores; as a table in TSV."""
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
+    _PAGE = "layers_page"
 
     signature: str
     """How the scores were made."""
@@ -157,24 +158,6 @@ class LayerTuning(Result):
             "layers": [asdict(result) for result in self.layers],
             "export": self.export_command,
         }
-
-    def to_html(self) -> str:
-        """Return a page about it that needs no network; its one script copies the command that exports the layer.
-
-        The same result gives the same bytes.
-
-        Raises:
-            MissingExtraError: Jinja is not installed.
-        """
-        from bertscore_onnx.evaluation.report.layers_page import report_html
-
-        return report_html(self)
-
-    def _repr_html_(self) -> str:
-        """Return the correlations as a notebook shows them."""
-        from bertscore_onnx.evaluation.report.layers_page import notebook_html
-
-        return notebook_html(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")

@@ -13,7 +13,7 @@ from bertscore_onnx.evaluation.tables import (
     MISSING,
     Column,
     Format,
-    Result,
+    ResultWithPage,
     Table,
     count,
     number,
@@ -245,8 +245,10 @@ def _reasons(measures: Mapping[str, Measure]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MetaEvaluation(Result):
+class MetaEvaluation(ResultWithPage):
     """The results of `meta_evaluate`."""
+
+    _PAGE = "meta_page"
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
@@ -275,24 +277,6 @@ class MetaEvaluation(Result):
                 kind: {one.name: one.to_dict() for one in self.means if one.kind == kind} for kind in get_args(Kind)
             },
         }
-
-    def to_html(self) -> str:
-        """Return a page about it that needs no network; its one script copies the signature.
-
-        The same result gives the same bytes.
-
-        Raises:
-            MissingExtraError: Jinja is not installed.
-        """
-        from bertscore_onnx.evaluation.report.meta_page import report_html
-
-        return report_html(self)
-
-    def _repr_html_(self) -> str:
-        """Return the main correlations as a notebook shows them."""
-        from bertscore_onnx.evaluation.report.meta_page import notebook_html
-
-        return notebook_html(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for one in self.language_pairs:

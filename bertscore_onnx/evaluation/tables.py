@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, ClassVar, Literal
 
 from bertscore_onnx.errors import InputError
@@ -121,6 +122,33 @@ class Result(ABC):
 
     def _latex(self) -> Iterator[str]:
         raise NotImplementedError
+
+
+class ResultWithPage(Result):
+    """A result that can also be written as a page, and that a notebook shows by itself."""
+
+    __slots__ = ()
+    _PAGE: ClassVar[str]
+    """The module of `report` that writes it."""
+
+    def to_html(self) -> str:
+        """Return a page about it that needs no network; its one script copies what is to be quoted or run.
+
+        The same result gives the same bytes.
+
+        Raises:
+            MissingExtraError: Jinja is not installed.
+        """
+        page: str = self._page().report_html(self)
+        return page
+
+    def _repr_html_(self) -> str:
+        """Return the main tables as a notebook shows them."""
+        tables: str = self._page().notebook_html(self)
+        return tables
+
+    def _page(self) -> Any:
+        return import_module(f"bertscore_onnx.evaluation.report.{self._PAGE}")  # costs start-up time
 
 
 # How values are written.
