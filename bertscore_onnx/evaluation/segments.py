@@ -254,10 +254,8 @@ def system_texts(
         [texts] = _Cells(table, id_column).by_metric([""] * len(table), values, systems).values()
         return texts
     id_name, ids = ids_of(table, id_column)
-    names = systems
-    if names is None:
-        taken = {name for column in references for name in column.names}
-        names = [name for name in _systems_by_column(table, systems, "texts", (id_name, by)) if name not in taken]
+    of_references = (name for column in references for name in column.names)
+    names = _systems_by_column(table, systems, "texts", (id_name, by, *of_references))
     columns = {name: _values(table, Column((name,), "`systems`"), missing) for name in names}
     return SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names, by))
 
@@ -268,7 +266,7 @@ def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str], by
 
 
 def _systems_by_column(
-    table: WholeTable, systems: Sequence[str] | None, content: str, others: Sequence[str | None]
+    table: WholeTable, systems: Sequence[str] | None, content: Literal["numbers", "texts"], others: Sequence[str | None]
 ) -> list[str]:
     """Return the columns of systems: those named, or those of this content but the `others`, of ids and groups."""
     if systems is not None:
@@ -277,7 +275,12 @@ def _systems_by_column(
     for name in candidates:
         if table.names.count(name) > 1:
             table.find(name, "")  # raises
-    found = [name for name in candidates if table.content(name) == content]
+    held = {name: table.content(name) for name in candidates}
+    for name, kinds in held.items():
+        if {"numbers", "texts"} <= kinds:
+            table.numbers(name)  # raises
+    is_text = content == "texts"
+    found = [name for name, kinds in held.items() if content in kinds or (is_text and kinds == {"blanks"})]
     if len(found) < 2:
         rest = [name for name in table.names if name not in found]
         raise InputError(
@@ -286,6 +289,13 @@ def _systems_by_column(
             f"system, segment and {'score' if content == 'numbers' else 'candidate'}. Name the systems with `systems`; "
             f"the other columns are {_list(rest) or 'none'}."
         )
+    for name, kinds in held.items():
+        if name not in found and "texts" not in kinds:  # a system may have failed in every row
+            raise InputError(
+                f"{table.title}: the column {name!r} holds {'only numbers' if 'numbers' in kinds else 'no value'}, "
+                f"unlike {_list(found)}; expected {content}, if it is a system. If it is none, name the systems with "
+                "`systems`, or leave the column out of the table."
+            )
     return found
 
 

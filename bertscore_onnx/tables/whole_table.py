@@ -95,17 +95,14 @@ class WholeTable:
         """Return whether all rows are empty in a column."""
         return all(values.get(column) in (None, "") for _, values in self._rows)
 
-    def content(self, column: str) -> Literal["numbers", "texts", "nothing"]:
-        """Return what a column holds; raise InputError, with the line, if some rows hold numbers and some do not."""
-        if all(_is_missing(values.get(column)) for _, values in self._rows):
-            return "nothing"
-        try:
-            self.numbers(column)
-        except InputError:
-            if any(_as_number(values.get(column)) is not None for _, values in self._rows):
-                raise
-            return "texts"
-        return "numbers"
+    def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
+        """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
+        values = (values.get(column) for _, values in self._rows)
+        return {
+            "numbers" if _as_number(value) is not None else "blanks" if _is_missing(value) else "texts"
+            for value in values
+            if not _is_null(value)
+        }
 
     def texts(self, column: str) -> list[str]:
         """Return the texts of a column; raise InputError if a value is missing, or is not a text."""

@@ -221,6 +221,38 @@ def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
     assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
 
 
+def outputs(new, number=40):
+    """Return the lines of a table of three systems, whose newest has the same output in all rows."""
+    rows = [(row, f"a dog sits on the mat {row}") for row in range(number)]
+    return ["id,reference,old,mid,new,note,"] + [f"{row},{text},{text},{text},{new},," for row, text in rows]
+
+
+@pytest.mark.parametrize("new", ["", "None", "nan", "failed"])
+def test_a_system_that_failed_in_every_row_is_compared(run, write, new):
+    wide, long = outputs(new), ["id,system,candidate,reference"]
+    for line in wide[1:]:
+        row, reference, *texts = line.split(",")[:5]
+        long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
+    for lines in (wide, long):
+        options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0)
+        result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
+        assert result.exit_code == 1
+        assert re.search("Failed: chrF: (new|C) is worse than (old|A)", result.stderr)
+
+
+def test_a_column_of_numbers_or_nulls_among_texts_is_not_ignored(run, refused, write):
+    numbers = write("outputs.csv", "\n".join(outputs("42")))
+    stderr = refused("compare", "-c", numbers, "--metric", "chrf")
+    assert "the column 'new' holds only numbers, unlike old, mid" in stderr
+    assert "name the systems with `--systems`" in stderr
+    named = ("--metric", "chrf", "--fail-if-worse", "--systems", "old", "mid")
+    assert run("compare", "-c", numbers, *named).exit_code == 0
+    assert "Failed: chrF: new is worse" in run("compare", "-c", numbers, *named, "new").stderr
+    nulls = [{"id": row, "reference": "a", "old": "a", "mid": "b", "new": None} for row in range(3)]
+    table = write("outputs.jsonl", "\n".join(map(json.dumps, nulls)))
+    assert "'new' holds no value, unlike old, mid" in refused("compare", "-c", table, "--metric", "chrf")
+
+
 def test_tables_of_texts_are_joined_by_their_ids(compared, run_json, refused, write):
     def table(name, texts, order):
         rows = [f"{at}\t{text}\n" for at, text in enumerate(texts.splitlines())]
@@ -259,6 +291,13 @@ class TestGivenScores:
         found = json.loads(run("compare", "--scores", table, "--lower-better", "errors", "--format", "json").stdout)
         verdicts = [found["systems"][1]["metrics"][name]["verdict"] for name in ("comet", "errors")]
         assert [text.split(":")[0] for text in verdicts] == ["other is better than base", "other is worse than base"]
+
+    @pytest.mark.parametrize("value", ["", "NA"])
+    def test_a_column_without_any_score_is_not_ignored(self, run, refused, write, value):
+        lines = self.WIDE.splitlines()
+        table = write("comet.tsv", "\n".join([f"{lines[0]}\tnew", *(f"{line}\t{value}" for line in lines[1:])]))
+        assert "'new' holds no value, unlike base, other; expected numbers" in refused("compare", "--scores", table)
+        assert run("compare", "--scores", table, "--systems", "base", "other").exit_code == 0
 
     def test_beside_our_own(self, run, tiny_bundle, write):
         files = [write(name, f"{text}\n" * 30) for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))]
