@@ -276,10 +276,10 @@ def _systems_by_column(
         if table.names.count(name) > 1:
             table.find(name, "")  # raises
     held = {name: table.content(name) for name in candidates}
-    for name, kinds in held.items():
-        if {"numbers", "texts"} <= kinds:
-            table.numbers(name)  # raises
     is_text = content == "texts"
+    for name, kinds in held.items():
+        if not is_text and {"numbers", "texts"} <= kinds:
+            table.numbers(name)  # raises
     found = [name for name, kinds in held.items() if content in kinds or (is_text and kinds == {"blanks"})]
     if len(found) < 2:
         rest = [name for name in table.names if name not in found]

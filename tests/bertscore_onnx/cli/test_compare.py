@@ -240,6 +240,22 @@ def test_a_system_that_failed_in_every_row_is_compared(run, write, new):
         assert re.search("Failed: chrF: (new|C) is worse than (old|A)", result.stderr)
 
 
+def test_a_text_may_look_like_a_number(run, refused, write):
+    lines = outputs("the cat")
+    lines[9] = lines[9].replace("the cat", "2023")
+    options = ("--metric", "chrf", "--examples", 0)
+    result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
+    assert "systems old, mid, new; segments by the column 'id'" in result.stderr
+    names, *rows = (line.split(",") for line in lines)
+    records = [dict(zip(names, row, strict=True)) for row in rows]
+    assert run("compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options).stdout == (
+        result.stdout
+    )
+    records[8]["new"] = 2023
+    mixed = write("outputs.jsonl", "\n".join(map(json.dumps, records)))
+    assert "line 9: the column 'new' holds a number; expected a text" in refused("compare", "-c", mixed, *options)
+
+
 def test_a_column_of_numbers_or_nulls_among_texts_is_not_ignored(run, refused, write):
     numbers = write("outputs.csv", "\n".join(outputs("42")))
     stderr = refused("compare", "-c", numbers, "--metric", "chrf")
