@@ -18,6 +18,7 @@ from typing import Any
 
 from bertscore_onnx.errors import BaselineError, InputError, one_line, shortened
 from bertscore_onnx.files import read_named
+from bertscore_onnx.tables.columns import number_text
 
 _COLUMNS = ("LAYER", "P", "R", "F")
 
@@ -60,7 +61,8 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
             f"The baseline file {path} is no CSV in UTF-8. `bertscore-onnx baseline` writes one."
         ) from error
     try:
-        table = {int(row["LAYER"]): Baseline(float(row["P"]), float(row["R"]), float(row["F"])) for row in rows}
+        cells = ([number_text(row[column]) for column in _COLUMNS] for row in rows)
+        table = {int(layer): Baseline(*map(float, means)) for layer, *means in cells}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; expected a header "

@@ -22,6 +22,7 @@ from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import HUMAN, JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.files import read_regular
+from bertscore_onnx.tables.columns import number_text
 
 LEVELS = ("seg", "sys")
 ALL_REFERENCES = "all"
@@ -290,7 +291,7 @@ def _score(text: str, place: str) -> float:
     if text == NO_SCORE:
         return math.nan
     try:
-        score = float(text)
+        score = float(number_text(text))
     except ValueError:
         score = math.nan
     if not math.isfinite(score):

@@ -19,6 +19,7 @@ from zipfile import BadZipFile, ZipFile
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
 from bertscore_onnx.evaluation.metrics import METRICS
+from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source, too_long
 from bertscore_onnx.tables.whole_table import WholeTable
 
@@ -499,6 +500,6 @@ def _as_number(value: object) -> float | None:
     if isinstance(value, str):
         value = _YES_OR_NO.get(value.lower(), value)
     try:
-        return float(value) if isinstance(value, str | int | float) else None
+        return float(number_text(value)) if isinstance(value, str | int | float) else None
     except (ValueError, OverflowError):
         return None

@@ -154,6 +154,13 @@ def _hint(value: object) -> str:
     return ""
 
 
+def number_text(value: str | float) -> str | float:
+    """Return a number, or its text in a file; raise ValueError if that has an underscore, which Python would skip."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    return value
+
+
 Errors = Literal["raise", "null"]
 """How to handle a row that cannot be scored: raise an InputError with its number, or write nulls and a reason."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.batches import adapt
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import Column, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
@@ -135,7 +135,7 @@ class WholeTable:
         values = [values.get(column) for _, values in self._rows]
         if {*map(type, values)} <= {float, int, str}:
             try:
-                numbers = np.array([*map(float, values)], dtype=np.float64)  # type: ignore[arg-type]
+                numbers = np.array([float(number_text(value)) for value in values], dtype=np.float64)  # type: ignore[arg-type]
             except (ValueError, OverflowError):
                 pass  # a missing value, or an error to find
             else:
@@ -195,7 +195,7 @@ def _as_number(value: object) -> float | None:
     if not isinstance(value, int | float | str) or isinstance(value, bool):
         return None
     try:
-        number = float(value)
+        number = float(number_text(value))
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -129,7 +129,16 @@ def test_a_missing_layer_names_those_that_exist(write):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "0,0.1,0.2,0.3\n", "LAYER,P,R\n1,0.1,0.2\n", "LAYER,P,R,F\n1,a,b,c\n", b"\xff\xfe\x00", "LAYER,P,R,F\n1,0.1"],
+    [
+        "",
+        "0,0.1,0.2,0.3\n",
+        "LAYER,P,R\n1,0.1,0.2\n",
+        "LAYER,P,R,F\n1,a,b,c\n",
+        b"\xff\xfe\x00",
+        "LAYER,P,R,F\n1,0.1",
+        "LAYER,P,R,F\n1,0.1_5,0.2,0.3\n",
+        "LAYER,P,R,F\n0_1,0.1,0.2,0.3\n",
+    ],
 )
 def test_other_content_is_refused(write, content):
     with pytest.raises((InputError, BaselineError)):

@@ -175,6 +175,7 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
     [
         (HUMAN_SEGMENTS, "A\t1\nA 2 3\n", "line 2: 3 fields; expected the name of a system and its score"),
         (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: 'good' is not a score; expected a number, or None"),
+        (HUMAN_SEGMENTS, "A\t1\nA\t1_5\n", "line 2: '1_5' is not a score"),
         (HUMAN_SEGMENTS, "A\tnan\n", "line 1: 'nan' is not a score"),
         (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
         (HUMAN_SEGMENTS, "", "is empty"),

@@ -247,9 +247,10 @@ def test_metrics_with_lower_scores_are_known_from_results(tmp_path):
     assert [hasty["metrics"]["exact_match,number"][key] for key in ("won", "lost")] == [0, 2]
 
 
-def test_a_score_that_is_no_number_is_refused(samples):
-    change(samples[0], lambda row: row["doc_id"] == 2 and row.update(digits="many"))
-    with pytest.raises(InputError, match=r"hasty.jsonl, line \d+: the metric 'digits,number' .* '2' is 'many'"):
+@pytest.mark.parametrize("value", ["many", "1_5"])
+def test_a_score_that_is_no_number_is_refused(samples, value):
+    change(samples[0], lambda row: row["doc_id"] == 2 and row.update(digits=value))
+    with pytest.raises(InputError, match=rf"hasty.jsonl, line \d+: the metric 'digits,number' .* '2' is '{value}'"):
         harness_scores(samples)
 
 
