@@ -173,7 +173,7 @@ def _values(table: WholeTable, column: Column, missing: Missing) -> list[Any]:
     if missing == "raise":
         return [*read(table, name)]
     values: list[Any] = [None] * len(table)
-    present, rows = table.without_nulls(name)
+    present, rows = table.without_nulls(name, are_texts=read is not WholeTable.keys)
     for row, value in zip(rows, read(present, name), strict=True):
         values[row] = value
     return values

@@ -92,8 +92,8 @@ class WholeTable:
         return Column(alternatives, option).find(self.names, self.title, advice)
 
     def is_blank(self, column: str) -> bool:
-        """Return whether all rows are empty in a column."""
-        return all(values.get(column) in (None, "") for _, values in self._rows)
+        """Return whether all rows are null or blank in a column."""
+        return all(_is_blank(values.get(column)) for _, values in self._rows)
 
     def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
         """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
@@ -118,9 +118,13 @@ class WholeTable:
         is_empty = [may_be_empty and self._value(column, row) == [] for row in range(len(self))]
         return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
 
-    def without_nulls(self, column: str) -> tuple["WholeTable", list[int]]:
-        """Return the rows that have a value in a column, and their positions among all rows."""
-        rows = [row for row, (_, values) in enumerate(self._rows) if not _is_null(values.get(column))]
+    def without_nulls(self, column: str, *, are_texts: bool = False) -> tuple["WholeTable", list[int]]:
+        """Return the rows that have a value in a column, and their positions among all rows.
+
+        A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an empty text.
+        """
+        is_null = _is_null if are_texts else _is_blank
+        rows = [row for row, (_, values) in enumerate(self._rows) if not is_null(values.get(column))]
         return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
@@ -183,6 +187,10 @@ class WholeTable:
 
 def _is_null(value: object) -> bool:
     return value is None or value is _ABSENT or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_blank(value: object) -> bool:
+    return _is_null(value) or (isinstance(value, str) and not value.strip())
 
 
 def _is_missing(value: object) -> bool:

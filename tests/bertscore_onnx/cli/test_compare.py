@@ -368,6 +368,21 @@ class TestGivenScores:
         assert [system["name"] for system in found["systems"]] == ["base", "other"]
         assert [group["name"] for group in found["groups"]["chrf"]] == ["x", "y"]
 
+    @pytest.mark.parametrize("blank", ["", " "])
+    def test_a_row_without_a_group_is_missing_in_every_format(self, run_json, refused, write, blank):
+        names, *rows = (line.split(",") for line in self.GROUPED.splitlines())
+        rows[7][1] = blank
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        records[7]["domain"] = None
+        by_csv = write("judge.csv", "\n".join(",".join(row) for row in [names, *rows]))
+        by_json = write("judge.jsonl", "\n".join(map(json.dumps, records)))
+        assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, "--by", "domain")
+        found = [
+            run_json("compare", "--scores", table, "--by", "domain", "--missing", "drop") for table in (by_csv, by_json)
+        ]
+        assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30]
+        assert (found[0]["groups"], found[0]["dropped"]) == (found[1]["groups"], ["7"])
+
     def test_an_unknown_column_of_groups_is_named(self, refused, write):
         table = write("judge.csv", self.GROUPED)
         assert "no column 'genre' to group by" in refused("compare", "--scores", table, "--by", "genre")

@@ -369,6 +369,14 @@ def test_an_annotator_is_held_out_and_the_order_of_rows_changes_nothing(judged, 
     )
 
 
+def test_an_empty_annotator_is_a_null(judged, table, annotated):
+    unnamed = [(*row[:6], "" if at in (2, 11) else row[6], row[7]) for at, row in enumerate(annotated)]
+    found = judged(table(unnamed, header=ANNOTATED), "--score", "m", "--hold-out", "B")
+    rows = [dict(zip(ANNOTATED.split(), [value or None for value in row], strict=True)) for row in unnamed]
+    path = write(table(unnamed).parent, "t.jsonl", "\n".join(map(json.dumps, rows)))
+    assert judged(path, "--score", "m", "--hold-out", "B") == found
+
+
 def test_several_annotators_are_averaged_and_reported(run, judged, table, annotated):
     path = table(annotated, header=ANNOTATED)
     stderr = run("meta", path, "--score", "m", *FEW).stderr
