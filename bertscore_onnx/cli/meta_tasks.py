@@ -16,7 +16,7 @@ from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.meta_options import MetaOptions
 from bertscore_onnx.cli.meta_table import documents_of_rows, systems_of_table, texts_of_rows
 from bertscore_onnx.cli.options import check_effects, option_name
-from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.outputs import check_destination, check_distinct
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.auc import auc_of_labels
@@ -212,6 +212,7 @@ def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> J
 def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
+    check_distinct({"--output": options.output, "--deltas": options.deltas, "--html": options.html})
     check_destination(options.html, [options.source], "--html")
     systems = read_systems(options)
     result = meta_evaluate(

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -32,6 +32,17 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
         with opened(file, "x"):
             pass
         Path(file).unlink()
+
+
+def check_distinct(outputs: Mapping[str, str | None]) -> None:
+    """Check before any work is done that options name different files or folders; devices may be named again."""
+    options: dict[str, str] = {}
+    for option, name in outputs.items():
+        if name is None or (os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)):
+            continue
+        other = options.setdefault(os.path.normcase(os.path.realpath(name)), option)
+        if other != option:
+            raise InputError(f"{option} {name} is the path of {other} too. Write each of them to another path.")
 
 
 @contextmanager

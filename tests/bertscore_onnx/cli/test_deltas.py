@@ -106,3 +106,18 @@ def test_what_cannot_be_written_or_read_is_refused_before_the_work(refused, judg
     assert "--deltas: it has no effect" in refused("meta", judgements, "--task", "auc", "--deltas", absent, status=2)
     assert "Cannot read" in refused(*compared, "-m", "not-there", "--deltas", absent)
     assert "does not hold" in refused(*compared, "-m", "not-there", "--deltas", judgements)
+
+
+def test_each_output_is_a_path_of_its_own(run, refused, judgements, compared, tmp_path):
+    file, page, link = tmp_path / "deltas.json", tmp_path / "page.html", tmp_path / "link"
+    link.symlink_to(file)
+    meta = ("meta", judgements, "--metric", "chrf")
+    for html in (file, link, tmp_path / "absent" / ".." / "deltas.json"):
+        assert "the path of --deltas too" in refused(*meta, "--deltas", file, "--html", html)
+    for option in ("--deltas", "--html"):
+        assert "the path of --output too" in refused(*meta, "--output", tmp_path / "out", option, tmp_path / "out")
+    assert not file.exists()
+    assert run(*meta, "--deltas", file, "--html", page, "--output", tmp_path / "out").exit_code == 0
+    assert run(*meta, "--deltas", "/dev/null", "--html", "/dev/null").exit_code == 0
+    assert "--html" in refused(*compared, "--metric", "chrf", "--deltas", file, "--html", file)
+    assert file.read_text(encoding="utf-8").startswith("{")
