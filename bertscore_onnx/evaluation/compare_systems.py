@@ -106,7 +106,8 @@ def compare(
             system, or with the columns `system`, `segment`, `score` and perhaps `metric`, or a mapping of names to
             numbers; for several metrics a mapping of their names to these. The score of a system is their mean.
             In a data frame, columns are systems if they hold numbers and their names are not those of ids, languages,
-            documents, human judgements or sizes; the result's `choices` lists them.
+            documents, human judgements or sizes; the result's `choices` lists them. A column without any value is an
+            error, and among texts one of numbers.
         lower_is_better: the names of those metrics whose lower scores are better.
         baseline: the system that the others are compared with; None for the first one, by name where systems are in
             rows.

@@ -481,6 +481,7 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     ids_of_plain = _ids_of_positions(with_ids, plain[0]) if with_ids and plain else None
     rows_of = [_rows_by_id(one, missing) if one.ids is not None else _by_position(one, ids_of_plain) for one in inputs]
     found = {name for rows in rows_of for name in rows}
+    found.update(*(one.ids or () for one in with_ids))  # those that occur again too
     names: Sequence[str | int] = sorted(found, key=natural_key) if with_ids else range(1, len(plain[0]) + 1)
     kept: list[str | int] = []
     dropped: list[str | int] = []

@@ -163,6 +163,22 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
     assert found.to_dict()["dropped"] == list(found.dropped)
 
 
+def test_a_repeated_id_is_counted_as_left_out(table):
+    repeated = pandas.concat([table, table.iloc[[7]]])
+    found = compare(scores=repeated, missing="drop")
+    assert found.dropped == ("7",)
+    assert compared(repeated, missing="drop")["systems"] == compared(table.drop(index=7))["systems"]
+
+
+def test_rows_that_contradict_each_other_are_no_missing_ones(table):
+    rows = long_form(table, 1)
+    with pytest.raises(InputError, match="has a second row for segment"):
+        compare(scores=pandas.concat([rows, rows.iloc[[7]]]), missing="drop")
+    for frame in (rows, table):
+        with pytest.raises(InputError, match="the column 'segment' holds"):
+            compare(scores=frame.assign(segment=frame["segment"].where(frame["segment"] != 7)), missing="drop")
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
