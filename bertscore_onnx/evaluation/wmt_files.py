@@ -44,6 +44,8 @@ MAX_BYTES = 2_000_000_000
 """The largest file: 20 times that of WMT25."""
 PIECE_BYTES = 1 << 20
 """Bytes that are read at a time."""
+WITHDRAWN = "__RESET__"
+"""In place of an annotation, it withdraws all earlier ones of the annotator."""
 
 _FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises if bytes are not the JSON that is expected."""
@@ -81,7 +83,7 @@ class _Score(msgspec.Struct):
 
 
 class _Screen(msgspec.Struct):
-    """What one annotator saw and answered at once, or `__RESET__`, which withdraws all that came before."""
+    """What one annotator saw and answered at once, or `WITHDRAWN`."""
 
     user_id: str
     annotation: list[dict[str, _Score] | None] | str | None
@@ -361,8 +363,14 @@ class _WmtFile(EvalSet):
         """Add the screens of a campaign that were not withdrawn, without tutorials and attention checks."""
         by_user: defaultdict[str, list[tuple[int, list[_Item], list[dict[str, _Score] | None]]]] = defaultdict(list)
         for number, screen in screens:
-            if isinstance(screen.annotation, str):
+            if screen.annotation == WITHDRAWN:
                 by_user[screen.user_id].clear()
+            elif isinstance(screen.annotation, str):
+                raise InputError(
+                    f"{self.folder}, {name}, screen {number}: the annotation is {shortened(screen.annotation)!r}; "
+                    f"expected a list of scores, or {WITHDRAWN}, which withdraws the earlier screens of "
+                    f"{screen.user_id!r}. Add the scores, or leave out the screen."
+                )
             elif screen.annotation is not None:
                 by_user[screen.user_id].append((number, screen.item, screen.annotation))
         pair = self._pairs.setdefault(re.sub(r" v\d+$", "", name), {})

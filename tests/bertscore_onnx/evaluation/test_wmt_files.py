@@ -256,6 +256,10 @@ def changed(position, **values):
             ],
             "screen 5: 'MT-1' has another text for 'news_###_d1_###_0'",
         ),
+        (
+            [*wmt26_screens(), {"user_id": "human1", "annotation": "skipped"}],
+            "screen 5: the annotation is 'skipped'; expected a list of scores, or __RESET__, .* screens of 'human1'",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_line(tmp_path, lines, message):
