@@ -44,6 +44,8 @@ MAX_BYTES = 2_000_000_000
 """The largest file: 20 times that of WMT25."""
 PIECE_BYTES = 1 << 20
 """Bytes that are read at a time."""
+UNKNOWN = "unknown"
+"""In place of the names of annotators, who may be several."""
 WITHDRAWN = "__RESET__"
 """In place of an annotation, it withdraws all earlier ones of the annotator."""
 
@@ -57,7 +59,7 @@ _Record = TypeVar("_Record")
 class _Judgement(msgspec.Struct):
     """One annotator's score of an output; `human` is its name among control segments."""
 
-    annotator: str = "unknown"
+    annotator: str = UNKNOWN
     score: float | None = None
     human: float | None = None
 
@@ -92,17 +94,31 @@ class _Screen(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Segment:
-    """A segment: its outputs, and their scores by annotators, (annotator, score), and by metrics."""
+    """A segment: its outputs, and their scores by each annotator, and by metrics."""
 
     document: str
     texts: dict[str, str] = field(default_factory=dict)
-    judgements: defaultdict[str, list[tuple[str, float]]] = field(default_factory=lambda: defaultdict(list))
+    judgements: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     metrics: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
 
+    def judge(self, system: str, annotator: str, score: float) -> None:
+        """Add a judgement of an output, unless its annotator gave it this score before."""
+        scores = self.judgements.setdefault(system, {}).setdefault(annotator, [])
+        if annotator == UNKNOWN or score not in scores:
+            scores.append(score)
+
     def human(self, system: str, annotators: Collection[str]) -> float:
-        """Return the mean judgement of an output by these annotators; NaN without any."""
-        scores = [score for name, score in self.judgements.get(system, ()) if name in annotators]
-        return math.fsum(scores) / len(scores) if scores else math.nan  # which no order of annotators changes
+        """Return the mean over these annotators of each one's mean judgement of an output; NaN without any."""
+        found = []
+        for name, scores in self.judgements.get(system, {}).items():
+            if name in annotators:
+                found += scores if name == UNKNOWN else [_mean(scores)]
+        return _mean(found)
+
+    def num_repeated(self) -> int:
+        """Return how often an annotator gave an output several scores."""
+        by_annotator = (each for by_name in self.judgements.values() for each in by_name.items())
+        return sum(len(scores) > 1 for name, scores in by_annotator if name != UNKNOWN)
 
 
 def open_eval_set(path: str | PathLike[str]) -> EvalSet:
@@ -159,6 +175,8 @@ class _WmtFile(EvalSet):
         }
         if not self._pairs:
             raise InputError(f"{path} has no score of any output; expected some. Is the file of another edition?")
+        if repeated := sum(one.num_repeated() for segments in self._pairs.values() for one in segments.values()):
+            _log.warning("%s: outputs that an annotator gave several scores, whose mean counts: %d.", path, repeated)
         self._golds = {
             name: sorted({who for segment in segments.values() for who in _annotators(segment)})
             for name, segments in self._pairs.items()
@@ -310,11 +328,6 @@ class _WmtFile(EvalSet):
                     f"{self.folder}, line {number}: the doc_id is {shortened(line.doc_id)!r}; expected language pair, "
                     "domain, document and segment, with _#_ between them."
                 )
-            if first.setdefault(line.doc_id, number) != number:
-                raise InputError(
-                    f"{self.folder}, line {number}: the segment {shortened(line.doc_id)!r} occurs a second time; the "
-                    f"first is in line {first[line.doc_id]}. Expected one line for each."
-                )
             segment = _Segment(line.doc_id.rpartition("_#_")[0], line.tgt_text)
             for system, scores in line.metrics.items():
                 for metric, score in scores.items():
@@ -326,8 +339,13 @@ class _WmtFile(EvalSet):
                 for each in entry:
                     found = each.human if each.score is None else each.score
                     if found is not None:
-                        segment.judgements[system].append((each.annotator, found))
-            self._pairs.setdefault(language_pair, {})[line.doc_id] = segment
+                        segment.judge(system, each.annotator, found)
+            if self._pairs.setdefault(language_pair, {}).setdefault(line.doc_id, segment) != segment:
+                raise InputError(
+                    f"{self.folder}, line {number}: the segment {shortened(line.doc_id)!r} occurs a second time; the "
+                    f"first is in line {first[line.doc_id]}, and differs. Expected one line for each."
+                )
+            first.setdefault(line.doc_id, number)
 
     def _add_rounds(self, segment: _Segment, system: str, entry: Mapping[str, Any], number: int) -> None:
         """Add the scores of an earlier edition, where each round of annotation, and each metric, has a key."""
@@ -340,7 +358,7 @@ class _WmtFile(EvalSet):
                     "expected a number."
                 )
             if re.fullmatch(r"human\d*", key):
-                segment.judgements[system].append((key, float(value)))
+                segment.judge(system, key, float(value))
             else:
                 segment.metrics[key][system] = float(value)
 
@@ -395,7 +413,7 @@ class _WmtFile(EvalSet):
                     if system not in item.tgt:
                         not_shown += 1
                     elif score.score is not None:
-                        segment.judgements[system].append((user, score.score))
+                        segment.judge(system, user, score.score)
         if not_shown:
             _log.warning("%s: scores left out, of translations that were not on the screen: %d.", name, not_shown)
 
@@ -414,7 +432,12 @@ class _WmtFile(EvalSet):
 
 
 def _annotators(segment: _Segment) -> Iterator[str]:
-    return (name for scores in segment.judgements.values() for name, _ in scores)
+    return (name for by_name in segment.judgements.values() for name in by_name)
+
+
+def _mean(scores: Sequence[float]) -> float:
+    """Return the mean of scores, which does not depend on their order; NaN of none."""
+    return math.fsum(scores) / len(scores) if scores else math.nan
 
 
 def _content(path: str | PathLike[str]) -> bytes:

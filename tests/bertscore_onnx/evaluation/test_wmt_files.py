@@ -215,6 +215,46 @@ def test_what_annotators_withdrew_or_only_practised_does_not_count(tmp_path):
     np.testing.assert_array_equal(one.human_segment, other.human_segment)
 
 
+@pytest.mark.parametrize("records", [wmt25_lines(), wmt25_lines("rounds"), wmt26_screens()])
+def test_what_a_file_repeats_counts_once(tmp_path, records):
+    path = write_lines(tmp_path / "a.jsonl", records)
+    once, [name] = open_eval_set(path), open_eval_set(path).language_pairs
+    twice = open_eval_set(write_lines(path, [*records, records[0], *records]))
+    one, other = read_eval_set(once, name), read_eval_set(twice, name)
+    np.testing.assert_array_equal(one.human_segment, other.human_segment)
+    assert (one.systems, one.segments) == (other.systems, other.segments)
+
+
+@pytest.mark.parametrize("source", ["lines", "screens"])
+def test_an_annotator_who_gave_several_scores_counts_once(tmp_path, caplog, source):
+    given = [("human1", 0.0), ("human1", 37.0), ("human2", 48.0), ("human1", 37.0)]  # means of 18.5 and 48
+    if source == "lines":
+        records = wmt25_lines()
+        records[1]["scores"]["MT-1"] = [{"annotator": name, "score": score} for name, score in given]
+    else:
+        records = wmt26_screens()
+        for screen in records:
+            for item, annotation in zip(screen["item"], screen["annotation"], strict=True):
+                if item["item_id"].endswith("d1_###_1"):
+                    annotation.pop("MT-1", None)
+                    judged_item = item
+        records += [
+            {"user_id": name, "item": [judged_item], "annotation": [{"MT-1": {"score": score}}]}
+            for name, score in given
+        ]
+    eval_set = open_eval_set(write_lines(tmp_path / "a.jsonl", records))
+    judged = read_eval_set(eval_set, eval_set.language_pairs[0])
+    assert judged.human_segment[judged.systems.index("MT-1"), 1] == (18.5 + 48) / 2
+    assert "outputs that an annotator gave several scores, whose mean counts: 1." in caplog.text
+
+
+def test_annotators_without_a_name_are_several(tmp_path):
+    lines = wmt25_lines()
+    lines[0]["scores"]["MT-1"] = [{"score": 10}, {"score": 10}, {"annotator": "unknown", "score": 40}]
+    judged = read_eval_set(open_eval_set(write_lines(tmp_path / "a.jsonl", lines)), "en-xx_YY")
+    assert judged.human_segment[judged.systems.index("MT-1"), 0] == 20
+
+
 def test_scores_of_what_was_not_on_the_screen_are_left_out(tmp_path, caplog):
     screens = wmt26_screens()
     screens[0]["annotation"][0]["MT-9"] = {"score": 50}
@@ -313,14 +353,18 @@ def test_published_files_are_read_as_a_loop_over_their_json_reads_them():
             wanted = published_scores(path, language_pair)
             for row, system in enumerate(judged.systems):
                 for column, segment in enumerate(judged.segments):
-                    found = wanted.get((system, segment), [])
+                    found = [np.mean([*scores]) for scores in wanted.get((system, segment), {}).values()]
                     score = judged.human_segment[row, column]
                     assert score == pytest.approx(np.mean(found), rel=1e-12) if found else np.isnan(score)
 
 
 def published_scores(path, language_pair):
-    """Return the scores of each system and segment in a file, read in the plainest way."""
+    """Return the scores of each system and segment by each annotator in a file, read in the plainest way."""
     found = {}
+
+    def add(system, segment, annotator, score):
+        found.setdefault((system, segment), {}).setdefault(annotator, set()).add(score)
+
     content = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         records = next(value for name, value in json.loads(content).items() if name.startswith(language_pair))
@@ -329,11 +373,16 @@ def published_scores(path, language_pair):
     for record in records:
         if "doc_id" in record and record["doc_id"].startswith(language_pair + "_#_"):
             for system, entry in record["scores"].items():
-                rounds = [entry[name] for name in ("human1", "human2") if name in entry]
-                numbers = rounds if isinstance(entry, dict) else [e.get("score", e.get("human")) for e in entry]
-                found.setdefault((system, record["doc_id"]), []).extend(numbers)
+                if isinstance(entry, dict):
+                    for name in {"human1", "human2"} & entry.keys():
+                        add(system, record["doc_id"], name, entry[name])
+                    continue
+                for position, one in enumerate(entry):
+                    name = one.get("annotator", "unknown")
+                    annotator = position if name == "unknown" else name
+                    add(system, record["doc_id"], annotator, one.get("score", one.get("human")))
         elif "item" in record:
             for item, annotation in zip(record["item"], record["annotation"], strict=True):
                 for system, each in annotation.items():
-                    found.setdefault((system, item["item_id"]), []).append(each["score"])
+                    add(system, item["item_id"], record["user_id"], each["score"])
     return found
