@@ -17,6 +17,7 @@ line is a screen, on which an annotator saw the segments of a document in severa
 References are among the translations: `refA`, or `Human (postediting)`.
 """
 
+import codecs
 import itertools
 import logging
 import math
@@ -131,11 +132,11 @@ def open_eval_set(path: str | PathLike[str]) -> EvalSet:
 
 
 def is_wmt_file(path: str | PathLike[str]) -> bool:
-    """Return whether a file is JSON in the form of WMT25 or WMT26, and not a table, by its first object."""
+    """Return whether a file is JSON in the form of WMT25 or WMT26, perhaps damaged, and not a table."""
     if not Path(path).is_file() or format_of(fspath(path)) != "jsonl":
         return False
     with open_source(fspath(path)) as source:
-        first = next(filter(bytes.strip, source.decompressed()), b"")
+        first = next(filter(bytes.strip, source.decompressed()), b"").removeprefix(codecs.BOM_UTF8)
     return _form(_content(path) if _names(first) is None else first) is not None
 
 
@@ -456,17 +457,27 @@ def _content(path: str | PathLike[str]) -> bytes:
                 raise InputError(
                     f"{path} has more than the {MAX_BYTES:,} bytes that are read. Split it by language pair."
                 )
-    return b"".join(pieces)
+    return b"".join(pieces).removeprefix(codecs.BOM_UTF8)
 
 
 def _form(content: bytes) -> Callable[[_WmtFile, bytes], None] | None:
     """Return the method that reads a form of file, by the names in its first object; None for no form of WMT."""
-    names = _names(content.lstrip().partition(b"\n")[0]) or _names(content) or {}
-    if names.keys() >= {"doc_id", "scores", "tgt_text"}:
+    content = content.lstrip()
+    first = content.partition(b"\n")[0].strip()
+    values = _names(first) or _names(content) or {}
+    names = {*values} or _names_of_damaged(content)
+    is_indented = first == b"{"
+    if names >= {"doc_id", "scores", "tgt_text"} and not is_indented:
         return _WmtFile._add_lines
-    if names.keys() >= {"user_id", "annotation"}:
-        return _WmtFile._add_screens
-    return _WmtFile._add_campaigns if _are_campaigns(names.values()) else None
+    if names >= {"user_id", "annotation"}:
+        return _WmtFile._add_campaigns if is_indented else _WmtFile._add_screens
+    return _WmtFile._add_campaigns if _are_campaigns(values.values()) else None
+
+
+def _names_of_damaged(content: bytes) -> set[str]:
+    """Return the names of WMT in an object that cannot be decoded."""
+    names = re.findall(rb'"(doc_id|scores|tgt_text|user_id|annotation)"\s*:', content if content[:1] == b"{" else b"")
+    return {name.decode() for name in names}
 
 
 def _names(content: bytes) -> dict[str, msgspec.Raw] | None:

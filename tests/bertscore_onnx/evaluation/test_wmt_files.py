@@ -94,7 +94,7 @@ def test_screens_give_what_lines_give(screens, lines):
         assert getattr(of_screens, name) == getattr(of_lines, name)
 
 
-@pytest.mark.parametrize("shape", ["indented", "lines", "gzip", "shuffled"])
+@pytest.mark.parametrize("shape", ["indented", "lines", "gzip", "shuffled", "byte order mark"])
 def test_the_same_screens_in_another_shape_give_the_same(tmp_path, screens, shape):
     wanted = read_eval_set(open_eval_set(screens), "eng_Latn---xxx_Latn", with_texts=True)
     shuffled = [wmt26_screens()[at] for at in (2, 0, 3, 1)]
@@ -103,6 +103,8 @@ def test_the_same_screens_in_another_shape_give_the_same(tmp_path, screens, shap
         screens.write_text(content)
     elif shape == "shuffled":
         screens.write_text(json.dumps({"eng_Latn---xxx_Latn": shuffled}))
+    elif shape == "byte order mark":
+        screens.write_text("\ufeff" + content, encoding="utf-8")
     elif shape == "lines":
         screens = write_lines(tmp_path / "eng_Latn---xxx_Latn.jsonl", shuffled)
     else:
@@ -112,6 +114,39 @@ def test_the_same_screens_in_another_shape_give_the_same(tmp_path, screens, shap
     np.testing.assert_array_equal(judged.human_segment, wanted.human_segment)
     for name in ("systems", "segments", "documents", "candidates", "references", "gold"):
         assert getattr(judged, name) == getattr(wanted, name)
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path, lines):
+    marked = tmp_path / "marked.jsonl"
+    marked.write_text("\ufeff" + lines.read_text(encoding="utf-8"), encoding="utf-8")
+    assert is_wmt_file(marked)
+    one, other = (read_eval_set(open_eval_set(path), "en-xx_YY", with_texts=True) for path in (lines, marked))
+    np.testing.assert_array_equal(one.human_segment, other.human_segment)
+    assert one.candidates == other.candidates
+
+
+LINES = [json.dumps(line) for line in wmt25_lines()]
+SCREENS = [json.dumps(screen) for screen in wmt26_screens()]
+CAMPAIGN = json.dumps({"eng_Latn---xxx_Latn": wmt26_screens()})
+NAN = ('"score": ', '"score": NaN, "was": ')
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([LINES[0].replace(*NAN, 1), *LINES[1:]], "line 1: the line is malformed from byte .* in a file of WMT"),
+        ([LINES[0][:200], *LINES[1:]], "line 1: the line ends too early, in a file of WMT"),
+        ([SCREENS[0].replace(*NAN, 1), *SCREENS[1:]], "line 1: the line is malformed from byte .* in a file of WMT"),
+        ([CAMPAIGN.replace(*NAN, 1)], "line 1: the line is malformed from byte .* in a file of WMT"),
+        ([json.dumps(json.loads(CAMPAIGN), indent=1)[:-9]], "is not as Pearmut writes annotations: it ends too early"),
+    ],
+)
+def test_a_file_whose_beginning_is_damaged_is_still_of_wmt(tmp_path, content, message):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{line}\n" for line in content))
+    assert is_wmt_file(path)
+    with pytest.raises(InputError, match=message):
+        open_eval_set(path)
 
 
 def test_the_order_of_lines_does_not_matter(tmp_path, lines):
@@ -269,6 +304,12 @@ def test_tables_and_other_files_are_not_taken_for_files_of_wmt(tmp_path):
     assert not is_wmt_file(write_lines(tmp_path / "a.jsonl", [{"system": "A", "human": 1, "references": []}] * 2))
     assert not is_wmt_file(write_lines(tmp_path / "humeval.tsv", wmt25_lines()))
     assert not is_wmt_file(write_lines(tmp_path / "b.jsonl", ["text", 3]))
+    assert not is_wmt_file(write_lines(tmp_path / "array.jsonl", [wmt25_lines()]))
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"system": "A", "human": NaN, "candidate": "\\"user_id\\": 1, \\"annotation\\": 2"}\n' * 2)
+    assert not is_wmt_file(rows)
+    rows.write_text("".join(json.dumps(line, indent=1) for line in wmt25_lines()))
+    assert not is_wmt_file(rows)
     with pytest.raises(InputError, match="holds no judgements of WMT; expected JSON lines with doc_id"):
         open_eval_set(tmp_path / "a.jsonl")
 
