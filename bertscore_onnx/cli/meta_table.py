@@ -14,7 +14,7 @@ from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
 from bertscore_onnx.evaluation.judged_systems import HUMAN, JudgedSystems
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import natural_key
-from bertscore_onnx.tables.columns import ID_COLUMNS
+from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.whole_table import WholeTable
 
 CANDIDATE_COLUMNS = ("candidate",)
@@ -64,7 +64,8 @@ class _Rows:
     documents: list[str] | None
     human: Floats
     scores: dict[str, Floats]
-    candidates: list[str] | None
+    candidates: list[str | None] | None
+    """None for a row without texts."""
     references: list[list[str]]
     annotators: list[str] | None
     held_out: str | None
@@ -101,17 +102,22 @@ class _Rows:
             None if segment is None else documents_of_rows(table, options),
             human,
             scores,
-            *_texts_of_rows(table, options),
+            *_texts_of_rows(table, options, human_column, human),
             annotators,
             options.hold_out,
             dropped,
         )
 
-    def output(self, row: int) -> list[object]:
-        """Return the text and the scores of a row, which belong to an output and not to its judgement."""
-        texts = [] if self.candidates is None else [self.candidates[row], self.references[row]]
-        scores = [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
-        return [*texts, *scores]
+    def has_texts(self, row: int) -> bool:
+        return self.candidates is not None and self.candidates[row] is not None
+
+    def texts(self, row: int) -> tuple[str | None, tuple[str, ...]]:
+        """Return the candidate and the references of a row."""
+        return (None, ()) if self.candidates is None else (self.candidates[row], tuple(self.references[row]))
+
+    def scores_of(self, row: int) -> list[float | None]:
+        """Return the scores of a row, which belong to an output and not to its judgement, as its texts do."""
+        return [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
 
 
 def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
@@ -154,16 +160,50 @@ def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
     return annotators
 
 
-def _texts_of_rows(table: WholeTable, options: MetaOptions) -> tuple[list[str] | None, list[list[str]]]:
-    """Return the candidate and the references of each row, for metrics, or for sentinels if each row has them."""
-    if options.metrics:
-        return texts_of_rows(options, table), references_of_table(table, options.named)
-    if not options.sentinels:
+def _texts_of_rows(
+    table: WholeTable, options: MetaOptions, human_column: str, human: Floats
+) -> tuple[list[str | None] | None, list[list[str]]]:
+    """Return the candidate and the references of each row, None and none for a row without either.
+
+    Metrics need those of each judged row. Sentinels do without; there are none at all if the table has no such columns.
+    """
+    if not (options.metrics or options.sentinels):
         return None, []
     try:
-        return texts_of_rows(options, table), references_of_table(table, options.named)
+        candidate = table.find(options.named("candidate") or CANDIDATE_COLUMNS, "--columns candidate=NAME")
+        columns = [
+            table.find(names, "--columns reference=NAME") for names in options.named.references or (REFERENCE_COLUMNS,)
+        ]
     except InputError:
+        if options.metrics or options.named("candidate") or options.named.references:
+            raise
         return None, []
+    present, positions = table, [*range(len(table))]
+    for column in (candidate, *columns):
+        present, kept = present.without_nulls(column)
+        positions = [positions[row] for row in kept]
+    candidates: list[str | None] = [None] * len(table)
+    references: list[list[str]] = [[] for _ in range(len(table))]
+    try:
+        lists = [present.lists(column, may_be_empty=True) for column in columns]
+        texts = [*zip(positions, present.texts(candidate), *lists, strict=True)]
+    except InputError as error:
+        if options.metrics:
+            raise
+        if not options.quiet:
+            echo(f"Sentinels of texts are left out. {error}")
+        return candidates, references
+    is_judged = ~np.isnan(human)
+    for row, text, *of_row in texts:
+        is_scored = options.metrics and is_judged[row]
+        found = [reference for of_column in of_row for reference in of_column if reference or is_scored]
+        if found and (text or is_judged[row]):
+            candidates[row], references[row] = text, found
+    if options.metrics and any(candidates[row] is None for row in np.flatnonzero(is_judged)):
+        judged, _ = table.without_nulls(human_column)
+        texts_of_rows(options, judged)
+        references_of_table(judged, options.named)
+    return candidates, references
 
 
 def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | None:
@@ -266,9 +306,11 @@ def _cells(
     segment_at = {name: at for at, name in enumerate(segments)}
     cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row] if rows.segments else ""]) for row in chosen]
     first: dict[tuple[int, int], int] = {}
+    with_texts: dict[tuple[int, int], int] = {}
     by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
+        other = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
         annotator = "" if rows.annotators is None else rows.annotators[row]
         of_annotator = by_annotator.setdefault((cell, annotator), row)
         if earlier == row:
@@ -280,11 +322,12 @@ def _cells(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
                 f"is {table.place(earlier)}. Expected one row for each, with the mean of several judgements."
             )
-        if rows.output(row) != rows.output(earlier):
-            raise InputError(
-                f"{table.place(row)}: this judges the same output as {table.place(earlier)}, but has another text or "
-                "score. Give both rows the same."
-            )
+        for same, of_output in ((earlier, rows.scores_of), (other, rows.texts)):
+            if of_output(row) != of_output(same):
+                raise InputError(
+                    f"{table.place(row)}: this judges the same output as {table.place(same)}, but has another text or "
+                    "score. Give both rows the same."
+                )
     return np.array(cells, dtype=np.int64)
 
 
@@ -297,6 +340,6 @@ def _texts(
     candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
     references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
     for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
-        candidates[system][segment] = rows.candidates[row]
-        references[system][segment] = tuple(rows.references[row])
+        if rows.has_texts(row):
+            candidates[system][segment], references[system][segment] = rows.texts(row)
     return tuple(map(tuple, candidates)), tuple(map(tuple, references))

@@ -36,7 +36,12 @@ from bertscore_onnx.evaluation.metrics import (
     score_systems,
 )
 from bertscore_onnx.evaluation.relative_ranking import THRESHOLD, darr_by_language_pair
-from bertscore_onnx.evaluation.sentinels import check_metric_names, sentinels_of_pairs, with_sentinels
+from bertscore_onnx.evaluation.sentinels import (
+    check_metric_names,
+    notes_of_sentinels,
+    sentinels_of_pairs,
+    with_sentinels,
+)
 from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.files import unwritable, write_whole
 from bertscore_onnx.scorer import BERTScorer
@@ -318,7 +323,14 @@ def _with_reference(name: str) -> str:
 
 
 def _with_sentinels(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> Sequence[JudgedSystems]:
-    return [with_sentinels(one, options.seed) for one in language_pairs] if options.sentinels else language_pairs
+    """Add sentinels, and print why some are left out."""
+    if not options.sentinels:
+        return language_pairs
+    found = [with_sentinels(one, options.seed) for one in language_pairs]
+    for judged, note in ((one, note) for one in found for note in notes_of_sentinels(one, one.metrics)):
+        if not options.quiet:
+            echo(f"{judged.language_pair}: {note}.")
+    return found
 
 
 def run_darr(options: MetaOptions) -> None:

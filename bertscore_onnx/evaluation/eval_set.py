@@ -144,9 +144,9 @@ class EvalSet:
         chosen = self.chosen_metrics(language_pair, metrics, reference)
 
         human = _Scores(self.folder / "human-scores" / f"{language_pair}.{gold}")
-        if with_texts is None:
-            with_texts = bool(in_use) and human.systems - in_use <= {*self.outputs(language_pair)}
-            with_texts = with_texts and in_use <= {*self.references(language_pair)}
+        may_lack = with_texts is None
+        if may_lack:
+            with_texts = bool(in_use) and in_use <= {*self.references(language_pair)}
         systems = sorted((human.systems | {*(self.outputs(language_pair) if with_texts else ())}) - in_use)
         if not systems:
             raise InputError(f"{self.folder} has no {gold} scores of any system for {language_pair}.")
@@ -156,7 +156,11 @@ class EvalSet:
         is_judged = ~np.isnan(human_system)
         if human_segment is not None:
             is_judged |= ~np.isnan(human_segment).all(axis=1)
-        texts = _texts(self, language_pair, systems, sorted(in_use), segments) if with_texts else (None, ())
+        texts = (
+            _texts(self, language_pair, systems, sorted(in_use), segments, may_lack=may_lack)
+            if with_texts
+            else (None, ())
+        )
 
         scores = {}
         judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
@@ -361,8 +365,8 @@ def read_eval_set(
             lack a judged system are left out, with a warning in the log.
         hold_out: other judgements, such as esa, or in a file an annotator, which are judged as metrics are.
         with_texts: whether to read outputs and references; of a folder those of systems that nobody judged too, of a
-            file judged outputs alone, since annotators judged only a part of the segments. None reads them if there are
-            those of all judged outputs.
+            file judged outputs alone, since annotators judged only a part of the segments. None reads those that there
+            are, for sentinels.
 
     Raises:
         InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
@@ -438,9 +442,15 @@ class _Scores:
 
 
 def _texts(
-    eval_set: EvalSet, language_pair: str, systems: Sequence[str], references: Sequence[str], segments: _Segments
-) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
-    """Return the outputs, and the references of each, by system and segment."""
+    eval_set: EvalSet,
+    language_pair: str,
+    systems: Sequence[str],
+    references: Sequence[str],
+    segments: _Segments,
+    *,
+    may_lack: bool,
+) -> tuple[tuple[tuple[str | None, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs, None for each of a system that may lack them, and their references, by system and segment."""
     if not references:
         raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
 
@@ -451,9 +461,14 @@ def _texts(
 
     folder = eval_set.folder
     available = {*eval_set.outputs(language_pair)}  # names in files of scores are not names of files
-    if lacking := [name for name in systems if name not in available]:
+    if not may_lack and (lacking := [name for name in systems if name not in available]):
         raise InputError(f"{folder} has no outputs of the system {shortened(lacking[0])!r}, which has human scores.")
     of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
-    outputs = tuple(tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt")) for name in systems)
     of_segment = tuple(zip(*of_references, strict=True))
+    outputs = tuple(
+        tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt"))
+        if name in available
+        else (None,) * len(of_segment)
+        for name in systems
+    )
     return outputs, (of_segment,) * len(systems)

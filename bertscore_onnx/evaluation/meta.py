@@ -47,7 +47,13 @@ from bertscore_onnx.evaluation.resampling import (
     student_interval,
     student_p,
 )
-from bertscore_onnx.evaluation.sentinels import RANDOM, mean_agreement, random_scores, sentinel_scores
+from bertscore_onnx.evaluation.sentinels import (
+    RANDOM,
+    mean_agreement,
+    notes_of_sentinels,
+    random_scores,
+    sentinel_scores,
+)
 from bertscore_onnx.evaluation.significance import MAX_EXACT
 from bertscore_onnx.evaluation.tables import plural
 from bertscore_onnx.evaluation.unit_statistics import SegmentStatistics, SystemStatistics, whole_system_sums
@@ -328,6 +334,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         tuple(pairs),
         (
             *_notes(judged),
+            *notes_of_sentinels(judged, sentinels),
             *_notes_of_close_pairs(ordered, judged, settings),
             *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
         ),

@@ -6,10 +6,11 @@ Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation.correlation import Floats, mean_by_system
@@ -17,6 +18,7 @@ from bertscore_onnx.evaluation.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx.evaluation.meta_results import Agreement
 from bertscore_onnx.evaluation.metrics import MetricScores
 from bertscore_onnx.evaluation.segments import natural_key
+from bertscore_onnx.evaluation.tables import listed, plural
 
 RANDOM, CONSTANT, LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT = SENTINELS
 
@@ -28,7 +30,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff
 
 
 def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
-    """Return the scores of each sentinel by its name; those of texts only if each judged output has a text.
+    """Return the scores of each sentinel by its name; those of texts only if each judged output has texts.
 
     They are normal random numbers (the first of `random_scores`), a constant, the number of characters of the
     candidate, the lengths of candidate and reference as the shorter by the longer, their overlap (F1 of the counts of
@@ -39,11 +41,27 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
     """
     check_metric_names(judged.metrics, judged.language_pair)
     found = {RANDOM: next(random_scores(judged, seed)), CONSTANT: _scores(judged, np.zeros(_shape(judged)))}
-    is_judged = np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
+    is_judged = _is_judged(judged)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             found[name] = _scores(judged, scores)
     return found
+
+
+def notes_of_sentinels(judged: JudgedSystems, found: Collection[str]) -> Iterator[str]:
+    """Yield why sentinels of texts are not among those that were found, if there are texts."""
+    lacking = [name for name in SENTINELS if name not in found]
+    if not found or not lacking or judged.candidates is None:
+        return
+    is_judged = _is_judged(judged)
+    textless = int((is_judged & ~_has_texts(judged)).sum())
+    if not is_judged.any():
+        reason = "only whole systems have human scores"
+    elif textless:
+        reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
+    else:
+        reason = "a judged output is the only one of its segment"
+    yield f"left out {listed(lacking)}: {reason}"
 
 
 def check_metric_names(names: Iterable[str], where: str) -> None:
@@ -105,18 +123,33 @@ def _shape(judged: JudgedSystems) -> tuple[int, int]:
     return len(judged.systems), len(judged.segments) or 1
 
 
+def _is_judged(judged: JudgedSystems) -> NDArray[np.bool_]:
+    """Return which outputs have a human score, (systems, segments)."""
+    return np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
+
+
+def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
+    """Return which outputs have a candidate and a reference, (systems, segments)."""
+    found = np.zeros(_shape(judged), bool)
+    for row, of_system in enumerate((judged.references and judged.candidates) or ()):
+        for segment, candidate in enumerate(of_system):
+            found[row, segment] = candidate is not None and bool(judged.references[row][segment])
+    return found
+
+
 def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
     return MetricScores(mean_by_system(scores), scores if judged.segments else None)
 
 
 def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
-    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there is no output."""
-    if judged.candidates is None or not judged.references:
+    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are none."""
+    if judged.candidates is None:
         return {}
+    has_texts = _has_texts(judged)
     found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT)}
     by_name = sorted(range(len(judged.systems)), key=judged.systems.__getitem__)
     for segment in range(len(judged.segments)):
-        texts = {row: text for row in by_name if (text := judged.candidates[row][segment]) is not None}
+        texts = {row: judged.candidates[row][segment] or "" for row in by_name if has_texts[row, segment]}
         rows = [*texts]
         words = {row: Counter(_words(text)) for row, text in texts.items()}
         of_reference = {

@@ -243,9 +243,6 @@ class _WmtFile(EvalSet):
                 "other language pairs as `language_pair`."
             )
         segments = self._pairs[language_pair]
-        if with_texts is None:
-            judged_texts = ((in_use | one.judgements.keys(), one.texts) for one in segments.values() if one.judgements)
-            with_texts = bool(in_use) and all(names <= texts.keys() for names, texts in judged_texts)
         systems = sorted({system for segment in segments.values() for system in segment.judgements} - in_use)
         human = self.human(language_pair, systems, segments, chosen)
         is_judged: NDArray[np.bool_] = ~np.isnan(human)
@@ -273,7 +270,8 @@ class _WmtFile(EvalSet):
         judged = replace(judged, metrics=self._scores(judged, metrics))
         if hold_out is not None:
             judged = replace(judged, annotators={f"{HUMAN}{hold_out}": annotator_scores(self, judged)[hold_out]})
-        return self._with_texts(judged, sorted(in_use)) if with_texts else judged
+        reads_texts = in_use if with_texts is None else with_texts
+        return self._with_texts(judged, sorted(in_use), may_lack=not with_texts) if reads_texts else judged
 
     def _scores(self, judged: JudgedSystems, names: Sequence[str]) -> dict[str, MetricScores]:
         """Return the scores of the judged outputs by these metrics, or else by all that lack none, with a warning."""
@@ -290,17 +288,20 @@ class _WmtFile(EvalSet):
                 _log.warning("%s, %s is left out: %s.", judged.language_pair, name, lacking)
         return found
 
-    def _with_texts(self, judged: JudgedSystems, in_use: Sequence[str]) -> JudgedSystems:
+    def _with_texts(self, judged: JudgedSystems, in_use: Sequence[str], *, may_lack: bool) -> JudgedSystems:
         """Add the judged outputs, and the references of their segments."""
         segments = self._segments(judged)
         is_judged = ~np.isnan(np.asarray(judged.human_segment))
         for row, column in np.argwhere(is_judged):
-            if (system := judged.systems[row]) not in segments[column].texts:
+            if {system := judged.systems[row], *in_use} <= segments[column].texts.keys():
+                continue
+            if not may_lack:
                 raise InputError(
                     f"{self.folder} has no text of the system {system!r} for {judged.segments[column]!r}, which has a "
                     "human score. Add the text, or leave out the score."
                 )
-        references = [tuple(segment.texts[name] for name in in_use) for segment in segments]
+            is_judged[row, column] = False
+        references = [tuple(segment.texts.get(name, "") for name in in_use) for segment in segments]
         of_systems = [*zip(judged.systems, is_judged.tolist(), strict=True)]
         return replace(
             judged,

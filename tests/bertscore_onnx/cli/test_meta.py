@@ -406,6 +406,82 @@ def test_sentinels_can_be_left_out(judged, table, annotated):
     ]
 
 
+@pytest.fixture
+def write_as(tmp_path):
+    """Write rows of texts, None for an empty cell or null, as a table of a format, and return its path."""
+
+    def write_as(rows, format_):
+        names = ANNOTATED.split()
+        if format_ == "jsonl":
+            lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        else:
+            lines = [",".join(names), *(",".join(cell or "" for cell in row) for row in rows)]
+        return write(tmp_path, f"t.{format_}", "\n".join(lines) + "\n")
+
+    return write_as
+
+
+def changed(rows, at, **values):
+    """Return the rows with other values in one of them, by column."""
+    row = [values.get(name, cell) for name, cell in zip(ANNOTATED.split(), rows[at], strict=True)]
+    return [*rows[:at], row, *rows[at + 1 :]]
+
+
+@pytest.mark.parametrize("missing", [["candidate"], ["reference"], ["candidate", "reference"]])
+def test_an_unjudged_output_needs_no_texts(judged, write_as, annotated, missing):
+    rows = [row for row in annotated if row[-2] == "A"]
+    without = changed(rows, 5, human=None, m=None, **dict.fromkeys(missing))
+    for options in (["--score", "m"], ["--metric", "chrf"]):
+        expected = judged(write_as([*rows[:5], *rows[6:]], "csv"), *options)
+        assert len(expected["de-en"]["sentinels"]) == 6
+        for format_ in ("csv", "jsonl"):
+            assert judged(write_as(without, format_), *options) == expected
+
+
+def test_the_texts_of_an_output_may_stand_with_one_annotator(judged, write_as, annotated):
+    expected = judged(write_as(annotated, "jsonl"), "--score", "m")
+    assert len(expected["de-en"]["sentinels"]) == 6
+    for at in (10, 11):
+        assert judged(write_as(changed(annotated, at, candidate=None), "jsonl"), "--score", "m") == expected
+    unjudged = judged(write_as(changed(annotated, 11, human=None), "csv"), "--score", "m")
+    assert judged(write_as(changed(annotated, 11, human=None, candidate=None), "csv"), "--score", "m") == unjudged
+
+
+def test_another_text_of_the_same_output_is_refused_whoever_lacks_it(refused, write_as, annotated):
+    rows = [*changed(annotated, 10, candidate=None), [*annotated[10][:3], "other", *annotated[10][4:6], "C", "1"]]
+    message = refused("meta", write_as(rows, "jsonl"), "--score", "m")
+    assert "line 49: this judges the same output as" in message
+    assert "line 12, but has another text" in message
+
+
+@pytest.mark.parametrize(("format_", "missing"), [("csv", "reference"), ("jsonl", "reference"), ("jsonl", "candidate")])
+def test_a_note_says_why_there_are_no_sentinels_of_texts(run, judged, write_as, annotated, format_, missing):
+    path = write_as(changed([row for row in annotated if row[-2] == "A"], 5, **{missing: None}), format_)
+    found = judged(path, "--score", "m")["de-en"]
+    assert [*found["sentinels"]] == ["sentinel-random", "sentinel-constant"]
+    note = (
+        "left out sentinel-length, sentinel-ratio, sentinel-overlap and sentinel-other: 1 of 24 judged outputs have no "
+        "text, or no reference"
+    )
+    assert note in found["notes"]
+    assert f"de-en: {note}" in run("meta", path, "--score", "m", "--task", "darr").stderr
+
+
+def test_a_text_that_is_none_is_named_where_only_sentinels_read_it(run, write_as, annotated):
+    rows = changed([row for row in annotated if row[-2] == "A"], 5, candidate=42)
+    result = run("meta", write_as(rows, "jsonl"), "--score", "m", *FEW)
+    assert "Sentinels of texts are left out. " in result.stderr
+    assert "line 6: the column 'candidate' holds a number" in result.stderr
+    assert "have no text, or no reference" in result.stdout
+
+
+def test_a_column_of_texts_that_was_named_has_to_exist(refused, write_as, annotated):
+    path = write_as(annotated, "csv")
+    message = refused("meta", path, "--score", "m", "--columns", "reference=refs")
+    assert "'refs'" in message
+    assert "Name one with --columns reference=NAME" in message
+
+
 def test_close_pairs_are_chosen_by_one_number_or_one_for_each_metric(judged, refused, table, annotated):
     path = table(annotated, header=ANNOTATED)
     wide, close = (judged(path, "--score", "m", *limit)["de-en"] for limit in ((), ("--max-delta", "m=1.2")))

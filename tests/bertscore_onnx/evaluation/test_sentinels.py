@@ -185,6 +185,57 @@ def test_without_texts_there_are_a_random_and_a_constant_sentinel(scored):
     assert [*sentinels_of(wholes)] == ["sentinel-random", "sentinel-constant"]
 
 
+LEFT_OUT = "left out sentinel-length, sentinel-ratio, sentinel-overlap and sentinel-other: "
+
+
+def notes_of(one):
+    [result] = evaluate(one).language_pairs
+    return [note for note in result.notes if note.startswith("left out")]
+
+
+def test_a_note_says_why_sentinels_of_texts_are_left_out(scored):
+    candidates = [[*row] for row in scored.candidates]
+    candidates[1][2] = candidates[3][0] = None
+    reason = f"{LEFT_OUT}2 of 32 judged outputs have no text, or no reference"
+    assert notes_of(replace(scored, candidates=candidates)) == [reason]
+    references = [[() if at == 5 else one for at, one in enumerate(row)] for row in scored.references]
+    assert notes_of(replace(scored, references=references)) == [reason.replace("2 of", "4 of")]
+    assert notes_of(replace(scored, references=())) == [reason.replace("2 of", "32 of")]
+    assert notes_of(scored) == notes_of(replace(scored, candidates=None, references=())) == []
+
+
+def test_only_judged_outputs_need_texts(scored):
+    human = scored.human_segment.copy()
+    human[1, 2] = np.nan
+    candidates = [[*row] for row in scored.candidates]
+    candidates[1][2] = None
+    one = replace(scored, human_segment=human, candidates=candidates)
+    assert len(sentinels_of(one)) == 6
+    assert notes_of(one) == []
+
+
+def test_the_only_output_of_a_segment_has_no_other(scored):
+    human = scored.human_segment.copy()
+    human[1:, 2] = np.nan
+    candidates = [
+        [text if row == 0 or at != 2 else None for at, text in enumerate(texts)]
+        for row, texts in enumerate(scored.candidates)
+    ]
+    one = replace(scored, human_segment=human, candidates=candidates)
+    assert len(sentinels_of(one)) == 5
+    assert notes_of(one) == ["left out sentinel-other: a judged output is the only one of its segment"]
+
+
+def test_a_set_without_the_outputs_of_a_judged_system_says_so(tmp_path):
+    folder = write_eval_set(tmp_path)
+    (folder / "system-outputs/he-en/A.txt").unlink()
+    one = read_eval_set(EvalSet(folder), "he-en", with_texts=None)
+    assert one.candidates[one.systems.index("A")] == (None,) * 5
+    assert notes_of(one) == [f"{LEFT_OUT}4 of 20 judged outputs have no text, or no reference"]
+    with pytest.raises(InputError, match="no outputs of the system 'A'"):
+        read_eval_set(EvalSet(folder), "he-en", with_texts=True)
+
+
 def test_a_metric_called_as_a_sentinel_is_refused(scored):
     metric = scored.metrics["good"]
     with pytest.raises(InputError, match=r"two of the scores are called 'sentinel-random'. Rename the metric"):

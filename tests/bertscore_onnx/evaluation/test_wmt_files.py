@@ -12,6 +12,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.evaluation import wmt_files
 from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
 from bertscore_onnx.evaluation.judged_systems import human_by_name
+from bertscore_onnx.evaluation.meta import meta_evaluate
 from bertscore_onnx.evaluation.wmt_files import annotator_scores, is_wmt_file, open_eval_set
 from tests.support.eval_sets import write_eval_set
 from tests.support.wmt_files import (
@@ -230,6 +231,19 @@ def test_segments_without_the_reference_are_left_out_of_the_texts(tmp_path, capl
     assert judged.dropped == (lines[1]["doc_id"],)
     assert len(judged.segments) == len(SEGMENTS) - 1
     assert "segments left out, without the reference refA: 1." in caplog.text
+
+
+def test_texts_are_read_without_those_that_the_file_lacks(tmp_path):
+    lines = wmt25_lines()
+    whole = read_eval_set(open_eval_set(write_lines(tmp_path / "a.jsonl", lines)), "en-xx_YY", with_texts=None)
+    del lines[0]["tgt_text"]["MT-1"], lines[1]["tgt_text"]["refA"]
+    judged = read_eval_set(open_eval_set(write_lines(tmp_path / "b.jsonl", lines)), "en-xx_YY", with_texts=None)
+    row = judged.systems.index("MT-1")
+    np.testing.assert_array_equal(judged.human_segment, whole.human_segment)
+    assert judged.candidates[row] == (None, None, *whole.candidates[row][2:])
+    assert judged.references[row] == ((), (), *whole.references[row][2:])
+    [result] = meta_evaluate([judged], permutations=50).language_pairs
+    assert any("4 of 14 judged outputs have no text, or no reference" in note for note in result.notes)
 
 
 def test_what_annotators_withdrew_or_only_practised_does_not_count(tmp_path):
