@@ -13,6 +13,7 @@ from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.pooling import Pooling
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
+from bertscore_onnx.text.texts import check_many
 from bertscore_onnx.text.tokenizer import LongText
 
 
@@ -91,7 +92,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
             raise InputTypeError(f"There is no setting {name!r}; expected some of {', '.join(known)}.")
     checked = dict(settings)
     if checked.get("idf_sents") is not None:
-        checked["idf_sents"] = list(checked["idf_sents"])
+        checked["idf_sents"] = list(check_many(checked["idf_sents"], "idf_sents"))
     elif checked.get("idf") is True:
         raise InputError(
             "idf=True would take idf weights from the references of each batch, so that scores would depend on how "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 from urllib.parse import quote, unquote
 
 from bertscore_onnx.errors import InputError, InputTypeError, meant, no_attribute
+from bertscore_onnx.text.texts import check_many
 
 Method = Literal["greedy", "assignment", "transport"]
 Excluded = Literal["special", "punctuation", "ascii-punctuation", "code-punctuation", "subwords"]
@@ -100,7 +101,7 @@ class Matching:
         if isinstance(self.center, str):
             _check_choice("center", self.center, Literal["references"])
         elif self.center is not None:
-            object.__setattr__(self, "center", tuple(_many("center", self.center, str)))
+            object.__setattr__(self, "center", tuple(_many("center", check_many(self.center, "center"), str)))
         if not isinstance(self.separator, str):
             raise InputTypeError(f"separator is {self.separator!r}; expected a text, such as a space.")
         self._check_numbers()

@@ -76,10 +76,21 @@ def check_string(text: object, name: str) -> str:
 
 
 def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
-    """Return an ordered iterable; raise an InputTypeError for anything else, including a single text."""
-    if isinstance(values, str | bytes | os.PathLike | Mapping | Set) or not isinstance(values, Iterable):
+    """Return an ordered iterable; raise an InputTypeError for anything else, including a single text or a table."""
+    if _has_columns(values):
+        raise InputTypeError(
+            f"{name} is {type(values).__name__} with columns; expected a list of strings. Give one column, such as "
+            'frame["candidate"], or use `score_frame`.'
+        )
+    is_single = isinstance(values, str | bytes | os.PathLike) or getattr(values, "ndim", 1) == 0
+    if is_single or isinstance(values, Set) or not isinstance(values, Iterable):
         raise InputTypeError(f"{name} is {describe(values)}; expected a list of strings.{_hint(values)}")
     return values
+
+
+def _has_columns(values: object) -> bool:
+    """Return whether this is a data frame, a table, a dataset or a mapping: most iterate over the names of columns."""
+    return isinstance(values, Mapping) or any(hasattr(type(values), name) for name in ("columns", "column_names"))
 
 
 def describe(value: object) -> str:

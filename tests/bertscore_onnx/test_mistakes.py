@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from bertscore_onnx import BERTScorer, count_documents, score
+from bertscore_onnx import BERTScorer, Matching, count_documents, score
 from bertscore_onnx.cli import app
 from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError
@@ -258,6 +258,10 @@ def polars_lazy():
     return pytest.importorskip("polars").DataFrame(FRAME.to_dict("list")).lazy()
 
 
+def arrow_table():
+    return pytest.importorskip("pyarrow").Table.from_pandas(FRAME)
+
+
 def dataset():
     return pytest.importorskip("datasets").Dataset.from_pandas(FRAME)
 
@@ -278,6 +282,31 @@ IN_PYTHON = {
     "bytes": (lambda s: s.score([b"a"], ["a"]), "bytes b'a'", "expected a string", "Decode it first"),
     "a set": (lambda s: s.score({"a"}, ["a"]), "cands is set", "expected a list"),
     "a dict": (lambda s: s.score({"a": 1}, ["a"]), "cands is dict", "expected a list"),
+    "a frame": (lambda s: s.score(FRAME[["candidate"]], REFS), "cands is DataFrame", "one column", "score_frame"),
+    "a frame of references": (lambda s: s.score(TEXTS, FRAME), "refs is DataFrame with columns", "expected a list"),
+    "frames to score": (lambda s: score(FRAME, FRAME, s.bundle.path), "cands is DataFrame", "one column"),
+    "a frame of contexts": (lambda s: s.score(TEXTS, REFS, contexts=FRAME), "contexts is DataFrame", "one column"),
+    "a frame to encode": (lambda s: s.encode(FRAME), "texts is DataFrame", "one column"),
+    "a frame of pairs": (lambda s: [*s.stream(FRAME)], "pairs is DataFrame", "score_frame"),
+    "frames pairwise": (lambda s: s.pairwise(TEXTS, FRAME[["reference"]]), "refs is DataFrame", "one column"),
+    "a frame to match": (lambda s: s.match("a", FRAME), "reference is DataFrame", "one column"),
+    "a frame for idf": (lambda s: s.with_idf(True, FRAME[["reference"]]), "sents is DataFrame", "one column"),
+    "a frame to count": (lambda s: count_documents(FRAME, s.bundle.path), "texts is DataFrame", "one column"),
+    "a frame for idf of a batch": (
+        lambda s: ScoreBatch(s.bundle.path, idf=True, idf_sents=FRAME),
+        "idf_sents is DataFrame",
+        "one column",
+    ),
+    "a frame as center": (lambda s: Matching(center=FRAME), "center is DataFrame", "one column"),
+    "a frame of polars": (lambda s: s.score(polars_lazy().collect(), REFS), "cands is DataFrame", "one column"),
+    "a dataset": (lambda s: s.score(TEXTS, dataset()), "refs is Dataset", "one column"),
+    "a dataset that streams as texts": (
+        lambda s: s.score(dataset().to_iterable_dataset(), REFS),
+        "cands is IterableDataset",
+        "one column",
+    ),
+    "an Arrow table": (lambda s: s.score(TEXTS, arrow_table()), "refs is Table", "one column"),
+    "an array of one text": (lambda s: s.score(np.array("a"), REFS[:1]), "cands is ndarray", "expected a list"),
     "lists of candidates": (lambda s: s.score([["a"]], ["a"]), "cands[0] is list", "expected a string"),
     "no references": (lambda s: s.score(["a"], [[]]), "refs[0] is empty", "at least one reference"),
     "references None": (lambda s: s.score(["a"], None), "refs is NoneType None", "expected a list"),
