@@ -81,7 +81,8 @@ def show(
     """Show which tokens of a candidate and a reference match.
 
     Prints P, R and F as `score` computes them, and each token with its best match in the other text, their similarity
-    and, with idf, its weight. On a terminal the coloured texts come first, unless NO_COLOR is set.
+    and, with idf, its weight. With several references the matches are those of the one with the best F, and each has
+    its scores. On a terminal the coloured texts come first, unless NO_COLOR is set.
 
     The pair is given as two texts, or found in files that `score` reads: by its line, or as one of those with the
     lowest F.
@@ -217,26 +218,28 @@ def _kind(output: str | None) -> str:
 
 
 def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
-    from bertscore_onnx.similarity.render import match_text
+    from bertscore_onnx.similarity.render import match_text, score_line, shown_reference
 
-    width = terminal_width()
+    width, heading = terminal_width(), score_line(matches)
     if len(matches.references) > 1:
-        print(f"Reference {matches.best_reference + 1} of {len(matches.references)} is the best match.\n")
+        print(f"{heading}\n")
         print_table(_score_rows(matches), width=width)
         print()
+        heading = shown_reference(matches)
     encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
-    print_coloured(match_text(matches.best, width=width, encoding=encoding, colour=colour))
+    print_coloured(match_text(matches.best, heading, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
     matching = "" if signature.matching is None else f"; matching: {signature.matching}"
     print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}{matching}")
 
 
 def _score_rows(matches: "TokenMatches") -> list[list[str]]:
-    """Return the scores of each reference, and the best P, R and F, which are the candidate's."""
-    scores = [tuple(match.score) for match in matches.similarities]
-    names = [str(number) for number in range(1, len(scores) + 1)]
-    rows = zip([*names, "best"], [*scores, map(max, zip(*scores, strict=True))], [*matches.references, ""], strict=True)
+    """Return the scores of each reference."""
+    rows = zip(matches.similarities, matches.references, strict=True)
     return [
         ["", "P", "R", "F", "reference"],
-        *([name, *(f"{value:.3f}" for value in values), " ".join(text.split())] for name, values, text in rows),
+        *(
+            [str(number), *(f"{value:.3f}" for value in found.score), " ".join(text.split())]
+            for number, (found, text) in enumerate(rows, 1)
+        ),
     ]

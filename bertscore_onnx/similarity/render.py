@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
+from bertscore_onnx.scores import PRF
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
 
@@ -14,7 +15,9 @@ from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
 class TokenMatches:
     """The tokens of a candidate, matched with those of each of its references.
 
-    `print` shows those of the best reference as `bertscore-onnx show` does, and a notebook shows them as HTML.
+    `print` shows those of the best reference as `bertscore-onnx show` does, and a notebook shows them as HTML. `P`, `R`
+    and `F` are the scores of the candidate: with several references each is the best over these, independently, as
+    `BERTScorer.score` returns them. The scores with one reference are those of its `TokenSimilarity`.
     """
 
     candidate: str
@@ -30,6 +33,36 @@ class TokenMatches:
     """The settings of the scorer."""
 
     @property
+    def P(self) -> float:  # noqa: N802 -- the paper's names, as in `Scores`
+        """The precision of the candidate."""
+        return max(found.score.P for found in self.similarities)
+
+    @property
+    def R(self) -> float:  # noqa: N802
+        """The recall of the candidate."""
+        return max(found.score.R for found in self.similarities)
+
+    @property
+    def F(self) -> float:  # noqa: N802
+        """The F of the candidate."""
+        return self.best.score.F
+
+    @property
+    def precision(self) -> float:
+        """The precision of the candidate, `P` for short."""
+        return self.P
+
+    @property
+    def recall(self) -> float:
+        """The recall of the candidate, `R` for short."""
+        return self.R
+
+    @property
+    def f1(self) -> float:
+        """The F of the candidate, `F` for short; with a beta other than 1 it is the F of that."""
+        return self.F
+
+    @property
     def best_reference(self) -> int:
         """The position of the reference with the best F, the first of equal ones, as in `Score.best_reference`."""
         return max(range(len(self.similarities)), key=lambda reference: self.similarities[reference].score.F)
@@ -41,7 +74,7 @@ class TokenMatches:
 
     def to_html(self) -> str:
         """Return a whole page, with the matrix of similarities, without script, style sheet or external files."""
-        title = f"Which tokens match: F {self.best.score.F:.3f}"
+        title = f"Which tokens match: F {self.F:.3f}"
         parts = [
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -55,20 +88,21 @@ class TokenMatches:
         return "\n".join(parts)
 
     def __str__(self) -> str:
-        """Return the matches of the best reference as lines."""
-        return match_text(self.best)
+        """Return the scores of the candidate and the matches of the best reference as lines."""
+        heading = score_line(self) if len(self.references) == 1 else f"{score_line(self)}\n\n{shown_reference(self)}"
+        return match_text(self.best, heading)
 
     def __repr__(self) -> str:
-        """Return the scores of the best reference."""
-        score = self.best.score
-        return f"TokenMatches(P={score.P:.3f}, R={score.R:.3f}, F={score.F:.3f})"
+        """Return the scores of the candidate."""
+        return f"TokenMatches(P={self.P:.3f}, R={self.R:.3f}, F={self.F:.3f})"
 
     def _repr_html_(self) -> str:
         """Return the matches of the best reference as a notebook shows them."""
-        best = self.best
+        several = len(self.references) > 1
+        scores = f"{_best_of_each(self)} {shown_reference(self)}" if several else f"F {self.F:.3f}."
         return (
-            f"<style>{MATCH_STYLE}</style>{match_html(best)}"
-            f"<p>F {best.score.F:.3f}. {' '.join(best.remarks)}</p><p>{self.signature._repr_html_()}</p>"
+            f"<style>{MATCH_STYLE}</style>{match_html(self.best)}"
+            f"<p>{' '.join([scores, *self.best.remarks])}</p><p>{self.signature._repr_html_()}</p>"
         )
 
 
@@ -247,7 +281,7 @@ def _references(matches: TokenMatches) -> str:
         for number, (found, reference) in enumerate(zip(matches.similarities, matches.references, strict=True))
     )
     return (
-        f"<p>Of {len(matches.references)} references number {best + 1} has the best F, and is shown.</p>"
+        f"<p>{_best_of_each(matches)} {shown_reference(matches)}</p>"
         '<div class="match"><div class="wide"><table><thead><tr><th></th><th>P</th><th>R</th><th>F</th>'
         f"<th>Reference</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
     )
@@ -271,15 +305,34 @@ _GAP, _BETWEEN = "  ", "    "
 _FAINT, _RESET = "\x1b[2m", "\x1b[0m"
 
 
-def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-8", colour: bool = False) -> str:
+def score_line(score: PRF | TokenMatches) -> str:
+    """Return P, R and F as a line."""
+    return f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}"
+
+
+def shown_reference(matches: TokenMatches) -> str:
+    """Return a sentence that names the one of several references whose matches are shown."""
+    number, count = matches.best_reference + 1, len(matches.references)
+    return f"The matches are those of reference {number} of {count}, which has the best F."
+
+
+def _best_of_each(matches: TokenMatches) -> str:
+    """Return a sentence with the scores of a candidate that has several references."""
+    return f"P {matches.P:.3f}, R {matches.R:.3f}, F {matches.F:.3f}: each is the best over the references."
+
+
+def match_text(
+    found: TokenSimilarity, heading: str = "", *, width: int = 80, encoding: str = "utf-8", colour: bool = False
+) -> str:
     """Return a picture of the matches as lines, the last without an end.
 
-    First come P, R and F; then, with colour, both texts, each token shaded by the similarity of its best match; then a
+    First comes a heading; then, with colour, both texts, each token shaded by the similarity of its best match; then a
     table of the tokens of each text, the two side by side if there is room: token, best match, similarity, a bar of the
     length of its shade, and with idf the weight. Special tokens have no row; a line names those that are best matches.
 
     Args:
         found: the matches.
+        heading: one line or several; "" for P, R and F of the pair.
         width: the most columns of a line, at least 40.
         encoding: the encoding of the output; characters that it lacks are escaped.
         colour: whether to use escape sequences for 256 colours.
@@ -289,8 +342,7 @@ def match_text(found: TokenSimilarity, *, width: int = 80, encoding: str = "utf-
         name: [match for match in matches if not match.is_special]
         for name, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches))
     }
-    score = found.score
-    lines = [f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}", *found.remarks, ""]
+    lines = [heading or score_line(found.score), *found.remarks, ""]
     if colour:
         for name, matches in texts.items():
             lines += [f"{_FAINT}{name}{_RESET}", *_shaded(matches, canvas), ""]

@@ -25,10 +25,23 @@ def test_scores_have_their_signature(scorer, shown):
 
 
 def test_matches_are_printed_as_show_prints_them(scorer):
-    found = scorer.match("the cat", ["a dog", "the cat sat"])
-    assert repr(found) == "TokenMatches(P={:.3f}, R={:.3f}, F={:.3f})".format(*found.best.score)
+    found = scorer.match("the cat", "the cat sat")
     assert str(found) == match_text(found.best)
-    assert scorer.match("the cat", "the cat sat").best.score == found.best.score
+    assert f"<p>F {found.F:.3f}.</p>" in found._repr_html_()
+
+
+def test_of_several_references_the_scores_are_those_of_score(scorer):
+    references = ["it", "a dog"]  # the first has the best R, the second the best P and F
+    found = scorer.match("the cat sat", references)
+    [score] = scorer.score(["the cat sat"], [references]).each()
+    assert score.R > found.best.score.R
+    assert tuple(score) == (found.P, found.R, found.F)
+    assert (found.precision, found.recall, found.f1) == (score.precision, score.recall, score.f1)
+    assert repr(found) == f"TokenMatches(P={score.P:.3f}, R={score.R:.3f}, F={score.F:.3f})"
+    assert str(found).splitlines()[0] == f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}"
+    for shown in (str(found), found._repr_html_(), found.to_html()):
+        assert f"R {score.R:.3f}" in shown
+        assert "reference 2 of 2, which has the best F" in shown
 
 
 @pytest.mark.browser

@@ -25,14 +25,23 @@ def test_a_pair_is_shown_with_the_score_of_score(run, tiny_bundle, scorer):
 
 
 def test_of_several_references_the_best_is_named(run, tiny_bundle, scorer):
-    references = ["a dog", "the cat sat", "it"]
+    references = ["it", "a dog"]  # the first has the best R, the second the best P and F
     result = run("show", "-m", tiny_bundle, "-c", "the cat sat", "-r", *references)
     [score] = scorer.score(["the cat sat"], [references]).each()
+    single = [*scorer.score(["the cat sat"] * 2, references).each()]
+    assert score.R > single[1].R
     lines = result.stdout.splitlines()
-    assert lines[0] == "Reference 2 of 3 is the best match."
-    assert [line.split()[0] for line in lines[3:7]] == ["1", "2", "3", "best"]
-    assert lines[6].split()[1:] == [f"{value:.3f}" for value in score]
-    assert lines[8] == "P 1.000   R 1.000   F 1.000"
+    assert lines[0] == f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}"
+    rows = [line.split(maxsplit=4) for line in lines[2:5]]
+    assert rows == [
+        ["P", "R", "F", "reference"],
+        *(
+            [str(number), *(f"{value:.3f}" for value in values), text]
+            for number, (values, text) in enumerate(zip(single, references, strict=True), 1)
+        ),
+    ]
+    assert "reference 2 of 2, which has the best F" in lines[6]
+    assert sum(line.startswith("P ") for line in lines) == 1
 
 
 def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(run, tiny_bundle, write):

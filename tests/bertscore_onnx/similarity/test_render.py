@@ -114,7 +114,7 @@ def test_of_several_references_the_best_is_shown():
     page = TokenMatches("cold day", ("freezing", "hot"), (FOUND, other), "").to_html()
     references, matrix, *_ = tables_of(page)
     assert references[1:] == [["1", "0.500", "0.250", "0.333", "freezing"], ["2", "0.900", "0.900", "0.900", "hot"]]
-    assert "Of 2 references number 2 has the best F" in page
+    assert "reference 2 of 2, which has the best F" in page
     assert matrix == [["", "hot"], ["cold", "0.900"]]
 
 
