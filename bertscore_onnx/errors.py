@@ -85,6 +85,8 @@ def json_fault(error: Exception, root: str = "it") -> str:
         return f"{where} has an unknown field {found[1]}"
     if found := re.fullmatch(r"Invalid enum value (.+)", message):
         return f"{where} has the unknown value {found[1]}"
+    if message == "Number out of range":
+        return f"{where} is a number out of range; expected one that fits into 64 bits"
     if found := re.fullmatch(r"JSON is malformed: .+ \(byte (\d+)\)", message):
         return f"{root} is malformed from byte {found[1]} on"
     if message == "Input data was truncated":

@@ -9,7 +9,15 @@ from io import BufferedReader
 from os import PathLike
 from pathlib import Path
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, InputTypeError
+
+
+def path_text(path: str | PathLike[str], name: str) -> str:
+    """Return a path, or the name of a model, as text; raise an InputTypeError, with the argument's name, for others."""
+    text = os.fspath(path) if isinstance(path, PathLike) else path
+    if not isinstance(text, str):
+        raise InputTypeError(f"{name} is {path!r}; expected a string or a path.")
+    return text
 
 
 def open_regular(file: str | PathLike[str]) -> BufferedReader:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Unpack, cast, overload
 from bertscore_onnx.bundle.store import MANIFEST, default_model
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BaselineError, ClosedError, DigestError
+from bertscore_onnx.files import path_text
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
@@ -90,8 +91,9 @@ def _key_of(settings: ScorerSettings) -> Hashable:
     """Return a key for the settings that stays right when the working directory or the home of bundles changes."""
     model_type = settings.get("model_type") or default_model()
     if model_type is not None:
+        model_type = path_text(model_type, "model_type")
         is_path = os.path.isfile(os.path.join(model_type, MANIFEST))  # unlike Path, it takes any string
-        model_type = os.path.abspath(model_type) if is_path else str(model_type)
+        model_type = os.path.abspath(model_type) if is_path else model_type
     return os.environ.get("BERTSCORE_ONNX_HOME"), key_of({**settings, "model_type": model_type})
 
 

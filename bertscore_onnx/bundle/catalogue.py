@@ -16,8 +16,8 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
-from bertscore_onnx.errors import BaselineError, InputError, one_line, shortened
-from bertscore_onnx.files import read_named
+from bertscore_onnx.errors import BaselineError, InputError, InputTypeError, one_line, shortened
+from bertscore_onnx.files import path_text, read_named
 from bertscore_onnx.tables.columns import number_text
 
 _COLUMNS = ("LAYER", "P", "R", "F")
@@ -49,7 +49,7 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be read.
     """
     try:
-        text = read_named(path, _MAX_BASELINE_BYTES).decode("utf-8-sig")
+        text = read_named(path_text(path, "baseline_path"), _MAX_BASELINE_BYTES).decode("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
     except OSError as error:
         raise InputError(
@@ -141,13 +141,20 @@ def find(name: str) -> CatalogueEntry | None:
     return entries().get(name)
 
 
+def lower_code(language: str) -> str:
+    """Return the code of a language in lower case; raise an InputTypeError if it is no string."""
+    if not isinstance(language, str):
+        raise InputTypeError(f'lang is {language!r}; expected a language code, such as "en".')
+    return language.lower()
+
+
 def default_model(language: str) -> str:
     """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
 
     Takes a code such as `en`, in any case; unknown codes get the multilingual model, and other words an InputError.
     """
     languages = _document()["languages"]
-    code, named = language.lower(), languages["named"]
+    code, named = lower_code(language), languages["named"]
     if code not in named and not _LANGUAGE_CODE.fullmatch(code):
         alias, _, country = locale.normalize(code).partition("_")
         raise InputError(

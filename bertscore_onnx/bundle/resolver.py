@@ -54,7 +54,7 @@ def resolve_bundle(
             )
         model_type = catalogue.default_model(lang)
     model_type = str(model_type)
-    if num_layers is not None and not isinstance(num_layers, Integral):
+    if isinstance(num_layers, bool) or not isinstance(num_layers, Integral | None):
         raise InputTypeError(f"num_layers is {num_layers!r}; expected an integer.")
     if precision not in (None, *get_args(Precision)):
         raise InputError(f'precision is {precision!r}; expected "fp32", "fp16" or "int8".')

@@ -113,7 +113,9 @@ class OnnxSession:
         """
         num_threads, optimize_for = options.get("num_threads"), options.get("optimize_for", "throughput")
         if num_threads is not None and num_threads > MAX_THREADS:
-            raise InputError(f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}, or None for all CPUs.")
+            raise InputError(
+                f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for all CPUs."
+            )
         if optimize_for not in get_args(OptimizeFor):
             raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
         self._bundle, self._graph = bundle, graph

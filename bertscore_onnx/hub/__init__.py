@@ -4,6 +4,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bertscore_onnx.files import path_text
+
 if TYPE_CHECKING:
     from bertscore_onnx.hub.download import pull
     from bertscore_onnx.hub.upload import push
@@ -27,9 +29,10 @@ def local_path(name: str | os.PathLike[str]) -> str:
     bundle of its model and variant, it is stored beside that one.
 
     Raises:
+        InputTypeError: the name is neither a string nor a path.
         InputError, BundleError, HubError, MissingExtraError: as in `pull`.
     """
-    name = os.fspath(name)
+    name = path_text(name, "model_type")
     if not name.startswith("hf://"):
         return name
     from bertscore_onnx.hub.download import find_or_pull

@@ -9,7 +9,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
+from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import BaselineError, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -204,7 +204,7 @@ def choose_rescaling(
             f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
             f"{manifest.num_layers} has {available}."
         )
-    language = lang.lower()
+    language = lower_code(lang)
     if language not in manifest.baselines:
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
@@ -235,7 +235,7 @@ def random_pairs_f1(
     known = manifest.unrelated_scores
     if lang is None:
         lang = next(iter(known)) if rescaling.language not in known and len(known) == 1 else rescaling.language
-    measured = None if lang is None else known.get(lang.lower())
+    measured = None if lang is None else known.get(lower_code(lang))
     if measured is None or measured.precision != signature.precision:
         return None
     if signature.idf != "no" or signature.matching is not None:

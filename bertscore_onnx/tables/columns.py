@@ -49,7 +49,10 @@ def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
 
     Raises an InputError unless they are three or four different ones.
     """
-    if isinstance(names, str) or len(names) not in (3, 4) or len({*names, "", BEST, REASON}) != len(names) + 3:
+    is_list = (
+        isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) for name in names)
+    )
+    if not is_list or len(names) not in (3, 4) or len({*names, "", BEST, REASON}) != len(names) + 3:
         raise InputError(
             f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, or a "
             f"fourth for whether a text was truncated, other than {BEST} and {REASON}."

@@ -26,7 +26,7 @@ from tests.support.http_server import CPU, error_of, serving
 
 FOREIGN = re.compile(
     r"Traceback|Errno|Error\(|pydantic|msgspec|Expected `|Input should be|No such option|Got unexpected|[Mm]agic bytes"
-    r"|Missing (option|argument)|requires an argument|unexpected keyword"
+    r"|Missing (option|argument)|requires an argument|unexpected keyword|Number out of|expected str,|has no len"
     r"|object has no attribute|valid (integer|float|number)|invalid literal|could not convert|inhomogeneous|got `"
 )
 """Texts of Python, pydantic, msgspec, Click, Arrow and numpy."""
@@ -131,6 +131,7 @@ AT_THE_SHELL = {
     f"{SCORE} -b 0": ("--batch-size", "0", "greater than or equal to 1"),
     f"{SCORE} -b many": ("--batch-size", "'many'", "expected a whole number"),
     f"{SCORE} --nthreads all": ("--nthreads", "'all'", "expected a whole number"),
+    f"{SCORE} --nthreads 100000": ("--nthreads is 100,000", "expected at most", "Leave it out for all CPUs"),
     f"{SCORE} --device gpu": ("--device is 'gpu'", 'expected "cpu"', "Leave it out"),
     f"{SCORE} --device cuda:first": ("'cuda:first'", '"cuda:N"'),
     f"{SCORE} --precision half": ("'half'", "'fp32', 'fp16', 'int8'"),
@@ -331,6 +332,18 @@ IN_PYTHON = {
         "Give the bundle's folder",
     ),
     "a language's name": (lambda s: BERTScorer(lang="english"), "'english'", "expected a language code", "'en'"),
+    "a number as language": (lambda s: s.with_rescaling(5), "lang is 5", "expected a language code", '"en"'),
+    "a number as language of random pairs": (lambda s: s.unrelated_scores(5), "lang is 5", "expected a language code"),
+    "a list of languages": (lambda s: BERTScorer(lang=["en"]), "lang is ['en']", "expected a language code"),
+    "a number as model": (lambda s: BERTScorer(5), "model_type is 5", "expected a string or a path"),
+    "bytes as model": (lambda s: BERTScorer(b"x"), "model_type is b'x'", "expected a string or a path"),
+    "a list of models": (lambda s: score(TEXTS, REFS, ["x"]), "model_type is ['x']", "expected a string or a path"),
+    "a number as baseline": (
+        lambda s: BERTScorer(s.bundle.path, rescale_with_baseline=True, baseline_path=5),
+        "baseline_path is 5",
+        "expected a string or a path",
+    ),
+    "a flag as layer": (lambda s: BERTScorer(s.bundle.path, num_layers=True), "num_layers is True", "an integer"),
     "a layer as text": (lambda s: BERTScorer(s.bundle.path, "2"), "num_layers is '2'", "expected an integer"),
     "another layer": (lambda s: BERTScorer(s.bundle.path, 1), "layer 1", "cut at layer 2", "Leave num_layers out"),
     "all layers of one": (lambda s: BERTScorer(s.bundle.path, all_layers=True), "layer 2 only", "--all-layers"),
@@ -371,6 +384,10 @@ IN_PYTHON = {
     ),
     "a number in a frame": (lambda s: s.score_frame(FRAME.assign(reference=1)), "row 0", "a number", "expected a text"),
     "two names": (lambda s: s.score_frame(FRAME, names=("p", "r")), "('p', 'r')", "expected three different names"),
+    "numbers as names": (lambda s: s.score_frame(FRAME, names=(1, 2, 3)), "(1, 2, 3)", "three different names"),
+    "no names": (lambda s: s.score_frame(FRAME, names=None), "are called None", "three different names"),
+    "lists as names": (lambda s: s.score_frame(FRAME, names=[["p"], "r", "f"]), "[['p'], 'r', 'f']", "different names"),
+    "names without an order": (lambda s: s.score_frame(FRAME, names={"p", "r", "f"}), "three different names"),
     "errors": (lambda s: s.score_frame(FRAME, errors="ignore"), "errors is 'ignore'", '"raise" or "null"'),
     "no reference column": (lambda s: s.score_frame(FRAME, reference=None), "reference is None", "name of a column"),
     "a list of names": (
@@ -479,6 +496,7 @@ OVER_HTTP = {
     "a number": ({"pairs": [PAIR | {"candidate": 1}]}, "`candidate` is a whole number", "expected a string"),
     "an unknown model": ({"pairs": [PAIR], "model": "roberta"}, "'roberta'", "the server has: tiny-bert"),
     "an unknown table": ({"pairs": [PAIR], "idf": "news"}, "'news'", "none"),
+    "a number beyond all": (b'{"pairs": [], "model": 1e999}', "`model` is a number out of range", "The fields are"),
     "no baseline": ({"pairs": [PAIR], "rescale": "de"}, "'de'"),
     "only their context": ({"pairs": [PAIR | {"reference_context": "a"}]}, "`reference_context`", "`context`"),
 }
