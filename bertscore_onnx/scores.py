@@ -208,6 +208,18 @@ class Scores(_PRFArrays):
         for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
             yield Score(*values)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether all arrays are equal, of another tuple P, R and F; signatures are not compared."""
+        if not isinstance(other, tuple):
+            return False
+        if isinstance(other, Scores):
+            return all(map(np.array_equal, self.__getnewargs__(), other.__getnewargs__()))
+        return len(other) == len(self) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        """Return whether they differ."""
+        return not self == other
+
     def __repr__(self) -> str:
         """Return how many they are, and their means."""
         means = ", ".join(f"{name} {values.mean():.4f}" for name, values in self._asdict().items() if values.size)

@@ -41,6 +41,20 @@ def test_copies_keep_the_best_reference(scores, clone):
     assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
 
 
+def test_scores_of_equal_arrays_are_equal(scores):
+    same = copy.deepcopy(scores)
+    assert same == scores
+    assert not same != scores  # noqa: SIM202 -- the operator has a method of its own
+    assert scores == tuple(same)
+    assert tuple(same) == scores
+    for position in range(5):
+        arrays = copy.deepcopy([*scores, scores.best_reference, scores.truncated])
+        arrays[position][..., 0] = 0 if position < 4 else True
+        assert Scores(*arrays) != scores
+    for other in (scores.of_layer(0), [*scores], (*scores, 1), None, 0.5, "scores"):
+        assert scores != other
+
+
 def test_scores_have_names(scores):
     assert (scores.precision, scores.recall, scores.f1) == (scores.P, scores.R, scores.F) == tuple(scores)
     one = Score(0.5, 0.25, 0.375, 3)
