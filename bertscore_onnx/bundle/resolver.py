@@ -102,8 +102,8 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if all_layers and not manifest.all_layers:
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
-            f"{_export_of(manifest, manifest, '--all-layers')} to export all layers, or leave out the option that "
-            "needs them."
+            f"{_export_of(manifest.model_id, manifest, ' --all-layers')} to export all layers, or leave out the "
+            "option that needs them."
         )
     if manifest.all_layers and not all_layers:
         if num_layers is None:
@@ -115,7 +115,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     if not all_layers and num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
-            f"Leave num_layers out, or run {_export_of(manifest, manifest, f'--num-layers {num_layers}')}."
+            f"Leave num_layers out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}."
         )
     return bundle
 
@@ -124,8 +124,8 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
     """Raise an InputError if a bundle opened by its path has another tokenizer or precision than requested."""
     manifest = bundle.manifest
     wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
-    layer = "--all-layers" if manifest.all_layers else f"--num-layers {manifest.num_layers}"
-    advice = f"or run {_export_of(manifest, wanted, layer)}."
+    layer = " --all-layers" if manifest.all_layers else f" --num-layers {manifest.num_layers}"
+    advice = f"or run {_export_of(manifest.model_id, wanted, layer)}."
     if wanted.tokenizer_mode != manifest.tokenizer_mode:
         raise InputError(
             f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
@@ -165,24 +165,22 @@ def _exported(name: str, variant: Variant) -> Path:
     others = ", ".join(path.name for path in stored_bundles(name))
     if entry is None and not others:
         _raise_unknown(name)
-    command = f"bertscore-onnx export --model {name}"
+    layer = f" --num-layers {variant.num_layers}"
     if variant.num_layers is None:
-        command += " --all-layers"
-    elif entry is None or variant.num_layers != entry.num_layers:
-        command += f" --num-layers {variant.num_layers}"
-    command += _options(variant)
+        layer = " --all-layers"
+    elif entry is not None and variant.num_layers == entry.num_layers:
+        layer = ""
     which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
         f"{name} {which} is not exported yet (there is no {folder}).{others and f' There is {others}.'} "
-        f"Run `{command}` once, on any machine with the `export` extra installed."
+        f"Run {_export_of(name, variant, layer)} once, on any machine with the `export` extra installed."
     )
 
 
-def _export_of(manifest: Manifest, wanted: Variant | Manifest, layer: str) -> str:
-    """Return the command that exports another variant of a bundle's model, whose name may be one that was chosen."""
-    name = manifest.model_id
+def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
+    """Return the command that exports another variant of a model, whose name may be one that was chosen."""
     is_known = catalogue.find(name) is not None or name.count("/") == 1
-    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'} {layer}{_options(wanted)}`"
+    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{_options(wanted)}`"
     return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
 
 
@@ -197,10 +195,10 @@ def _raise_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: 
     others = ", ".join(path.name for path in stored_bundles(name))
     if not others:
         _raise_unknown(name)
-    command = f"bertscore-onnx export --model {name} --num-layers N{_options(Variant(None, tokenizer_mode, precision))}"
+    command = _export_of(name, Variant(None, tokenizer_mode, precision), " --num-layers N")
     raise BundleNotFoundError(
         f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {others}. Choose one of "
-        f"these, or run `{command}`."
+        f"these, or run {command}."
     )
 
 

@@ -111,6 +111,18 @@ def test_a_bundle_in_int8_does_not_stand_for_one_in_fp32(installed):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [({"num_layers": 6}, "6"), ({"precision": "int8"}, "N --precision int8")],
+)
+def test_a_chosen_name_is_no_model_to_export(installed, arguments, options):
+    installed("own-model", 5)
+    with pytest.raises(BundleNotFoundError) as caught:
+        resolve_bundle("own-model", **arguments)
+    command = f"bertscore-onnx export --model MODEL --num-layers {options}"
+    assert f"un `{command}` (MODEL is the folder or the Hub id of own-model)" in str(caught.value)
+
+
 def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
     folder = installed("someone/own-model", 5)
     assert resolve_bundle("someone/own-model").path == folder
