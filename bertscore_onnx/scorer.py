@@ -46,6 +46,7 @@ from bertscore_onnx.scoring.inputs import (
     collect_single,
     read_items,
     read_pairs,
+    singles,
     slices_of,
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
@@ -332,7 +333,8 @@ class BERTScorer(Closeable):
                 with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, counted from 0, "null" for nulls as its scores and a further column `error` with the
-                reason.
+                reason. If idf weights, or the mean vector of a matching, come from the references, those of such rows
+                count too, so that a missing candidate does not change the scores of other rows.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
 
         Returns:
@@ -359,7 +361,11 @@ class BERTScorer(Closeable):
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         check_free(adapter.names, columns.names, "The frame", "drop it")
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
-        scores, stats = self.score_pairs(pairs, verbose=verbose)
+        references = None
+        if rows.pairs:
+            texts = [reference for pair in rows.pairs for reference in pair[1]]
+            references = singles([*texts, *rows.unscored_references])
+        scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
         signature = self.signature if context is None else self.signature.in_context()
         scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
@@ -629,15 +635,24 @@ class BERTScorer(Closeable):
     # What other parts of the library call: texts that were checked already, and statistics instead of warnings.
 
     def score_pairs(
-        self, pairs: Pairs, *, verbose: bool | None = False, batch_size: int | None = None
+        self,
+        pairs: Pairs,
+        *,
+        verbose: bool | None = False,
+        batch_size: int | None = None,
+        references: Side | None = None,
     ) -> tuple[Scores, TextStats]:
-        """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these."""
+        """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these.
+
+        Idf weights and a mean vector that come from references come from those of the pairs, or from `references`.
+        """
         for side in (pairs.candidates, pairs.references):
             self._check_model(side)
         max_items = self._max_items(batch_size)
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
-            weights = self.weights_for(pairs.references)
-            center = self._center_for(slices_of(pairs.references))
+            references = pairs.references if references is None else references
+            weights = self.weights_for(references)
+            center = self._center_for(slices_of(references))
             chunks = self._pipeline.score(pairs.slices(), weights, center=center, max_items=max_items, advance=advance)
             of_chunks, stats = [], TextStats()
             for scores, of_chunk in chunks:

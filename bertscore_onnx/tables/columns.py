@@ -1,6 +1,7 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
@@ -188,6 +189,9 @@ class Rows:
     reasons: list[str | None]
     """For each row the reason why it cannot be scored, without its number; or None, (rows,)."""
 
+    unscored_references: "list[Text]"
+    """The references in the rows that cannot be scored, where they are texts."""
+
 
 ColumnName = str | int
 """The name of a column; a number in a data frame without names."""
@@ -243,10 +247,11 @@ class RowReader:
         if len({*map(len, columns)}) > 1:
             counts = ", ".join(map(str, map(len, columns)))
             raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
-        rows = Rows([], [])
+        rows = Rows([], [], [])
         for candidate, *others in zip(*columns, strict=True):
             place = _place(self._title, self._number)
             self._number += 1
+            context = None
             try:
                 context = None if self._context is None else _context_of(others.pop(), self._context, place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
@@ -259,6 +264,11 @@ class RowReader:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
+                valid: list[str] = []
+                for column, value in zip(self._references, others, strict=True):
+                    with suppress(InputError):
+                        valid += column.texts_of(value, column.names[0], place)
+                rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
                 texts_of_row: Sequence[Text] = [*candidates, *texts]
                 if context is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.errors import InputError, InputTypeError
 
 COLUMNS = {
@@ -65,6 +65,45 @@ def test_rows_without_scores_have_nulls_and_a_reason(scorer, scores, make):
     f1 = [None if pd.isna(value) else value for value in scored["f1"]]
     assert f1 == [scores.F[0], None, scores.F[2]]
     assert scored["error"][1].startswith("the column 'mt' holds null")
+
+
+FOUR_ROWS = {
+    "mt": ["the cat sat", 'a "red" house', "it", "a dog"],
+    "gold": ["a cat sat", "the blue house", ["a", "it"], "the dog"],
+    "first": ["the cat", "a house", "a dog", "the dog sat"],
+    "before": ["a dog", None, "the house", ["the cat", "it sat"]],
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns"),
+    [
+        ({"idf": True}, {"reference": "gold"}),
+        ({"idf": True}, {"reference": ["gold", "first"]}),
+        ({"idf": True}, {"reference": "gold", "context": "before"}),
+        ({"matching": "center=references"}, {"reference": "gold", "context": "before"}),
+    ],
+)
+def test_a_missing_candidate_does_not_change_the_scores_of_other_rows(tiny_bundle, settings, columns):
+    whole = pd.DataFrame(FOUR_ROWS)
+    gap = whole.assign(mt=["the cat sat", None, "it", float("nan")])
+    with BERTScorer(tiny_bundle, device="cpu", **settings) as scorer:
+        expected = scorer.score_frame(whole, "mt", **columns)
+        scored = scorer.score_frame(gap, "mt", **columns, errors="null")
+        alone = scorer.score_frame(gap.dropna(subset="mt"), "mt", **columns)
+    assert scored["f1"].isna().tolist() == [False, True, False, True]
+    for name in ("precision", "recall", "f1"):
+        assert scored[name].dropna().tolist() == pytest.approx(expected[name][[0, 2]].tolist(), abs=1e-6)
+    assert abs(alone["f1"] - expected["f1"][[0, 2]]).max() > 0.001  # the other references matter
+
+
+def test_missing_references_count_nowhere(tiny_bundle):
+    frame = pd.DataFrame({"candidate": ["the cat", None, "it"], "reference": ["a cat", "the dog", None]})
+    counts = count_documents(["a cat", "the dog"], tiny_bundle)
+    with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer, scorer.with_idf(counts) as other:
+        scored = scorer.score_frame(frame, errors="null")
+        assert scored["f1"][0] == other.score(["the cat"], ["a cat"]).F[0]
+        assert scorer.score_frame(frame[1:], errors="null")["f1"].isna().all()
 
 
 @KINDS
