@@ -169,7 +169,7 @@ class KeptRows:
         self.table: TableReader | None = None
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
         self.has_several_references = False
-        """Whether a pair that was read has several references."""
+        """Whether a pair of the files has several references, or one of a pipe may have them."""
         self.groups: deque[str] = deque()
         """The groups of the rows that wait, if a file has them."""
 
@@ -232,6 +232,9 @@ def open_pairs(
         seekable = [(file, source) for file, source in opened if source.is_seekable]
         kept = kept or KeptRows(keeps=False)
         kept.candidates = opened[0]
+        of_pipes = [file for file, source in opened if not source.is_seekable and not file.is_context]
+        num_in_pipes = sum(1 if file.format == "text" else len(file.columns) for file in of_pipes)
+        kept.has_several_references = num_in_pipes > 2 or any(file.format == "jsonl" for file in of_pipes)
         number = 0
         for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable]):
             number += 1
@@ -239,7 +242,14 @@ def open_pairs(
                 numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
                 other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                 raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
+            num_texts = sum(_num_texts(file, row) for (file, _), row in zip(seekable, rows, strict=True))
+            kept.has_several_references |= num_in_pipes + num_texts > 2
         yield TextPairs(opened, number, kept) if len(seekable) == len(opened) else _pairs(opened, kept)
+
+
+def _num_texts(file: InputFile, row: Sequence[str]) -> int:
+    """Return the number of candidates and references in a row that `_side_by_side` yields."""
+    return 0 if file.is_context else len(row) - (file.groups is not None)
 
 
 def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfRow]:
@@ -257,7 +267,6 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
             if watching is not None:
                 watching.groups.append(group)
         candidate, *references = [text for row in rows[:num_texts] for text in row]
-        kept.has_several_references |= len(references) > 1
         if watching is not None:
             watching.add((candidate, references))
         yield _with_contexts(candidate, references, rows[num_texts:])

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli.score import Means, Output, lines
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.writers import RowsToWrite
+from tests.bertscore_onnx.cli.conftest import Pipe
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -257,3 +259,24 @@ def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, st
     options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.csv"]
     assert run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_all_rows_have_the_best_reference_wherever_the_row_with_several_references_is(
+    run, write, tiny_bundle, tmp_path, name, piped, monkeypatch
+):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+    if piped:
+        monkeypatch.setattr("typer.testing.make_input_stream", lambda content, charset: Pipe(content))
+    one, several = ({"candidate": "a cat", "references": ["a dog", "a cat"][:number]} for number in (1, 2))
+    for rows in ([several] + [one] * 19, [one] * 19 + [several]):
+        table = write("in.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+        source = ["-c", "-", "--input-format", "jsonl"] if piped else ["-c", table]
+        result = run("score", "-m", tiny_bundle, *source, "-o", tmp_path / name, stdin=table.read_bytes())
+        assert result.exit_code == 0, result.stderr
+        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".jsonl": partial(pd.read_json, lines=True)}
+        best = read[(tmp_path / name).suffix](tmp_path / name)["best_reference"]
+        assert best.tolist() == [len(row["references"]) - 1 for row in rows]
