@@ -2,10 +2,11 @@
 
 import errno
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
-from io import BufferedReader
+from io import BufferedReader, BufferedWriter, FileIO
 from os import PathLike
 from pathlib import Path
 
@@ -54,14 +55,33 @@ def _without_waiting(file: str, flags: int) -> int:
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
     """Write a file in one step, replacing an existing one; raise an InputError if it cannot be written."""
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
-    path = Path(os.path.realpath(file))
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        replace_whole(path, data)
+        device = open_device(file)
+        if device is None:
+            replace_whole(Path(os.path.realpath(file)), data)
+        else:
+            with device, BufferedWriter(device) as writer:
+                writer.write(data)
     except OSError as error:
         raise unwritable(file, error) from error
+
+
+STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Names of standard output."""
+
+
+def open_device(file: str | PathLike[str]) -> FileIO | None:
+    """Open a pipe, a device, or an open file by its descriptor, such as /dev/fd/3, to write; None for other files.
+
+    A descriptor is used as it is, not opened again: a redirected file keeps what others write there. OSError is raised
+    if it cannot be opened.
+    """
+    name = os.fspath(file)
+    numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    if numbered is not None or name in ("/dev/stdout", "/dev/stderr"):
+        descriptor = os.dup(int(numbered[1]) if numbered is not None else 1 + (name == "/dev/stderr"))
+        return FileIO(descriptor, "w")
+    return FileIO(name, "w") if os.path.exists(name) and not os.path.isfile(name) else None
 
 
 def replace_whole(path: Path, data: bytes) -> None:

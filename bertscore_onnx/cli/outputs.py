@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import cast
 
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.cli.terminal import echo
@@ -26,11 +25,9 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
             raise InputError(f"{option} {path} is one of the files to read. Write to another file.")
         if path.resolve().with_name(MANIFEST).is_file():
             raise InputError(f"{option} {path} is in the folder of a bundle. Write to another file.")
-        with opened(file, "a"):
-            pass
+        _try_to_open(file, "a")
     elif not os.path.lexists(file):
-        with opened(file, "x"):
-            pass
+        _try_to_open(file, "x")
         Path(file).unlink()
 
 
@@ -45,32 +42,32 @@ def check_distinct(outputs: Mapping[str, str | None]) -> None:
             raise InputError(f"{option} {name} is the path of {other} too. Write each of them to another path.")
 
 
-@contextmanager
-def opened(name: str, mode: str) -> Iterator[FileIO]:
-    """Open a file of bytes, without a buffer; raise InputError if it cannot be written."""
+def _try_to_open(name: str, mode: str) -> None:
     from bertscore_onnx.files import unwritable
 
     try:
-        file = cast(FileIO, Path(name).open(f"{mode}b", buffering=0))  # noqa: SIM115 -- see below
-    except OSError as error:  # of opening alone: others are raised as they are
+        FileIO(name, mode).close()
+    except OSError as error:
         raise unwritable(name, error) from error
-    with file:
-        yield file
 
 
 @contextmanager
 def replacing(name: str) -> Iterator[FileIO]:
-    """Open a file beside this one, and put it in its place when it is whole; pipes and devices are opened themselves.
+    """Open a file beside this one, and put it in its place when it is whole; `open_device` opens pipes and devices.
 
     After an error or an interruption this file is as it was, and the rows so far stay in the other.
     """
-    from bertscore_onnx.files import put_in_place, unwritable
+    from bertscore_onnx.files import open_device, put_in_place, unwritable
 
-    path = Path(os.path.realpath(name))
-    if path.exists() and not path.is_file():
-        with opened(name, "w") as device:
+    try:
+        device = open_device(name)
+    except OSError as error:
+        raise unwritable(name, error) from error
+    if device is not None:
+        with device:
             yield device
         return
+    path = Path(os.path.realpath(name))
     file = _new_part(name, path)
     part = Path(file.name)
     try:
@@ -121,7 +118,7 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
         yield write_to_stdout
         return
     with replacing(name) as file:
-        whole = 0
+        whole = os.fstat(file.fileno()).st_size
 
         def write(lines: str) -> None:
             nonlocal whole

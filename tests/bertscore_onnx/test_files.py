@@ -47,6 +47,17 @@ def test_a_file_is_written_also_through_a_link(tmp_path):
         assert {*tmp_path.iterdir()} == {file, link}
 
 
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs names of descriptors")
+def test_a_pipe_that_has_only_a_descriptor_is_written_to():
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as pipe:
+        write_whole(f"/dev/fd/{writing}", "page")
+        os.close(writing)
+        assert pipe.read() == b"page"
+    with pytest.raises(InputError, match="Bad file descriptor"):
+        write_whole(f"/dev/fd/{writing}", "page")
+
+
 def test_a_new_file_has_the_permissions_of_the_umask(tmp_path):
     before = os.umask(0o022)
     try:

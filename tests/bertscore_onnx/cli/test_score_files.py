@@ -280,3 +280,23 @@ def test_all_rows_have_the_best_reference_wherever_the_row_with_several_referenc
         read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".jsonl": partial(pd.read_json, lines=True)}
         best = read[(tmp_path / name).suffix](tmp_path / name)["best_reference"]
         assert best.tolist() == [len(row["references"]) - 1 for row in rows]
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs names of descriptors")
+def test_names_of_open_files_and_of_standard_output_are_written_to_themselves(run, columns, tiny_bundle, tmp_path):
+    arguments = ["score", "-m", tiny_bundle, *columns("pairs.tsv"), "-o"]
+    printed = run(*arguments, "-")
+    for name in ("/dev/stdout", "/dev/fd/1"):
+        result = run(*arguments, name)
+        assert (result.stdout, result.stderr) == (printed.stdout, printed.stderr)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8", newline="") as pipe, (tmp_path / "log").open("w+b", buffering=0) as log:
+        log.write(b"before\n")
+        for descriptor in (writing, log.fileno()):
+            result = run(*arguments, f"/dev/fd/{descriptor}", "--format", "tsv")
+            assert (result.exit_code, result.stdout) == (0, printed.stderr)
+        log.write(b"after\n")
+        os.close(writing)
+        assert pipe.read() == printed.stdout
+    assert (tmp_path / "log").read_bytes().decode() == f"before\n{printed.stdout}after\n"
+    assert [path.name for path in tmp_path.iterdir() if ".part" in path.name] == []
