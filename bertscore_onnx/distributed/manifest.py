@@ -202,7 +202,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
 def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
     """Return the manifest of an earlier run of the same job, if the folder has one and it is not damaged.
 
-    InputError is raised if the folder holds anything else, or the scores of another job.
+    InputError is raised if the folder holds anything else, or the scores of another job. One that left no scores does
+    not count.
     """
     own = {part.file for part in manifest.parts}
     _check_files(folder, own)
@@ -210,6 +211,8 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
         earlier = Manifest.read(folder)
     except DamagedManifestError as error:
         _log.warning("%s; it is written again.", error)
+        earlier = None
+    if earlier is not None and any(_differences(manifest, earlier)) and not _has_scores(folder):
         earlier = None
     if earlier is not None:
         manifest.check_same(earlier, folder)
@@ -220,6 +223,11 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
             "holds nothing but these scores."
         )
     return earlier
+
+
+def _has_scores(folder: Path) -> bool:
+    """Return whether a folder has a part, or the saved scores of an unfinished one."""
+    return any(True for pattern in ("part-*.parquet", ".part-*.scores") for _ in folder.glob(pattern))
 
 
 def _check_files(folder: Path, own: Set[str]) -> None:

@@ -122,6 +122,30 @@ def test_other_inputs_are_refused(score, write_pairs):
         score(first)
 
 
+@pytest.mark.parametrize("changed", [{}, {"idf": True}, {"errors": "null"}])
+def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, contents, tmp_path, changed):
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    assert [file.name for file in (tmp_path / "scores").iterdir()] == ["_manifest.json"]
+    write_pairs("pairs.parquet", 5)
+    assert score(path, **changed).failures == 0
+    score(path, "others", **changed)
+    assert contents(tmp_path / "scores") == contents(tmp_path / "others")
+
+
+def test_saved_scores_of_another_job_are_kept(score, write_pairs, write, contents, tmp_path):
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    write("scores/.part-00000-00000.parquet.scores", "saved")
+    before = contents(tmp_path / "scores")
+    write_pairs("pairs.parquet", 5)
+    with pytest.raises(InputError, match="scores of another job"):
+        score(path)
+    assert contents(tmp_path / "scores") == before
+
+
 def test_a_setting_that_changes_no_bit_may_be_another(score, write_pairs):
     path = write_pairs("pairs.parquet", 50)
     score(path, nthreads=1)
