@@ -68,6 +68,13 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
             f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; expected a header "
             f"{','.join(_COLUMNS)}, then one row of numbers per layer. `bertscore-onnx baseline` writes one."
         ) from error
+    if len(table) < len(rows):
+        layers_of_rows = [int(row["LAYER"]) for row in rows]
+        twice = next(layer for layer in layers_of_rows if layers_of_rows.count(layer) > 1)
+        raise InputError(
+            f"The baseline file {path} has {layers_of_rows.count(twice)} rows for layer {twice}; expected one. Remove "
+            "the others."
+        )
     if num_layers not in table:
         layers = ", ".join(map(str, sorted(table)))
         rows_of = f"only for {layers}" if table else "nor for any other"

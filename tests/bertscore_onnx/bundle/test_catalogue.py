@@ -151,6 +151,13 @@ def test_a_baseline_that_cannot_divide_is_refused(write, figure):
         read_baseline_file(write("baseline.tsv", f"LAYER,P,R,F\n1,0.1,{figure},0.3\n"), 1)
 
 
+@pytest.mark.parametrize("num_layers", [3, 4])
+def test_a_layer_with_two_rows_is_refused(write, num_layers):
+    path = write("baseline.tsv", "LAYER,P,R,F\n3,0.1,0.2,0.3\n4,0.9,0.5,0.5\n4,0.3,0.3,0.3\n")
+    with pytest.raises(InputError, match=r"2 rows for layer 4; expected one"):
+        read_baseline_file(path, num_layers)
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"absent\.tsv"):
         read_baseline_file(tmp_path / "absent.tsv", 1)
