@@ -2,6 +2,7 @@
 
 import platform
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bertscore_onnx import __version__
+from bertscore_onnx.bundle.store import MODEL_VARIABLE, default_model
 from bertscore_onnx.cli.options import TextOrJson
 from bertscore_onnx.cli.terminal import print_json, print_table
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
@@ -27,7 +29,11 @@ _TIMED_CALLS = 10
 
 def doctor(
     bundle: Annotated[
-        Path | None, typer.Argument(metavar="BUNDLE", help="The folder of a bundle.  [default: the installed ones]")
+        Path | None,
+        typer.Argument(
+            metavar="BUNDLE",
+            help=f"The folder of a bundle.  [default: that of {MODEL_VARIABLE}, and the installed ones]",
+        ),
     ] = None,
     output_format: TextOrJson = "text",
 ) -> None:
@@ -55,7 +61,7 @@ def doctor(
 
 
 def _examine(bundle: Path | None) -> dict[str, Any]:
-    """Return the state of this machine and of a bundle, or of the installed ones; unknown values are None."""
+    """Return the state of this machine, and of a bundle or all that are here; unknown values are None."""
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -66,8 +72,10 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         providers = {name: error and one_line(error) for name, error in try_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
-    folders = stored_bundles() if bundle is None else [bundle]
-    bundles = [{"path": str(folder), "error": _bundle_error(folder)} for folder in folders]
+    bundles = [*_default_bundle()] if bundle is None else []
+    folders = [folder for folder in stored_bundles() if str(folder) not in (one["path"] for one in bundles)]
+    folders = folders if bundle is None else [bundle]
+    bundles += [{"path": str(folder), "error": _bundle_error(folder)} for folder in folders]
     usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]
     try:
         home = str(store_root())
@@ -126,6 +134,19 @@ def _provider_error(provider: "Provider") -> str | None:
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
         return str(error)
     return None if np.array_equal(product, matrix @ matrix) else f"a matrix product came out as {product.tolist()}"
+
+
+def _default_bundle() -> Iterator[dict[str, str | None]]:
+    """Yield the path and the error of the bundle that the environment names, if it does."""
+    from bertscore_onnx.bundle.resolver import resolve_bundle
+    from bertscore_onnx.hub import local_path
+
+    model = default_model()
+    if model is not None:
+        try:
+            yield {"path": str(resolve_bundle(local_path(model), all_layers=None).path), "error": None}
+        except BertScoreOnnxError as error:
+            yield {"path": model, "error": one_line(error)}
 
 
 def _bundle_error(folder: Path) -> str | None:

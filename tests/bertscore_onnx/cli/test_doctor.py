@@ -151,3 +151,17 @@ def test_a_bundle_that_is_not_installed_is_tried_by_its_path(run, home, tiny_bun
     assert f"golden pairs of {tiny_bundle} on CPUExecutionProvider" in result.stdout
     result = run("doctor", tmp_path)
     assert (result.exit_code, f"{tmp_path} is no bundle" in result.stdout) == (1, True)
+
+
+def test_the_bundle_of_the_environment_comes_first(run, run_json, installed_bundle, tiny_bundle, monkeypatch):
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(tiny_bundle))
+    report = run_json("doctor")
+    paths = [str(tiny_bundle), str(installed_bundle)]
+    assert report["bundles"] == [{"path": path, "error": None} for path in paths]
+    assert report["trial"]["path"] == str(tiny_bundle)
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(installed_bundle))
+    assert [bundle["path"] for bundle in run_json("doctor")["bundles"]] == [str(installed_bundle)]
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", "no-such-model")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert re.search(r"^bundle +no-such-model: .*'no-such-model'", result.stdout, re.MULTILINE)
