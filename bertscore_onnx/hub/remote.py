@@ -67,7 +67,8 @@ class Body:
 
 def open_remote(source: Source, token: str | None) -> "Remote":
     """Connect to a source; the token, if any, is for a repository or for a web server."""
-    check_online()
+    if not source.location.startswith("file://"):
+        check_online()
     if source.repo is not None:
         return HubRepository(source, token).variant(source.variant)
     if source.location.startswith(("https://", "http://")):

@@ -128,7 +128,8 @@ def test_an_unknown_store_is_refused(hub):
         pull("nowhere://bucket/tiny")
 
 
-def test_offline_holds_for_every_store(in_memory, monkeypatch):
+def test_offline_holds_for_every_store_but_this_machine(in_memory, place, tiny_bundle, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
         pull(in_memory)
+    assert pull(f"file://{tiny_bundle}") == place
