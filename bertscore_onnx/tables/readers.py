@@ -316,10 +316,36 @@ def _decoded(line: str, place: str) -> Record:
         if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
             json.loads(line, object_pairs_hook=lambda pairs: _checked_keys(pairs, place), parse_int=str)
         return values
-    except msgspec.ValidationError as error:
-        raise InputError(f"{place}: expected a JSON object.{_ONE_PER_LINE}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{place}: {shortened(line)!r} is no JSON; expected an object.{_ONE_PER_LINE}") from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        fault = _fault_of_value(line)
+        if not fault:
+            is_json = isinstance(error, msgspec.ValidationError)
+            given = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "
+            fault = f"{given}expected a JSON object. Write one object per line"
+            fault += "; `jq -c '.[]' FILE > NEW_FILE` does so for an array." if line.lstrip().startswith("[") else "."
+        raise InputError(f"{place}: {fault}") from error
+
+
+def _fault_of_value(line: str) -> str:
+    """Return a sentence on a value that Python's json reads, but other readers do not; empty if there is none."""
+    faults = []
+
+    def read_number(text: str) -> None:
+        try:
+            msgspec.json.decode(text)
+        except msgspec.MsgspecError:
+            faults.append(f"it holds {shortened(text)}, a number out of range. Write null, or a text.")
+
+    def read_constant(name: str) -> None:
+        faults.append(f"it holds {name}, which JSON does not have. Write null.")
+
+    try:
+        values = json.loads(line, parse_float=read_number, parse_int=read_number, parse_constant=read_constant)
+        halves = (character for character in json.dumps(values, ensure_ascii=False) if "\ud800" <= character < "\ue000")
+        faults += [f"it holds \\u{ord(half):04x}, half of a character. Remove it." for half in halves]
+    except (ValueError, RecursionError):
+        return ""
+    return next(iter(faults), "")
 
 
 def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
@@ -331,8 +357,6 @@ def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
 
 
 _OBJECTS = msgspec.json.Decoder(dict[str, object])
-
-_ONE_PER_LINE = " Write one object per line; `jq -c '.[]' FILE > NEW_FILE` does so for an array."
 
 
 # Parquet, with the extra `parquet`.
