@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import compress, zip_longest
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +56,11 @@ class InputFile:
     is_context: bool = False
     """Whether the texts of a row are the sentences before a pair."""
 
-    ids: Column | None = None
-    """The column of ids, if those of several tables have to agree; the id is then the last text of a row."""
+    ids: tuple[Column, ...] = ()
+    """The columns of ids, if those of several tables have to agree; a row then ends with one for each, maybe empty."""
 
     groups: Column | None = None
-    """The column of the rows' groups, if this file has it; the group is then the last text of a row, but for the id."""
+    """The column of the rows' groups, if this file has it; the group is then the last text of a row before the ids."""
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
@@ -91,14 +92,20 @@ class InputFile:
         if self.format == "text":
             return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
         table = self.open_table(source)
-        ids, lacks_ids = () if self.ids is None else (self.ids,), False
-        if self.ids is not None and table.names is not None and not self.ids.option:
-            name = next((name for name in self.ids.names if table.names.count(name) == 1), None)
-            ids, lacks_ids = () if name is None else (replace(self.ids, names=(name,)),), name is None
-        columns = (*self.columns, *([] if self.groups is None else [self.groups]), *ids)
+        has_ids = [self._has(table, column) for column in self.ids]
+        columns = (*self.columns, *([] if self.groups is None else [self.groups]), *compress(self.ids, has_ids))
         rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
-        rows = rows if self.groups is None else self._with_named_groups(rows, source, -1 - len(ids))
-        return ([*texts, ""] for texts in rows) if lacks_ids else rows
+        rows = rows if self.groups is None else self._with_named_groups(rows, source, -1 - sum(has_ids))
+        return rows if all(has_ids) else _with_gaps(rows, has_ids)
+
+    def _has(self, table: "TableReader", ids: Column) -> bool:
+        """Return whether a table has a column of ids, or may have it; if no option names it, it has no texts."""
+        [name] = ids.names
+        if ids.option:
+            return True
+        return not any(name in column.names for column in self.columns) and (
+            table.names is None or table.names.count(name) == 1
+        )
 
     def _with_named_groups(self, rows: Iterator[list[str]], source: Source, place: int) -> Iterator[list[str]]:
         """Yield the texts of each row; raise InputError for a row whose group, at this place, has no name."""
@@ -109,6 +116,16 @@ class InputFile:
                     "name of a group. Fill it in, or leave the row out."
                 )
             yield texts
+
+
+def _with_gaps(rows: Iterable[list[str]], has_ids: Sequence[bool]) -> Iterator[list[str]]:
+    """Yield the texts of each row, whose last ones are the ids that the table has, with empty ids for the others."""
+    count = sum(has_ids)
+    numbers = iter(range(count))
+    chosen = itemgetter(*(next(numbers) if has else count for has in has_ids))
+    for texts in rows:
+        start = len(texts) - count
+        yield [*texts[:start], *chosen([*texts[start:], ""])]
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -232,9 +249,16 @@ def open_pairs(
         seekable = [(file, source) for file, source in opened if source.is_seekable]
         kept = kept or KeptRows(keeps=False)
         kept.candidates = opened[0]
-        of_pipes = [file for file, source in opened if not source.is_seekable and not file.is_context]
-        num_in_pipes = sum(1 if file.format == "text" else len(file.columns) for file in of_pipes)
-        kept.has_several_references = num_in_pipes > 2 or any(file.format == "jsonl" for file in of_pipes)
+        with_texts = [(file, source) for file, source in opened if not file.is_context]
+        num_texts = sum(1 if file.format == "text" else len(file.columns) for file, _ in with_texts)
+        kept.has_several_references = num_texts > 2 or any(
+            file.format == "jsonl" and not source.is_seekable for file, source in with_texts
+        )
+        with_lists = [
+            (position, len(file.columns) + (file.groups is not None))
+            for position, (file, _) in enumerate(seekable)
+            if file.format in ("jsonl", "parquet") and not file.is_context
+        ]
         number = 0
         for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable]):
             number += 1
@@ -242,14 +266,8 @@ def open_pairs(
                 numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
                 other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                 raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-            num_texts = sum(_num_texts(file, row) for (file, _), row in zip(seekable, rows, strict=True))
-            kept.has_several_references |= num_in_pipes + num_texts > 2
+            kept.has_several_references |= any(len(rows[position]) > num_fields for position, num_fields in with_lists)
         yield TextPairs(opened, number, kept) if len(seekable) == len(opened) else _pairs(opened, kept)
-
-
-def _num_texts(file: InputFile, row: Sequence[str]) -> int:
-    """Return the number of candidates and references in a row that `_side_by_side` yields."""
-    return 0 if file.is_context else len(row) - (file.groups is not None)
 
 
 def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfRow]:
@@ -277,23 +295,36 @@ def _side_by_side(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the texts of all files row by row, without ids, which have to agree; None for a file that has ended."""
     together = zip_longest(*rows)
-    return together if all(file.ids is None for file, _ in files) else _without_ids(files, together)
+    return _without_ids(files, together) if any(file.ids for file, _ in files) else together
 
 
 def _without_ids(
     files: Sequence[tuple[InputFile, Source]], rows: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
+    with_ids = [(position, source.title, -len(file.ids)) for position, (file, source) in enumerate(files) if file.ids]
     for number, texts in enumerate(rows, 1):
-        of_files = [*zip(files, texts, strict=True)]
-        ids = [(source.title, row[-1]) for (file, source), row in of_files if file.ids is not None and row and row[-1]]
-        for title, name in ids[1:]:
-            if name != ids[0][1]:
-                raise InputError(
-                    f"Row {number} is {ids[0][1]!r} in {ids[0][0]} and {name!r} in {title}; expected the same segments "
-                    "in the same order. Sort the tables alike, or add --columns id=none if these are not ids of "
-                    "segments."
-                )
-        yield tuple(row if row is None or file.ids is None else row[:-1] for (file, _), row in of_files)
+        row, ids = [*texts], []
+        for position, title, start in with_ids:
+            if row[position] is not None:
+                ids.append((title, row[position][start:]))
+                row[position] = row[position][:start]
+        if any(names != ids[0][1] for _, names in ids):
+            _check_ids(number, ids)
+        yield tuple(row)
+
+
+def _check_ids(number: int, ids: Iterable[tuple[str, list[str]]]) -> None:
+    """Raise InputError if a row has different ids in two tables: in a column that both have, or else in the first."""
+    first, *others = [(title, names) for title, names in ids if any(names)] or [("", [])]
+    for title, names in others:
+        shared = ((one, other) for one, other in zip(first[1], names, strict=True) if one and other)
+        one, other = next(shared, (next(filter(None, first[1])), next(filter(None, names))))
+        if one != other:
+            raise InputError(
+                f"Row {number} is {one!r} in {first[0]} and {other!r} in {title}; expected the same segments in the "
+                "same order. Sort the tables alike; if these are not ids of segments, name the column that has them "
+                "with --columns id=NAME, or add --columns id=none."
+            )
 
 
 def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Sequence[str]]) -> TextsOfRow:
@@ -343,12 +374,14 @@ def references_of_table(
     return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
 
 
-def _id_column(columns: ColumnNames) -> Column | None:
-    """Return the column of ids, which only a table that it is named for has to have; None if there is to be none."""
+def _id_columns(columns: ColumnNames) -> tuple[Column, ...]:
+    """Return the columns of ids, of which tables are compared by the first that they share; none if without ids."""
     name = columns("id")
     if name == NO_IDS:
-        return None
-    return Column((name,), "--columns id=NAME", is_id=True) if name else Column(ID_COLUMNS, "", is_id=True)
+        return ()
+    if name:
+        return (Column((name,), "--columns id=NAME", is_id=True),)
+    return tuple(Column((name,), "", is_id=True) for name in ID_COLUMNS)
 
 
 def choose_inputs(
@@ -397,8 +430,8 @@ def choose_inputs(
     files = [first, *others, *of_contexts]
     files_of = {"candidate": [first], "reference": others or [first], "context": of_contexts}
     _check_effects(columns, files_of, files, dialect)
-    ids = _id_column(columns) if len([file for file in files if file.format != "text"]) > 1 else None
-    if ids is None and columns("id") not in (None, NO_IDS):
+    ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
+    if not ids and columns("id") not in (None, NO_IDS):
         raise typer.BadParameter(
             "it has no effect: ids are compared between tables, and there is one.", param_hint="--columns id"
         )

@@ -21,7 +21,7 @@ REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
 
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
-"""The names of a column of ids; the first one that a table has counts."""
+"""The names of a column of ids; the first one that a table has, or that several tables share, counts."""
 
 REFERENCE_COLUMNS = ("reference", "references")
 """The names of a column of references; the first one that a table has counts."""
@@ -78,8 +78,8 @@ class Column:
     """Whether a value may have no text: an empty list, or null."""
 
     is_id: bool = False
-    """Whether its values are ids: texts or whole numbers. A row may have none, also without the column if no option
-    names it."""
+    """Whether its values are ids: texts or whole numbers. A row may have none; if no option names the column, it may be
+    absent or hold other things."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
@@ -103,8 +103,9 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
-        if self.is_id and not isinstance(value, list | dict):
-            return [_id_of(value)]
+        is_other = isinstance(value, list | dict)
+        if self.is_id and not (is_other and self.option):
+            return ["" if is_other else _id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)

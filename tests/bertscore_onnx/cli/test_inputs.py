@@ -1,6 +1,8 @@
 """Reading files that belong together."""
 
+import csv
 import io
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -67,6 +69,47 @@ def test_tables_whose_ids_agree_or_that_have_none_are_paired(write, name):
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
+@pytest.mark.parametrize(
+    ("candidates", "references", "is_refused"),
+    [
+        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", False),
+        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk3,d\n", True),
+        ("line,id,candidate\nx,k1,a\ny,k2,b\n", "reference,seg_id,line\nc,0,x\nd,1,y\n", False),
+        ("segment,candidate\nk1,a\nk2,b\n", "id,reference\nk1,c\nk3,d\n", True),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_ids_are_compared_by_the_column_that_two_tables_share(write, candidates, references, is_refused, suffix):
+    if suffix == "jsonl":
+        references = "".join(f"{json.dumps(row)}\n" for row in csv.DictReader(references.splitlines()))
+    files = choose_inputs([str(write("c.csv", candidates))], [str(write(f"r.{suffix}", references))])
+    refused = pytest.raises(InputError, match=r"Row 2 is 'k2' in .* 'k3' in .* --columns id=NAME")
+    with refused if is_refused else nullcontext(), open_pairs(files) as pairs:
+        assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_columns_of_texts_hold_no_ids(write):
+    named = columns_of(["candidate=line", "reference=line"], "candidate", "reference")
+    candidates = write("c.csv", "line,id\na,1\nb,2\n")
+    for ids, fits in (((1, 2), True), ((1, 3), False)):
+        table = write(
+            "r.jsonl", "".join(f'{{"line": "{text}", "id": {name}}}\n' for text, name in zip("cd", ids, strict=True))
+        )
+        files = choose_inputs([str(candidates)], [str(table)], columns=named)
+        with nullcontext() if fits else pytest.raises(InputError, match="Row 2 is '2'"), open_pairs(files) as pairs:
+            assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_lists_are_no_ids_unless_their_column_is_named(write):
+    candidates = write("c.csv", "line,candidate\n1,a\n")
+    table = write("r.jsonl", '{"line": ["x"], "reference": "c"}\n')
+    with open_pairs(choose_inputs([str(candidates)], [str(table)])) as pairs:
+        assert list(pairs) == [("a", ["c"])]
+    files = choose_inputs([str(candidates)], [str(table)], columns=columns_of(["id=line"], "id"))
+    with pytest.raises(InputError, match="expected a text, or a whole number"), open_pairs(files):
+        pass
+
+
 def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
     pq = pytest.importorskip("pyarrow.parquet")
@@ -81,7 +124,7 @@ def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
 def test_the_first_row_whose_ids_differ_is_named_before_any_is_used(write):
     first, second = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"), write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n")
     with (
-        pytest.raises(InputError, match=r"^Row 2 is '2' in .*c.csv and '3' in .*r.tsv; .* add --columns id=none"),
+        pytest.raises(InputError, match=r"^Row 2 is '2' in .*c.csv and '3' in .*r.tsv; .* or add --columns id=none"),
         open_pairs(choose_inputs([str(first)], [str(second)])),
     ):
         pass
