@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -362,10 +363,14 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
     return array_of(values, field, table.name)
 
 
-def _texts_as(value: object, *, is_list: bool) -> str | list[str] | None:
-    """Return the text, or the texts, of a value in the form of its column; None for anything else."""
-    if isinstance(value, str):
-        return [value] if is_list else value
-    if is_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
-        return value
-    return None
+def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
+    """Return the text, or the texts, of a value in the form of its column; values that are none are JSON, as text."""
+    if value is None:
+        return None
+    if is_list:
+        return [None if item is None else _text_of(item) for item in (value if isinstance(value, list) else [value])]
+    return _text_of(value)
+
+
+def _text_of(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -161,6 +161,18 @@ def test_rows_without_scores_have_nulls_and_a_reason(score, write_pairs, read_sc
     assert read_manifest(tmp_path)["failures"] == 3
 
 
+@pytest.mark.parametrize("has_list", [False, True])
+def test_values_that_are_no_texts_are_kept_beside_their_reason(scored, write, has_list):
+    values = [3, 12345678901234567890123, True, {"en": "é"}, None, "it", ["a", 4, None]][: 7 if has_list else 6]
+    rows = [{"candidate": "it", "reference": value} for value in values]
+    path = write("pairs.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    read = scored(path, errors="null")
+    texts = ["3", "12345678901234567890123", "true", '{"en": "é"}', None, "it"]
+    lists = [[text] if text else None for text in texts]
+    assert read["reference"] == ([*lists, ["a", "4", None]] if has_list else texts)
+    assert [reason is None for reason in read["error"]] == [text == "it" for text in [*texts, None][: len(rows)]]
+
+
 def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
     result = score(write_pairs("pairs.parquet", 2, candidate=pa.array([None, None], pa.string())), errors="null")
     assert (result.failures, result.precision, result.recall, result.f1) == (2, None, None, None)
