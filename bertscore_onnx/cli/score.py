@@ -449,7 +449,11 @@ def _table_of_groups(groups: Groups) -> "Table":
     mean = number(_DIGITS)
     columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
     columns += [(title, name, mean) for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True)]
-    return Table(columns, [{"group": one.pop("name"), **one} for one in _means_of_groups(groups)])
+    return Table(columns, _rows_of_groups(groups))
+
+
+def _rows_of_groups(groups: Groups) -> list[dict[str, Any]]:
+    return [{"group": means.pop("name"), **means} for means in _means_of_groups(groups)]
 
 
 def _means_of_groups(groups: Groups) -> list[dict[str, Any]]:
@@ -492,15 +496,17 @@ def lines(
 
     `rows` describes the rows once the first was read.
     """
+    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, LineWriter, delimited
+
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
             yield _json({"signature": signature, **_summary(means, groups, all_layers=all_layers)}) + "\n"
         elif output.format == "tsv":
-            yield _table_of_groups(groups).tsv() + "\n"
+            rows_of_groups = _rows_of_groups(groups)
+            for cells in ([*rows_of_groups[0]], *(row.values() for row in rows_of_groups)):
+                yield delimited([*cells], "\t") + "\n"
         return
-    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, LineWriter
-
     writer: LineWriter | None = None
     for score, row in scored:
         is_first = writer is None

@@ -116,9 +116,14 @@ class DelimitedWriter(LineWriter):
         return [_cell(record.get(name)) for name in self._names]
 
     def _encoded(self, cells: Sequence[str]) -> str:
-        row = io.StringIO()
-        csv.writer(row, delimiter=self._delimiter, lineterminator="\r\n").writerow(cells)  # so that \r is quoted too
-        return row.getvalue().removesuffix("\r\n")
+        return delimited(cells, self._delimiter)
+
+
+def delimited(cells: Sequence[object], delimiter: str) -> str:
+    """Return a row of TSV or CSV without its line end, in quotes where a cell needs them; None is an empty cell."""
+    row = io.StringIO()
+    csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(cells)  # so that \r is quoted too
+    return row.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: object) -> str:

@@ -1,5 +1,6 @@
 """`bertscore-onnx score --by`: the means of each group of rows."""
 
+import csv
 import json
 
 import pandas as pd
@@ -63,14 +64,13 @@ def test_text_tsv_and_json_agree(run, run_json, tiny_bundle, tmp_path):
     command = ["score", "-m", tiny_bundle, "-c", write(FRAME, tmp_path / "a.csv"), "--by", "domain"]
     groups = run_json(*command)["groups"]
     result = run(*command, "--format", "tsv")
-    head, *rows = (line.split("\t") for line in result.stdout.splitlines())
+    head, *rows = csv.reader(result.stdout.splitlines(), delimiter="\t", strict=True)
     assert result.exit_code == 0
     assert " F1: " in result.stderr
     assert "group" not in result.stderr
     assert head == ["group", "precision", "recall", "f1", "pairs", "truncated"]
     values = ("precision", "recall", "f1", "pairs", "truncated")
-    names = [group["name"].replace("\t", " ") for group in groups]
-    assert rows == [[name, *(str(group[key]) for key in values)] for name, group in zip(names, groups, strict=True)]
+    assert rows == [[group["name"], *(str(group[key]) for key in values)] for group in groups]
     lines = run(*command).stdout.splitlines()
     assert lines[2].split() == ["group", "pairs", "P", "R", "F1"]
     shown = [f"{group['pairs']} " + " ".join(f"{group[key]:.6f}" for key in values[:3]) for group in groups]
@@ -126,3 +126,14 @@ def test_values_that_name_no_group_are_refused(run, tmp_path, value, named):
     result = run("score", "-m", "no-such-model", "-c", table, "--by", "domain")
     assert result.exit_code == 1
     assert f"the column 'domain' holds {named}; expected" in result.stderr
+
+
+def test_names_with_tabs_and_line_ends_come_back_from_tsv(run, tiny_bundle, tmp_path):
+    names = ["a\tb", "a\nb", "a\rb", 'a "b"', "a b"]
+    rows = [{"candidate": "it", "reference": "it", "domain": name} for name in names]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    result = run("score", "-m", tiny_bundle, "-c", tmp_path / "in.jsonl", "--by", "domain", "--format", "tsv")
+    (tmp_path / "out.tsv").write_bytes(result.stdout_bytes)
+    read = pd.read_csv(tmp_path / "out.tsv", sep="\t", lineterminator="\n")
+    assert sorted(read["group"]) == sorted(names)
+    assert read["pairs"].tolist() == [1] * len(names)
