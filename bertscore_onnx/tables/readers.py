@@ -196,7 +196,11 @@ class DelimitedReader(TableReader):
             if not fields and num_fields > 1:
                 blank = blank or number
                 continue
-            number, fields = (blank, [""]) if blank else (number, fields or [""])
+            if blank:
+                raise InputError(
+                    f"{self._place(blank)} is blank; expected {num_fields} fields, as in the first line. Remove it."
+                )
+            fields = fields or [""]
             if len(fields) != num_fields:
                 raise InputError(
                     f"{self._place(number)}: there "

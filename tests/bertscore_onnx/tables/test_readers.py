@@ -87,7 +87,7 @@ def test_empty_lines_of_one_column_are_empty_texts():
         ("candidate\na\n", "line 1: .*'reference'"),
         ("candidate,candidate,reference\na,b,c\n", "line 1: there are 2 columns"),
         ("candidate,reference\na,b\nc\n", "line 3: there is 1 field"),
-        ("candidate,reference\na,b\n\nc,d\n", "line 3: there is 1 field"),
+        ("candidate,reference\na,b\n\n\nc,d\n", r"line 3 is blank; expected 2 fields, .* Remove it\.$"),
         ('candidate,reference\n"a\nb",c\nd,e,f\n', "line 4: there are 3 fields"),
         ('candidate,reference\n"Hello," he said.,b\n', "line 2: .* --no-quotes"),
         ('candidate,reference\na,b\n"c,d\n', "line 3: .* --no-quotes"),
