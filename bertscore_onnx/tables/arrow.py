@@ -1,9 +1,10 @@
 """Values of JSON lines and of text formats as columns of Arrow: their types, which only the values show, and arrays."""
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.readers import Record
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class JsonTypes:
             if name not in self._conflicts:
                 try:
                     self._types[name] = _merged(before, pyarrow.array(values).type)
-                except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-                    self._conflicts[name] = str(error)
+                except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+                    self._conflicts[name] = _conflict(before, values)
 
     def of_texts(self, name: str) -> "pyarrow.DataType":
         """Return the type of a column of texts: lists of them if a row has a list."""
@@ -54,7 +55,7 @@ class JsonTypes:
         """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
-            raise InputError(f"{self._title}: the values of {name!r} are not of one type ({conflict}). {remedy}")
+            raise InputError(f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. {remedy}")
         return self._types[name]
 
 
@@ -65,10 +66,30 @@ def _merged(first: "pyarrow.DataType", second: "pyarrow.DataType") -> "pyarrow.D
     return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
+def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
+    """Return why values have no type in common, given the type of those before."""
+    import pyarrow
+
+    kinds = [] if pyarrow.types.is_null(before) else [str(before)]
+    for value in values:
+        shown = shortened(json.dumps(value, ensure_ascii=False))
+        try:
+            kind = pyarrow.array([value]).type
+        except OverflowError:
+            return f"a whole number is out of the range of int64 in {shown}"
+        except (pyarrow.ArrowException, TypeError, ValueError):
+            return f"several types are in {shown}"
+        if not pyarrow.types.is_null(kind):
+            kinds.append(str(kind))
+    if {*kinds} == {"int64", "double"}:
+        return "whole numbers above 2**53 are among other numbers"
+    return "they are " + " and ".join(shortened(kind, 100) for kind in list(dict.fromkeys(kinds))[:2])
+
+
 def _unwritable(kind: Any) -> str:
     """Return the reason why Parquet cannot hold a type, if any: objects without keys."""
     if kind.num_fields == 0:
-        return "objects without keys" if str(kind) == "struct<>" else ""
+        return "there are objects without keys" if str(kind) == "struct<>" else ""
     fields = [kind.field(position) for position in range(kind.num_fields)]
     return next(filter(None, (_unwritable(field.type) for field in fields)), "")
 
@@ -81,6 +102,6 @@ def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "p
         return pyarrow.array(values, field.type)
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise InputError(
-            f"{title}: the column {field.name!r} cannot be kept as {field.type} ({error}). Make its values alike, or "
-            "leave the column out."
+            f"{title}: the values of {field.name!r} are not all of the type {field.type}: "
+            f"{_conflict(field.type, values)}. Make them alike, or leave the column out."
         ) from error

@@ -114,9 +114,37 @@ def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
 def test_json_fields_of_several_types_are_refused(score, write):
     lines = [{"candidate": "it", "reference": "a", "id": 1}, {"candidate": "it", "reference": "a", "id": "x"}]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match="'id' are not of one type"):
+    with pytest.raises(InputError, match=r"all values of 'id': they are int64 and string\. Name the columns"):
         score(path)
     assert score(path, columns=["candidate"]).rows == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([True, 1], "they are bool and int64"),
+        ([1] * 300 + ["x"], "they are int64 and string"),
+        ([[1], 2], "they are list<.*> and int64"),
+        ([1, [1, "x"]], r'several types are in \[1, "x"\]'),
+        ([{"n": 1}, {"n": "x"}], "they are struct<n: int64> and struct<n: string>"),
+        ([1, 2**64], "a whole number is out of the range of int64 in 18446744073709551616"),
+        ([{"n": 2**64}], "out of the range of int64 in"),
+        ([0.5, 2**53 + 1], r"whole numbers above 2\*\*53 are among other numbers"),
+        ([{}], "there are objects without keys"),
+    ],
+)
+def test_the_types_that_parquet_cannot_join_are_named(score, write, values, words):
+    lines = [{"candidate": "it", "reference": "a", "more": value} for value in values]
+    path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=f"pairs.jsonl: Parquet has no type for all values of 'more': .*{words}"):
+        score(path)
+
+
+def test_whole_numbers_that_another_batch_makes_inexact_are_named(score, write):
+    lines = [{"candidate": "it", "reference": "a", "more": value} for value in [2**53 + 1] * 256 + [0.5]]
+    path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"'more' are not all of the type double: whole numbers above 2\*\*53"):
+        score(path, part_rows=1000)
 
 
 def test_patterns_and_folders_stand_for_their_files_in_order(score, write_pairs, write, tmp_path):
