@@ -90,6 +90,10 @@ def test_ids_are_compared_by_the_column_that_two_tables_share(write, candidates,
 
 def test_columns_of_texts_hold_no_ids(write):
     named = columns_of(["candidate=line", "reference=line"], "candidate", "reference")
+    for name, content in (("r.csv", "line\nc\nd\n"), ("r.jsonl", '{"line": "c"}\n{"line": "d"}\n')):
+        files = [str(write("c.csv", "line\na\nb\n"))], [str(write(name, content))]
+        with open_pairs(choose_inputs(*files, columns=named)) as pairs:
+            assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
     candidates = write("c.csv", "line,id\na,1\nb,2\n")
     for ids, fits in (((1, 2), True), ((1, 3), False)):
         table = write(
