@@ -97,7 +97,7 @@ class JudgedSystems:
 
     def _only_outputs(self, human_segment: Floats | None) -> "JudgedSystems":
         """Return them with these human scores of segments, of some outputs perhaps, and scores of systems to match."""
-        whole = np.isnan(np.nan if self.human_segment is None else self.human_segment)
+        whole = np.zeros(1, dtype=bool) if self.human_segment is None else np.isnan(self.human_segment)
         if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
             annotators = {
                 name: one if one.system is not None else _averaged(one, whole) for name, one in self.annotators.items()
@@ -105,7 +105,7 @@ class JudgedSystems:
             return replace(self, annotators=annotators)
         is_left_out = np.isnan(human_segment)
         means = {
-            name: one
+            name
             for name, one in self.metrics.items()
             if any(_is_mean(one, ignored) for ignored in (whole, np.zeros_like(whole)))
         }

@@ -327,6 +327,14 @@ def test_official_scores_of_systems_stay_where_all_outputs_are_shared(annotated)
     assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
 
 
+def test_judged_segments_are_averaged_where_others_judged_whole_systems_alone(annotated):
+    wholes = replace(annotated, human_segment=None)
+    [result] = evaluate(wholes).language_pairs
+    other = np.nanmean(annotated.annotators["human-B"].segment, axis=1)
+    expected = stats.pearsonr(annotated.human_system, other).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+
+
 def test_an_annotator_of_some_whole_systems_is_compared_on_these(annotated):
     wholes = MetricScores(np.array([3.0, np.nan, 4, 2]), None)
     [result] = evaluate(replace(annotated, annotators={"human-B": wholes})).language_pairs
