@@ -77,11 +77,23 @@ def open_device(file: str | PathLike[str]) -> FileIO | None:
     if it cannot be opened.
     """
     name = os.fspath(file)
-    numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
-    if numbered is not None or name in ("/dev/stdout", "/dev/stderr"):
-        descriptor = os.dup(int(numbered[1]) if numbered is not None else 1 + (name == "/dev/stderr"))
-        return FileIO(descriptor, "w")
+    descriptor = _descriptor(name)
+    if descriptor is not None:
+        return FileIO(os.dup(descriptor), "w")
     return FileIO(name, "w") if os.path.exists(name) and not os.path.isfile(name) else None
+
+
+def is_device(name: str) -> bool:
+    """Return whether a name is that of a pipe, of a device, or of an open file by its descriptor."""
+    is_other = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+    return is_other or _descriptor(name) is not None
+
+
+def _descriptor(name: str) -> int | None:
+    """Return the descriptor that a name is of; None for other names."""
+    standard = {"/dev/stdout": 1, "/dev/stderr": 2}
+    numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
+    return standard.get(name) if numbered is None else int(numbered[1])
 
 
 def replace_whole(path: Path, data: bytes) -> None:

@@ -140,10 +140,13 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
     """Yield the path and the error of the bundle that the environment names, if it does."""
     from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.hub import local_path
+    from bertscore_onnx.hub.source import find_pulled, parse_source
 
     model = default_model()
     if model is not None:
         try:
+            if model.startswith("hf://") and not find_pulled(parse_source(model)):
+                raise BundleError("It was not pulled yet. Run `bertscore-onnx pull` with it.")
             yield {"path": str(resolve_bundle(local_path(model), all_layers=None).path), "error": None}
         except BertScoreOnnxError as error:
             yield {"path": model, "error": one_line(error)}

@@ -180,7 +180,7 @@ def _texts_of_rows(
         return None, []
     present, positions = table, [*range(len(table))]
     for column in (candidate, *columns):
-        present, kept = present.without_nulls(column)
+        present, kept = present.without_nulls(column, are_texts=True)
         positions = [positions[row] for row in kept]
     candidates: list[str | None] = [None] * len(table)
     references: list[list[str]] = [[] for _ in range(len(table))]

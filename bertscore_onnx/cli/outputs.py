@@ -33,9 +33,11 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
 
 def check_distinct(outputs: Mapping[str, str | None]) -> None:
     """Check before any work is done that options name different files or folders; devices may be named again."""
+    from bertscore_onnx.files import is_device
+
     options: dict[str, str] = {}
     for option, name in outputs.items():
-        if name is None or (os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)):
+        if name is None or is_device(name):
             continue
         other = options.setdefault(os.path.normcase(os.path.realpath(name)), option)
         if other != option:

@@ -284,8 +284,8 @@ class _Job:
             ),
             parts=tuple(PartRecord(part.file, part.rows) for part in parts),
         )
-        with lock_folder(folder):
-            earlier = check_free(folder, manifest)
+        with lock_folder(folder) as is_locked:
+            earlier = check_free(folder, manifest, is_locked=is_locked)
             if self._counts_inputs:
                 if not (folder / MANIFEST).exists():
                     manifest.write(folder)

@@ -172,8 +172,8 @@ def _block(value: object) -> str:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, and let no other job of this machine write into it inside the block.
+def lock_folder(folder: Path) -> Iterator[bool]:
+    """Make a folder, and let no other job of this machine write into it inside the block, if True is yielded.
 
     InputError is raised if it cannot be made, or if another job writes into it.
     """
@@ -184,26 +184,26 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:  # on Windows
-        yield
+        yield False
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor, is_locked = os.open(folder, os.O_RDONLY), True
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(f"Another job writes to {folder} now. Wait for it, or write to another folder.") from error
         except OSError:  # some network file systems lock no folders
-            pass
-        yield
+            is_locked = False
+        yield is_locked
     finally:
         os.close(descriptor)  # which unlocks it, as the end of the process does
 
 
-def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
+def check_free(folder: Path, manifest: Manifest, *, is_locked: bool) -> Manifest | None:
     """Return the manifest of an earlier run of the same job, if the folder has one and it is not damaged.
 
     InputError is raised if the folder holds anything else, or the scores of another job. One that left no scores does
-    not count.
+    not count, if the folder is locked, so that it no longer runs.
     """
     own = {part.file for part in manifest.parts}
     _check_files(folder, own)
@@ -212,7 +212,7 @@ def check_free(folder: Path, manifest: Manifest) -> Manifest | None:
     except DamagedManifestError as error:
         _log.warning("%s; it is written again.", error)
         earlier = None
-    if earlier is not None and any(_differences(manifest, earlier)) and not _has_scores(folder):
+    if is_locked and earlier and any(_differences(manifest, earlier)) and not _has_scores(folder):
         earlier = None
     if earlier is not None:
         manifest.check_same(earlier, folder)

@@ -364,7 +364,7 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
 
 
 def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
-    """Return the text, or the texts, of a value in the form of its column; values that are none are JSON, as text."""
+    """Return the text, or the texts, of a value in the form of its column; other values become JSON in a text."""
     if value is None:
         return None
     if is_list:

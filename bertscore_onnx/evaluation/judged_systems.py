@@ -209,14 +209,14 @@ class JudgedSystems:
 
 
 def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
-    """Return scores with those of systems as means over segments, but for some, (systems, segments)."""
+    """Return scores in which those of systems are means over the segments that are not ignored."""
     if scores.segment is None:
         return scores
     return replace(scores, system=mean_by_system(np.where(ignored, np.nan, scores.segment)))
 
 
 def _is_mean(scores: MetricScores, ignored: NDArray[np.bool_]) -> bool:
-    """Return whether the scores of systems are such means, but for the rounding of files."""
+    """Return whether scores of systems are means over their segments, apart from the rounding of files."""
     means = _averaged(scores, ignored).system
     if scores.system is None or scores.segment is None or means is None:
         return False

@@ -17,6 +17,7 @@ from bertscore_onnx.evaluation.correlation import (
     close_pairs,
     correlate,
     correlate_pairs,
+    mean_by_system,
     no_value,
     outliers,
     pair_signs,
@@ -183,9 +184,9 @@ class _Statistics:
             human, scores, units = judged.human_system[:, None], metric.system[:, None], np.zeros(1, dtype=np.int64)
         else:
             return
+        whole = mean_by_system(np.where(np.isnan(human), np.nan, scores)) if metric.system is None else metric.system
         scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
         human, scores = human / scales[0], scores / scales[1]
-        whole = scores.mean(axis=1) if metric.system is None else metric.system
         if has_segments:
             has_any = np.asarray(~np.isnan(human).all(axis=1))
             is_close = close_pairs(whole[has_any], max_delta)

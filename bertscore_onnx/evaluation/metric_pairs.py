@@ -122,7 +122,7 @@ def by_kind(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def kind_of(name: str) -> Literal["metrics", "sentinels"]:
-    """Return which of them a name is of."""
+    """Return the entry of JSON that a name belongs to."""
     return "sentinels" if name in SENTINELS else "metrics"
 
 

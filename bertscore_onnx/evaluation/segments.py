@@ -280,7 +280,7 @@ def _systems_by_column(
     for name, kinds in held.items():
         if not is_text and {"numbers", "texts"} <= kinds:
             table.numbers(name)  # raises
-    found = [name for name, kinds in held.items() if content in kinds or (is_text and kinds == {"blanks"})]
+    found = [name for name, kinds in held.items() if content in kinds]
     if len(found) < 2:
         rest = [name for name in table.names if name not in found]
         raise InputError(
@@ -293,8 +293,8 @@ def _systems_by_column(
         if name not in found and "texts" not in kinds:  # a system may have failed in every row
             raise InputError(
                 f"{table.title}: the column {name!r} holds {'only numbers' if 'numbers' in kinds else 'no value'}, "
-                f"unlike {_list(found)}; expected {content}, if it is a system. If it is none, name the systems with "
-                "`systems`, or leave the column out of the table."
+                f"unlike {_list(found)}; expected {content}, if it is a system. Name the systems with `systems`, with "
+                "or without this one, or leave the column out of the table."
             )
     return found
 

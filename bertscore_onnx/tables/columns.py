@@ -1,5 +1,6 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class Column:
 
     is_id: bool = False
     """Whether its values are ids: texts or whole numbers. A row may have none; if no option names the column, it may be
-    absent or hold other things."""
+    absent or hold lists, which are compared as JSON."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
@@ -103,9 +104,8 @@ class Column:
         """
         if isinstance(value, str):
             return [value]
-        is_other = isinstance(value, list | dict)
-        if self.is_id and not (is_other and self.option):
-            return ["" if is_other else _id_of(value)]
+        if self.is_id and not (isinstance(value, list | dict) and self.option):
+            return [json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else _id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)

@@ -346,7 +346,7 @@ def _fault_of_value(line: str) -> str:
     try:
         values = json.loads(line, parse_float=read_number, parse_int=read_number, parse_constant=read_constant)
         halves = (character for character in json.dumps(values, ensure_ascii=False) if "\ud800" <= character < "\ue000")
-        faults += [f"it holds \\u{ord(half):04x}, half of a character. Remove it." for half in halves]
+        faults += [f"it holds \\u{ord(half):04x}, half of a pair of surrogates. Remove it." for half in halves]
     except (ValueError, RecursionError):
         return ""
     return next(iter(faults), "")

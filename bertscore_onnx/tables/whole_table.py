@@ -23,7 +23,7 @@ from bertscore_onnx.tables.sources import (
     refuse_spreadsheet,
 )
 
-NOTHING = {"", "na", "nan", "none", "null"}
+NOTHING = {"", "n/a", "na", "nan", "none", "null"}
 """The values of a missing number, in any case of letters."""
 
 _ABSENT = object()

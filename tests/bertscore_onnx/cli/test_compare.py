@@ -228,13 +228,16 @@ def outputs(new, number=40):
 
 
 @pytest.mark.parametrize("new", ["", "None", "nan", "failed"])
-def test_a_system_that_failed_in_every_row_is_compared(run, write, new):
+def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new):
     wide, long = outputs(new), ["id,system,candidate,reference"]
     for line in wide[1:]:
         row, reference, *texts = line.split(",")[:5]
         long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
-    for lines in (wide, long):
-        options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0)
+    if new != "failed":  # it may be no system
+        stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
+        assert "the column 'new' holds no value, unlike old, mid" in stderr
+    for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ())):
+        options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0, *named)
         result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
         assert result.exit_code == 1
         assert re.search("Failed: chrF: (new|C) is worse than (old|A)", result.stderr)
@@ -260,7 +263,7 @@ def test_a_column_of_numbers_or_nulls_among_texts_is_not_ignored(run, refused, w
     numbers = write("outputs.csv", "\n".join(outputs("42")))
     stderr = refused("compare", "-c", numbers, "--metric", "chrf")
     assert "the column 'new' holds only numbers, unlike old, mid" in stderr
-    assert "name the systems with `--systems`" in stderr
+    assert "Name the systems with `--systems`" in stderr
     named = ("--metric", "chrf", "--fail-if-worse", "--systems", "old", "mid")
     assert run("compare", "-c", numbers, *named).exit_code == 0
     assert "Failed: chrF: new is worse" in run("compare", "-c", numbers, *named, "new").stderr

@@ -161,6 +161,8 @@ def test_the_bundle_of_the_environment_comes_first(run, run_json, installed_bund
     assert report["trial"]["path"] == str(tiny_bundle)
     monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(installed_bundle))
     assert [bundle["path"] for bundle in run_json("doctor")["bundles"]] == [str(installed_bundle)]
+    monkeypatch.setenv("BERTSCORE_ONNX_MODEL", "hf://organisation/no-such-model")
+    assert "no-such-model: It was not pulled yet" in run("doctor").stdout  # and is not pulled now
     monkeypatch.setenv("BERTSCORE_ONNX_MODEL", "no-such-model")
     result = run("doctor")
     assert result.exit_code == 1

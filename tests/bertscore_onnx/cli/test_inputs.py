@@ -104,11 +104,14 @@ def test_columns_of_texts_hold_no_ids(write):
             assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
-def test_lists_are_no_ids_unless_their_column_is_named(write):
+def test_lists_are_compared_as_ids_unless_their_column_is_named(write):
+    lists = [str(write(f"{name}.jsonl", f'{{"id": ["x", 1], "{name}": "a"}}\n')) for name in ("candidate", "reference")]
+    with open_pairs(choose_inputs(lists[:1], lists[1:])) as pairs:
+        assert list(pairs) == [("a", ["a"])]
     candidates = write("c.csv", "line,candidate\n1,a\n")
     table = write("r.jsonl", '{"line": ["x"], "reference": "c"}\n')
-    with open_pairs(choose_inputs([str(candidates)], [str(table)])) as pairs:
-        assert list(pairs) == [("a", ["c"])]
+    with pytest.raises(InputError, match="id=none"), open_pairs(choose_inputs([str(candidates)], [str(table)])):
+        pass
     files = choose_inputs([str(candidates)], [str(table)], columns=columns_of(["id=line"], "id"))
     with pytest.raises(InputError, match="expected a text, or a whole number"), open_pairs(files):
         pass

@@ -467,6 +467,21 @@ def test_a_note_says_why_there_are_no_sentinels_of_texts(run, judged, write_as, 
     assert f"de-en: {note}" in run("meta", path, "--score", "m", "--task", "darr").stderr
 
 
+@pytest.mark.parametrize("column", ["candidate", "reference"])
+def test_an_empty_text_that_was_judged_is_scored(judged, write_as, annotated, column):
+    rows = changed([row for row in annotated if row[-2] == "A"], 5, **{column: ""})
+    found = [judged(write_as(rows, format_), "--metric", "chrf") for format_ in ("csv", "jsonl")]
+    assert found[0] == found[1]
+    assert found[0]["de-en"]["metrics"]["chrf"]["segment"]["n"] == 24
+
+
+def test_an_empty_candidate_that_was_judged_has_sentinels(judged, write_as, annotated):
+    rows = changed([row for row in annotated if row[-2] == "A"], 5, candidate="")
+    found = [judged(write_as(rows, format_), "--score", "m") for format_ in ("csv", "jsonl")]
+    assert found[0] == found[1]
+    assert "sentinel-overlap" in found[0]["de-en"]["sentinels"]
+
+
 def test_a_text_that_is_none_is_named_where_only_sentinels_read_it(run, write_as, annotated):
     rows = changed([row for row in annotated if row[-2] == "A"], 5, candidate=42)
     result = run("meta", write_as(rows, "jsonl"), "--score", "m", *FEW)

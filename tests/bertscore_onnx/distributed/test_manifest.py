@@ -122,6 +122,7 @@ def test_other_inputs_are_refused(score, write_pairs):
         score(first)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
 @pytest.mark.parametrize("changed", [{}, {"idf": True}, {"errors": "null"}])
 def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, contents, tmp_path, changed):
     path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
@@ -132,6 +133,23 @@ def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, con
     assert score(path, **changed).failures == 0
     score(path, "others", **changed)
     assert contents(tmp_path / "scores") == contents(tmp_path / "others")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
+def test_a_folder_that_cannot_be_locked_is_not_free(score, write_pairs, tmp_path, monkeypatch):
+    import fcntl
+
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    write_pairs("pairs.parquet", 5)
+
+    def fail(*_):
+        raise OSError("no locks")
+
+    monkeypatch.setattr(fcntl, "flock", fail)  # another machine may still run the job
+    with pytest.raises(InputError, match="the scores of another job"):
+        score(path)
 
 
 def test_saved_scores_of_another_job_are_kept(score, write_pairs, write, contents, tmp_path):

@@ -221,6 +221,19 @@ def test_close_pairs_are_those_of_the_scores_of_systems():
     assert found.system["spa"].n == found.system["accuracy"].n == len(pairs)
 
 
+def test_close_pairs_of_a_metric_without_scores_of_systems_are_those_of_its_means():
+    human, metrics = outputs(np.random.default_rng(3))
+    judgements = judged(human, {})
+    of_each = {str(at): MetricScores(None, 100 * one) for at, one in enumerate(metrics)}
+    of_means = {str(at): MetricScores(100 * one.mean(axis=1), 100 * one) for at, one in enumerate(metrics)}
+    found = [
+        meta_evaluate([replace(judgements, metrics=each)], max_delta=50, test="boot-both", sentinels=False)
+        for each in (of_each, of_means)
+    ]
+    tests = [one.language_pairs[0].pairs[0].tests["spa"] for one in found]
+    assert tests[0] == tests[1]
+
+
 def test_each_metric_has_its_own_limit_and_the_number_of_pairs_is_noted():
     human, [one, other] = outputs(np.random.default_rng(4))
     judgements = judged(human, {"one": one, "other": 100 * other})

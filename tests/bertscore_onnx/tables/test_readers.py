@@ -154,7 +154,7 @@ def test_fields_may_have_other_names(write, read_rows):
             r"holds 7{37}\.\.\., a number out of range",
         ),
         ('{"candidate": ' + "[" * 100_000, "is no JSON"),
-        (r'{"candidate": "\ud800 and more"}', r"holds \\ud800, half of a character"),
+        (r'{"candidate": "\ud800 and more"}', r"holds \\ud800, half of a pair of surrogates"),
         ('{"mt": "a"}', "no column 'candidate', only 'mt'"),
         ("{}", "no column 'candidate', nor any other"),
         ('{"candidate": "a"}', "no column 'reference' or 'references'"),
