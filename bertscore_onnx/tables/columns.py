@@ -1,6 +1,5 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -80,7 +79,7 @@ class Column:
 
     is_id: bool = False
     """Whether its values are ids: texts or whole numbers. A row may have none; if no option names the column, it may be
-    absent or hold lists, which are compared as JSON."""
+    absent or hold lists, which are compared too."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
@@ -105,7 +104,7 @@ class Column:
         if isinstance(value, str):
             return [value]
         if self.is_id and not (isinstance(value, list | dict) and self.option):
-            return [json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else _id_of(value)]
+            return [_id_of(value)]
         if self.may_be_empty and _is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
