@@ -66,10 +66,6 @@ def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
         raise unwritable(file, error) from error
 
 
-STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Names of standard output."""
-
-
 def open_device(file: str | PathLike[str]) -> FileIO | None:
     """Open a pipe, a device, or an open file by its descriptor, such as /dev/fd/3, to write; None for other files.
 
@@ -87,6 +83,11 @@ def is_device(name: str) -> bool:
     """Return whether a name is that of a pipe, of a device, or of an open file by its descriptor."""
     is_other = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
     return is_other or _descriptor(name) is not None
+
+
+def is_stdout(name: str) -> bool:
+    """Return whether a name is that of standard output."""
+    return name == "-" or _descriptor(name) == 1
 
 
 def _descriptor(name: str) -> int | None:

@@ -362,7 +362,7 @@ class BERTScorer(Closeable):
         check_free(adapter.names, columns.names, "The frame", "drop it")
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
         references = None
-        if rows.pairs:
+        if rows.pairs and rows.unscored_references:
             texts = [reference for pair in rows.pairs for reference in pair[1]]
             references = singles([*texts, *rows.unscored_references])
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)

@@ -23,7 +23,6 @@ from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, re
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
-from bertscore_onnx.files import STDOUT
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
 from bertscore_onnx.tables.sources import InputFormat
@@ -295,10 +294,12 @@ def choose_output(
     has_groups: bool = False,
 ) -> Output:
     """Return the output; raise typer.BadParameter if the options exclude each other."""
+    from bertscore_onnx.files import is_stdout
+
     if output_format is None and file is not None:
         output_format = _format_of(file)
     has_pairs = seg_level or file is not None or output_format not in (None, "json", *["tsv"] * has_groups)
-    file = None if file in ("-", *STDOUT) else file
+    file = None if file is None or is_stdout(file) else file
     if output_format == "parquet" and file is None:
         raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:

@@ -492,12 +492,14 @@ def _with_intervals(
     found = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
     if not found or len(next(iter(found.values())).sums) < 2:
         return agreement
-    ends = resample_units([*found.values()], seed=seed)
+    by_jackknife = {name: correlation_interval(one) for name, one in found.items() if name.startswith("pearson")}
+    ends = {name: interval for name, interval in by_jackknife.items() if np.isfinite(interval).all()}
+    others = {name: one for name, one in found.items() if name not in ends}
+    if others:
+        ends |= zip(others, resample_units([*others.values()], seed=seed).T, strict=True)
     measures = dict(agreement.measures)
-    for (name, one), (low, high) in zip(found.items(), ends.T, strict=True):
-        if name.startswith("pearson"):
-            of_z = correlation_interval(one)
-            low, high = of_z if np.isfinite(of_z).all() else (low, high)
+    for name, one in found.items():
+        low, high = ends[name]
         shift = (measures[name].value or 0.0) - float(one.statistic(one.sums.sum(axis=0)))
         measures[name] = _bounded(name, measures[name], low + shift, high + shift)
     return replace(agreement, measures=measures)

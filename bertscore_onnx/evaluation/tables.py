@@ -132,7 +132,7 @@ class ResultWithPage(Result):
     """The module of `report` that writes it."""
 
     def to_html(self) -> str:
-        """Return a page about it that needs no network; its one script copies what is to be quoted or run.
+        """Return a page about it that needs no network; its only script copies a text to quote or a command to run.
 
         The same result gives the same bytes.
 

@@ -83,7 +83,7 @@ def test_correlations_are_those_of_scipy(file):
     for name in (KENDALL, PEARSON):
         assert found.means[name].low < found.means[name].value < found.means[name].high
     assert found.means[OF_SYSTEMS].low is None
-    assert found.within["coherence"][2] is None  # annotators gave all the same
+    assert found.within["coherence"][2] is None  # annotators gave all of them one score
     assert found.within["relevance"][4] == 0
     assert _ahead(found, found) == "+0.000 (+.00 to +.00)"
     lower = msgspec.structs.replace(found, within={name: [-0.5] * ARTICLES for name in ASPECTS})
