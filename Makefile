@@ -21,6 +21,9 @@ WEB_BUNDLE := build/minilm-web
 # The tests that take no seconds each, nor PyTorch.
 QUICK := -m "not slow and not families and not full and not ray and not spark and not calibration"
 
+# The tests of all that the runtime ships.
+RUNTIME_TESTS := tests/bertscore_onnx tests/evaluation tests/service
+
 # What the tests of the runtime need where PyTorch and the group dev are not installed.
 TESTED_WITH := httpx hypothesis markdown-it-py matplotlib onnx openapi-spec-validator pandas pytest pytest-xdist
 
@@ -47,7 +50,7 @@ check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
-	$(RUN) -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx tests/documents tests/test_*.py
+	$(RUN) -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS) tests/documents tests/test_*.py
 
 # Run the tests, parity with bert-score included: five minutes on two cores.
 test: $(INSTALLED)
@@ -72,23 +75,23 @@ test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 
 # Run the quick tests of the runtime with the lowest versions that pyproject.toml allows, without PyTorch: two minutes.
 test-lowest: bundles $(LOWEST)/.installed
-	$(LOWEST)/bin/python -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx
+	$(LOWEST)/bin/python -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS)
 
 # The same without the global interpreter lock; PYTHON is a free-threaded one, 3.14 or newer, and `make bundles` came before.
 test-free-threaded: $(FREE_THREADED)/.installed
 	$(FREE_THREADED)/bin/python -c "import sys, bertscore_onnx.cli, onnxruntime, scipy; assert not sys._is_gil_enabled()"
-	$(FREE_THREADED)/bin/python -X gil=0 -m pytest --quiet $(PARALLEL) $(QUICK) tests/bertscore_onnx
+	$(FREE_THREADED)/bin/python -X gil=0 -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS)
 
 # Export the bundles that these tests read where there is no PyTorch.
 bundles: $(INSTALLED)
-	$(RUN) -m pytest -qq $(PARALLEL) --setup-only $(QUICK) tests/bertscore_onnx > $(VENV)/bundles.log
+	$(RUN) -m pytest -qq $(PARALLEL) --setup-only $(QUICK) $(RUNTIME_TESTS) > $(VENV)/bundles.log
 
 # Run what scores on Ray and Spark, on this machine; Spark needs Java 17 or newer.
 test-distributed: $(ENGINES)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-ray test-spark
 
 test-ray test-spark: test-%: $(ENGINES)
-	$(RUN) -m pytest --quiet --durations 5 -m $* tests/bertscore_onnx tests/documents tests/examples
+	$(RUN) -m pytest --quiet --durations 5 -m $* tests/service tests/documents tests/examples
 
 # Run the examples with the packages they are for, each in an environment of its own: their requirements conflict.
 # NEWEST=yes makes environments that are not there yet with the newest versions.
@@ -105,7 +108,7 @@ test-hub: $(INSTALLED)
 # docs/how_we_test.md; takes twenty minutes. Other tools take part where they are installed.
 calibration: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 --junitxml=build/calibration.xml -m calibration \
-		tests/bertscore_onnx/evaluation
+		tests/evaluation
 	$(RUN) scripts/document_calibration.py build/calibration.xml
 
 # Export, verify and score a random model of more than 2 GB; takes minutes and 8 GB of memory.

@@ -16,10 +16,10 @@ from benchmarks.contest import PEER, REST, Contest, Contestant
 from benchmarks.flops import model_flops
 from benchmarks.settings import Settings
 from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
-from bertscore_onnx.evaluation.correlation import tie_calibrated_accuracy
-from bertscore_onnx.evaluation.metric_tests import perm_both
-from bertscore_onnx.evaluation.metrics import corpus_metric
-from bertscore_onnx.evaluation.significance import paired_bootstrap
+from bertscore_onnx_evaluation.metric_scores import corpus_metric
+from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
+from bertscore_onnx_evaluation.metrics.metric_tests import perm_both
+from bertscore_onnx_evaluation.systems.significance import paired_bootstrap
 from harness.models import Model
 from harness.processes import ChildError, environment
 from harness.results import Case, Goal, Timing, figure, percentile, ratio

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bertscore_onnx.evaluation.corpus_scores import MIN_UNITS
-from bertscore_onnx.evaluation.correlation import Floats
-from bertscore_onnx.evaluation.significance import SEED, bootstrap_counts
+from bertscore_onnx_evaluation.metrics.correlation import Floats
+from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.significance import SEED, bootstrap_counts
 from harness.results import BEGIN, END, table, with_figures
 
 MEAN = "mean"

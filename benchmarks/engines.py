@@ -195,7 +195,7 @@ def compare_systems(scorer: Any, systems: list[list[str]], references: list[str]
     """Compare systems, with the paired test and the segments that differ most, or only score them."""
     if not test:
         return score_systems(scorer, systems, references, encode_once=True)
-    from bertscore_onnx.evaluation import compare
+    from bertscore_onnx_evaluation import compare
 
     named = {f"system {number}": texts for number, texts in enumerate(systems)}
     begin = time.perf_counter()

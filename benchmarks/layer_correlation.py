@@ -14,18 +14,18 @@ import numpy as np
 from benchmarks.encoder_page import MEAN, MEASURES, Best, Value
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
-from bertscore_onnx.cli.meta_options import MetaOptions
-from bertscore_onnx.cli.meta_table import systems_of_table
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
-from bertscore_onnx.evaluation.correlation import Measure, mean_by_system
-from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems
-from bertscore_onnx.evaluation.layers import pairs_into_one_language, tune_layers
-from bertscore_onnx.evaluation.meta import meta_evaluate
-from bertscore_onnx.evaluation.metrics import BERTSCORE, MetricScores, preceding_sentences
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx.text.texts import Text, in_context
+from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
+from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
+from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
+from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores, preceding_sentences
+from bertscore_onnx_evaluation.metrics.correlation import Measure, mean_by_system
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
+from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3

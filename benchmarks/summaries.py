@@ -14,11 +14,17 @@ import msgspec
 import numpy as np
 
 from benchmarks.encoder_page import Agreement, Value, interval_of_mean
-from bertscore_onnx.evaluation.baselines import compute_baseline, short_texts
-from bertscore_onnx.evaluation.correlation import METRIC_CONSTANT, Coefficient, Floats, correlate_pairs, mean_by_system
-from bertscore_onnx.evaluation.metrics import score_systems
+from bertscore_onnx.baselines import compute_baseline, short_texts
 from bertscore_onnx.files import read_regular
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx_evaluation.metric_scores import score_systems
+from bertscore_onnx_evaluation.metrics.correlation import (
+    METRIC_CONSTANT,
+    Coefficient,
+    Floats,
+    correlate_pairs,
+    mean_by_system,
+)
 
 ORIGIN = "SummEval (Fabbri et al., 2021), means of three expert annotators, from neulab/BARTScore"
 ARTICLE = "article"

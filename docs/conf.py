@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from bertscore_onnx import BERTScorer, __version__
-from bertscore_onnx.evaluation import challenge_sets, compare_systems, metrics
+from bertscore_onnx_evaluation import challenge_sets, compare_systems, metrics
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -53,7 +53,8 @@ python_display_short_literal_types = True
 # The site is built offline, without other projects' indexes, and private names of this one have no entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
-    ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|serving|settings|tables|text)\..*"),
+    ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|settings|tables|text)\..*"),
+    ("py:.*", r"bertscore_onnx_(evaluation\.results|service\.(batcher|jobs))\..*"),
     ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Tensor)"),
     ("py:class", r"bertscore_onnx\.(scorer\.Frame|similarity\.matches\.PairScorer)"),
     ("py:class", "TableFormat"),  # documented at the arguments of this type

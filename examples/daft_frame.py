@@ -15,7 +15,7 @@ import sys
 import daft
 import pyarrow as pa
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 SCORES = daft.DataType.from_arrow_type(pa.struct(ScoreBatch().columns.fields()))
 

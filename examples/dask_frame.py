@@ -14,7 +14,7 @@ import sys
 
 import dask.dataframe as dd
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 SCORES = {"precision": "float32", "recall": "float32", "f1": "float32", "best_reference": "int64"}
 

@@ -16,7 +16,7 @@ import sys
 
 from datasets import Dataset
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:

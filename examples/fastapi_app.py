@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 
 
 class Texts(BaseModel):

@@ -12,7 +12,7 @@ from typing import Any
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 
 batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))  # closes itself when the process ends
 

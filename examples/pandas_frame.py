@@ -13,7 +13,7 @@ import sys
 
 import pandas as pd
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 
 LONGEST_STEP = 3600.0
 """Seconds that a trainer waits for the rewards of a step."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 
 
 def score_pairs(bundle: str, cands: list[str], refs: list[str]) -> list[float]:

@@ -11,8 +11,8 @@ from typing import Any
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.serving import MicroBatcher
-from bertscore_onnx.serving.worker import is_finite
+from bertscore_onnx_service import MicroBatcher
+from bertscore_onnx_service.batcher.worker import is_finite
 from harness.processes import Background
 from harness.results import Figure
 from reliability.report import at_least, at_most, none_of
@@ -116,7 +116,9 @@ PASSING: dict[str, Callable[[FaultyScorer], None]] = {  # faults that the worker
 
 def measure(settings: Settings) -> list[Figure]:
     """Inject one kind of fault after another."""
-    logging.getLogger("bertscore_onnx.serving").setLevel(logging.CRITICAL)  # it logs the faults, which are intended
+    logging.getLogger("bertscore_onnx_service.batcher").setLevel(
+        logging.CRITICAL
+    )  # it logs the faults, which are intended
     rig = Rig(settings.tiny)
     kinds = [*BREAKING, *PASSING]
     hanging, undefined, slowest, unnoticed, recovery, injected, breaking = 0, 0, 0.0, 0.0, 0.0, 0, 0

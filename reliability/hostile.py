@@ -22,9 +22,9 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
-from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.tokenization import count_documents
+from bertscore_onnx_service.jobs.job import score_files
 from harness.processes import ChildError, calls_in_children, memory_mb
 from harness.results import Figure
 from reliability.mutated import mutated_fields, mutated_text

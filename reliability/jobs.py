@@ -20,8 +20,8 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
-from bertscore_onnx.distributed.job import JobResult, score_files, verify_files
 from bertscore_onnx.errors import InputError
+from bertscore_onnx_service.jobs.job import JobResult, score_files, verify_files
 from harness.processes import environment, memory_mb
 from harness.results import Figure
 from harness.texts import distinct_pairs

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 from harness.processes import Background
 from harness.results import Figure, percentile
 from harness.texts import synthetic_pairs

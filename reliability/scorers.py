@@ -17,7 +17,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 from harness.processes import Background, resident_mb
 from harness.results import Figure
 from harness.texts import synthetic_pairs

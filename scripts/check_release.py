@@ -24,7 +24,13 @@ from packaging.requirements import Requirement
 from readme_renderer import markdown
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"bertscore_onnx", "bertscore_onnx_export", "bertscore_onnx_models"}
+PACKAGES = {
+    "bertscore_onnx",
+    "bertscore_onnx_evaluation",
+    "bertscore_onnx_export",
+    "bertscore_onnx_models",
+    "bertscore_onnx_service",
+}
 BOUNDED = {
     "huggingface-hub": "its major versions change the errors and the HTTP client that pulls and pushes handle",
     "sacrebleu": "a major version may change BLEU, chrF and TER, which reports show beside BERTScore",

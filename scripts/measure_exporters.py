@@ -52,6 +52,7 @@ def main() -> None:
 def export(model: str, num_layers: int, exporter: str, bundle: Path) -> None:
     """Write the graph alone; print the seconds it took and the most memory of this process."""
     import torch
+
     from bertscore_onnx_export.pipeline import export_model
     from bertscore_onnx_export.quiet import quiet_libraries
 

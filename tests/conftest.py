@@ -23,11 +23,16 @@ from minilm import model_folder
 
 from tests.support.bundles import drop_changed, exported, kept
 
+pytest_plugins = ["tests.support.command_line", "tests.support.scorers"]
+
 hypothesis.settings.register_profile("tests", deadline=None)  # other processes may be at work
 hypothesis.settings.load_profile("tests")
 
 FULL = {"packaging", "benchmarks", "harness", "reliability"}
 """Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""
+
+RUNTIME = {"bertscore_onnx", "evaluation", "service"}
+"""Folders whose tests are of what the runtime ships."""
 
 STARTS_PROCESSES = {"run_process", "run_in_shell", "run_until_first_line", "start_scoring"}
 """Fixtures of the command line that take a second for each call."""
@@ -55,6 +60,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_unconfigure() -> None:
     """Remove the home folder that all tests share."""
     shutil.rmtree(os.environ["BERTSCORE_ONNX_HOME"], ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lines of the runtime's messages be as long as they need to be."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] in RUNTIME:
+        monkeypatch.setenv("COLUMNS", "1000")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Packages import only from those to their left, and no modules import each other; docs/architecture.md has the map."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -11,8 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RUNTIME = ROOT / "bertscore_onnx"
+EVALUATION = ROOT / "evaluation"
+SERVICE = ROOT / "service"
 EXPORT = ROOT / "export"
-SHIPPED = [RUNTIME, EXPORT, ROOT / "models"]
+SHIPPED = [RUNTIME, EVALUATION, SERVICE, EXPORT, ROOT / "models"]
 
 DIRECTION = [
     {"errors", "files", "scores", "signature", "concurrency"},
@@ -25,19 +28,84 @@ DIRECTION = [
     {"scoring"},
     {"similarity"},
     {"scorer", "functional"},
-    {"serving", "evaluation", "distributed", "compat"},
-    {"server"},
+    {"baselines", "compat"},
     {"cli", "__main__"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(DIRECTION) for room in rooms}
 EXPORT_USES = ("text", "bundle", "encoding.providers", "scoring.golden", "errors", "__version__")
 RENDERED_ON_REQUEST = {
-    ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.report.comparison_page"),
-    ("bertscore_onnx.evaluation.comparison", "bertscore_onnx.evaluation.methods"),
-    ("bertscore_onnx.evaluation.meta_results", "bertscore_onnx.evaluation.report.meta_page"),
-    ("bertscore_onnx.evaluation.layers", "bertscore_onnx.evaluation.report.layers_page"),
+    (
+        "bertscore_onnx_evaluation.systems.comparison",
+        "bertscore_onnx_evaluation.report.comparison_page",
+    ),
+    ("bertscore_onnx_evaluation.systems.comparison", "bertscore_onnx_evaluation.systems.methods"),
 }
 """Results that offer to render themselves import the renderer when asked to."""
+USES = {
+    EVALUATION: (
+        "__version__",
+        "bundle.catalogue",
+        "bundle.manifest",
+        "bundle.store",
+        "cli.inputs",
+        "cli.options",
+        "cli.outputs",
+        "cli.shared_options",
+        "cli.specs",
+        "cli.terminal",
+        "errors",
+        "files",
+        "matching.variants",
+        "matching.weights",
+        "scorer",
+        "scoring.inputs",
+        "settings",
+        "similarity",
+        "tables.aligned",
+        "tables.batches",
+        "tables.columns",
+        "tables.sources",
+        "tables.table",
+        "tables.whole_table",
+        "text.texts",
+    ),
+    SERVICE: (
+        "__version__",
+        "bundle.bundle",
+        "bundle.store",
+        "cli.inputs",
+        "cli.options",
+        "cli.shared_options",
+        "cli.specs",
+        "cli.terminal",
+        "concurrency.closeable",
+        "concurrency.shared",
+        "concurrency.timer",
+        "encoding.encoder",
+        "errors",
+        "files",
+        "functional",
+        "matching.document_counts",
+        "matching.weights",
+        "scorer",
+        "scores",
+        "scoring.chunks",
+        "scoring.inputs",
+        "scoring.progress",
+        "scoring.tokenization",
+        "settings",
+        "signature",
+        "similarity",
+        "tables.arrow",
+        "tables.batches",
+        "tables.columns",
+        "tables.readers",
+        "tables.sources",
+        "text.texts",
+        "text.tokenised",
+    ),
+}
+"""All that evaluation and service take from the core; these lists may only shrink."""
 
 
 def modules(folder: Path) -> Iterator[Path]:
@@ -80,6 +148,15 @@ def test_rooms_import_only_what_stands_to_their_left() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("house", USES, ids=lambda house: house.name)
+def test_a_house_uses_what_is_listed_of_the_core(house: Path) -> None:
+    """A module that is no longer used leaves the list, so that the list can only shrink."""
+    used = {name for file in modules(house) for name in imports_of_runtime(file)}
+    rooms = {room for room in USES[house] if any(is_within(name, (room,)) for name in used)}
+    assert sorted(name for name in used if not is_within(name, USES[house])) == []
+    assert rooms == {*USES[house]}
+
+
 def test_the_export_uses_a_few_rooms_of_the_runtime() -> None:
     wrong = [
         f"{file.relative_to(ROOT)} imports {name}"
@@ -104,7 +181,8 @@ def test_the_equations_need_only_numpy() -> None:
 
 def module_name(file: Path) -> str:
     parts = file.relative_to(next(root for root in SHIPPED if file.is_relative_to(root)).parent).with_suffix("").parts
-    return ".".join(parts).removeprefix("export.").removeprefix("models.").removesuffix(".__init__")
+    houses = "|".join(folder.name for folder in SHIPPED if folder != RUNTIME)
+    return re.sub(rf"^({houses})\.|\.__init__$", "", ".".join(parts))
 
 
 def test_no_modules_import_each_other() -> None:

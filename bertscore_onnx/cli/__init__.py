@@ -7,38 +7,72 @@ Results go to standard output, everything else to standard error. The exit statu
 import errno
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from inspect import cleandoc
 from operator import methodcaller
 from textwrap import dedent
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli import (
-    baseline,
-    batch,
-    compare,
-    count_documents,
-    doctor,
-    export,
-    inspect,
-    meta,
-    models,
-    pull,
-    push,
-    score,
-    serve,
-    show,
-    tune_layers,
-)
 from bertscore_onnx.cli.command import Command, Commands
 from bertscore_onnx.cli.terminal import echo, prepare_streams
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
+
+COMMANDS = {
+    "score": ("Score", "bertscore_onnx.cli.score:score"),
+    "batch": ("Score", "bertscore_onnx_service.cli.batch:batch"),
+    "count-documents": ("Score", "bertscore_onnx.cli.count_documents:count_documents"),
+    "show": ("Score", "bertscore_onnx.cli.show:show"),
+    "serve": ("Score", "bertscore_onnx_service.cli.serve:serve"),
+    "compare": ("Judge", "bertscore_onnx_evaluation.cli.compare:compare"),
+    "meta": ("Judge", "bertscore_onnx_evaluation.cli.meta:meta"),
+    "tune-layers": ("Judge", "bertscore_onnx_evaluation.cli.tune_layers:tune_layers"),
+    "baseline": ("Judge", "bertscore_onnx.cli.baseline:baseline"),
+    "export": ("Models", "bertscore_onnx.cli.export:export"),
+    "pull": ("Models", "bertscore_onnx.cli.pull:pull"),
+    "push": ("Models", "bertscore_onnx.cli.push:push"),
+    "models": ("Models", "bertscore_onnx.cli.models:models"),
+    "inspect": ("Models", "bertscore_onnx.cli.inspect:inspect"),
+    "doctor": ("Models", "bertscore_onnx.cli.doctor:doctor"),
+}
+"""By name, the group in the help, and the function, whose docstring describes the command and ends with examples."""
+
+
+class _LoadedByName(Mapping[str, Any]):
+    """The commands of the table, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        group, function = COMMANDS[name]
+        module, _, attribute = function.partition(":")
+        command = getattr(import_module(module), attribute)
+        text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=dedent(examples))(command)
+        return typer.main.get_command(one)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Commands(Commands):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(dict[str, Any], _LoadedByName())
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the table."""
+        return [*self.commands]
+
 
 app = typer.Typer(
-    cls=Commands,
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -47,17 +81,6 @@ app = typer.Typer(
         "token_normalize_func": methodcaller("replace", "_", "-"),  # bert-score spells options with underscores
     },
 )
-_COMMANDS = {
-    "Score": (score.score, batch.batch, count_documents.count_documents, show.show, serve.serve),
-    "Judge": (compare.compare, meta.meta, tune_layers.tune_layers, baseline.baseline),
-    "Models": (export.export, pull.pull, push.push, models.models, inspect.inspect, doctor.doctor),
-}
-"""The commands in the groups of the help, each described by its docstring, with examples at its end."""
-
-for _group, _commands in _COMMANDS.items():
-    for _command in _commands:
-        _help, _, _examples = cleandoc(_command.__doc__ or "").partition("\n\nExamples:\n")
-        app.command(cls=Command, rich_help_panel=_group, help=_help, epilog=dedent(_examples))(_command)
 
 
 def _print_version(wanted: bool) -> None:

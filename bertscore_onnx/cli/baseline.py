@@ -11,8 +11,8 @@ from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
+    from bertscore_onnx.baselines import MeasuredBaseline
     from bertscore_onnx.bundle.bundle import Bundle
-    from bertscore_onnx.evaluation.baselines import MeasuredBaseline
     from bertscore_onnx.settings import ScorerSettings
 
 
@@ -93,7 +93,7 @@ def baseline(
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """
     check_contexts(settings, "random pairs have none")
-    from bertscore_onnx.evaluation.baselines import check_bundle, compute_baseline, write_baseline
+    from bertscore_onnx.baselines import check_bundle, compute_baseline, write_baseline
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
 
@@ -142,7 +142,7 @@ def _resolved(model: str) -> "Bundle":
 
 
 def _texts(corpus: str, max_words: int) -> list[str]:
-    from bertscore_onnx.evaluation.baselines import short_texts
+    from bertscore_onnx.baselines import short_texts
     from bertscore_onnx.tables.sources import open_source, read_lines
 
     with open_source(corpus) as source:

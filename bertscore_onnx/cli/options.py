@@ -10,8 +10,8 @@ import typer
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.server.limits import Limits
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
+from bertscore_onnx_service.http.limits import Limits
 
 if TYPE_CHECKING:
     from bertscore_onnx.matching.variants import Matching

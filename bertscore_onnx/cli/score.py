@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-    from bertscore_onnx.evaluation.tables import Column, Table
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.scores import Score
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.readers import RawRow
+    from bertscore_onnx.tables.table import Column, Table
     from bertscore_onnx.tables.writers import RowsToWrite
 
 SAVE_SECONDS = 8.0
@@ -445,7 +445,7 @@ def _grouped(scores: Iterable["Score"], names: deque[str], groups: defaultdict[s
 
 
 def _table_of_groups(groups: Groups) -> "Table":
-    from bertscore_onnx.evaluation.tables import Table, count, number
+    from bertscore_onnx.tables.table import Table, count, number
 
     mean = number(_DIGITS)
     columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
@@ -459,7 +459,7 @@ def _rows_of_groups(groups: Groups) -> list[dict[str, Any]]:
 
 def _means_of_groups(groups: Groups) -> list[dict[str, Any]]:
     """Return the means of each group, in the natural order of their names."""
-    from bertscore_onnx.evaluation.segments import natural_key
+    from bertscore_onnx.tables.table import natural_key
 
     return [{"name": name, **_means(groups[name], all_layers=False)} for name in sorted(groups, key=natural_key)]
 

@@ -8,12 +8,14 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import bertscore_onnx
-from bertscore_onnx import compat, distributed, errors, evaluation, hub, serving, similarity
+import bertscore_onnx_evaluation
+import bertscore_onnx_service
+from bertscore_onnx import compat, errors, hub, similarity
 from bertscore_onnx.compat import bert_score
-from bertscore_onnx.distributed import job, ray, spark
+from bertscore_onnx_service.jobs import job, ray, spark
 
-DISTRIBUTED = (distributed, ray, spark, job)
-MODULES = (bertscore_onnx, similarity, evaluation, *DISTRIBUTED, serving, hub, compat, bert_score)
+SERVICE = (bertscore_onnx_service, ray, spark, job)
+MODULES = (bertscore_onnx, similarity, bertscore_onnx_evaluation, *SERVICE, hub, compat, bert_score)
 """The modules whose `__all__` lists public names."""
 
 _logger = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ def public_names() -> Iterator[set[str]]:
 def _members(value: object) -> set[str]:
     """Return the public attributes that this library defines on a class, or on the class of an object."""
     classes = getmro(value if isinstance(value, type) else type(value))
-    own = [one for one in classes if one.__module__.startswith(f"{bertscore_onnx.__name__}.")]
+    own = [one for one in classes if one.__module__.partition(".")[0].startswith(bertscore_onnx.__name__)]
     return {name for one in own for name in vars(one) if not name.startswith("_")}
 
 

@@ -11,7 +11,7 @@ import sys
 
 import ray
 
-from bertscore_onnx.distributed.ray import score_dataset
+from bertscore_onnx_service.jobs.ray import score_dataset
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:

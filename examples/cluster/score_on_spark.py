@@ -11,7 +11,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from bertscore_onnx.distributed.spark import score_dataframe
+from bertscore_onnx_service.jobs.spark import score_dataframe
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:

@@ -14,7 +14,7 @@ from benchmarks.correlations import main
 from benchmarks.encoder_page import MEAN, Record, as_markdown
 from benchmarks.layer_correlation import correlate_layers, export_bundle, measure_best
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.evaluation.layers import tune_layers
+from bertscore_onnx_evaluation.layers import tune_layers
 from harness.processes import call_in_child
 from harness.results import BEGIN, END
 from tests.support.scores import WORDS

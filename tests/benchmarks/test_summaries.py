@@ -13,7 +13,7 @@ from benchmarks import correlations
 from benchmarks.encoder_page import KENDALL, OF_SYSTEMS, PEARSON, PEARSON_OF_SYSTEMS, SUMMARY_MARKS, Record, _ahead
 from benchmarks.summaries import agreement, correlate_lexical, read_languages, read_summaries
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.evaluation.metrics import score_systems
+from bertscore_onnx_evaluation.metric_scores import score_systems
 from harness.results import BEGIN, END
 from tests.support.scores import WORDS
 

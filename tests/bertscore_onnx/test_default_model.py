@@ -3,8 +3,8 @@
 import pytest
 
 from bertscore_onnx import BERTScorer, count_documents, score
-from bertscore_onnx.distributed.job import score_files
 from bertscore_onnx.errors import BundleNotFoundError, UnknownModelError
+from bertscore_onnx_service.jobs.job import score_files
 
 TEXTS = ["the cat", "a dog"]
 

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer, Matching, count_documents, score
 from bertscore_onnx.cli import app
-from bertscore_onnx.distributed import ScoreBatch
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError
-from bertscore_onnx.evaluation import compare, paired_permutation
 from bertscore_onnx.hub import pull
-from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models import Models
+from bertscore_onnx_evaluation import compare, paired_permutation
+from bertscore_onnx_service import ScoreBatch
+from bertscore_onnx_service.http.limits import Limits
+from bertscore_onnx_service.http.models import Models
 from tests.support.http_server import CPU, error_of, serving
 
 FOREIGN = re.compile(

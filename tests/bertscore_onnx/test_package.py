@@ -1,12 +1,12 @@
 import json
 from importlib import import_module
-from inspect import ismodule
 
 import pytest
 
 import bertscore_onnx
-from bertscore_onnx import evaluation, serving
-from bertscore_onnx.evaluation import public
+import bertscore_onnx_evaluation as evaluation
+import bertscore_onnx_service as service
+from bertscore_onnx_evaluation import public
 from tests.support.processes import run_python
 
 HEAVY = ["torch", "transformers", "onnx"]
@@ -17,9 +17,11 @@ def run(code):
     return json.loads(run_python(code).stdout)
 
 
-def test_serving_exports_what_it_imports():
-    members = {key for key, value in vars(serving).items() if not key.startswith("_") and not ismodule(value)}
-    assert members == {*serving.__all__}
+def test_the_service_offers_what_it_lists():
+    for name in service.__all__:
+        assert getattr(service, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        service.nothing  # noqa: B018
 
 
 def test_evaluation_offers_what_it_lists():
@@ -29,15 +31,15 @@ def test_evaluation_offers_what_it_lists():
 
 
 def test_evaluation_answers_other_names_with_their_module():
-    with pytest.raises(ImportError, match=r"`from bertscore_onnx.evaluation.correlation import Measure`"):
-        from bertscore_onnx.evaluation import Measure  # noqa: F401
+    with pytest.raises(ImportError, match=r"`from bertscore_onnx_evaluation.metrics.correlation import Measure`"):
+        from bertscore_onnx_evaluation import Measure  # noqa: F401
     with pytest.raises(AttributeError, match="nothing"):
         evaluation.nothing  # noqa: B018
 
 
 def test_evaluation_loads_its_names_when_they_are_used():
-    loaded = run("import bertscore_onnx.evaluation, sys, json; print(json.dumps(sorted(sys.modules)))")
-    assert "bertscore_onnx.evaluation.public" not in loaded
+    loaded = run("import bertscore_onnx_evaluation, sys, json; print(json.dumps(sorted(sys.modules)))")
+    assert "bertscore_onnx_evaluation.public" not in loaded
 
 
 def test_an_unknown_member_is_refused():

@@ -6,7 +6,7 @@ import pytest
 from bertscore_onnx import BERTScorer, score
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* longer than .* tokens and truncated:UserWarning"),

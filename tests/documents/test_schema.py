@@ -7,7 +7,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from bertscore_onnx.evaluation import compare
+from bertscore_onnx_evaluation import compare
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json").read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ def opened(browser):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_fits_its_screen_and_has_one_title(browser, opened, width):
     pages = [page for page in (*SITE.glob("*.html"), *SITE.glob("reference/*.html")) if page.name != "search.html"]
-    pages.append(SITE / "reference/evaluation/bertscore_onnx.evaluation.Comparison.html")
+    pages.append(SITE / "reference/evaluation/bertscore_onnx_evaluation.Comparison.html")
     wrong = {}
     for page in pages:
         opened(page, width)

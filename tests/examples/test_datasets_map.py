@@ -13,7 +13,7 @@ pytestmark = pytest.mark.full
 FROM_THE_CACHE = """
 import sys
 from datasets import Dataset
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 bundle, table = sys.argv[1:]
 score_batch = ScoreBatch(bundle)
@@ -27,7 +27,7 @@ assert unloaded.cache_files == loaded.cache_files == equal.cache_files != other.
 IN_PROCESSES = """
 import json, os, sys
 from datasets import Dataset
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 
 score_batch = ScoreBatch(sys.argv[1], nthreads=1)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bertscore_onnx.evaluation import harness_scores
+from bertscore_onnx_evaluation import harness_scores
 from tests.examples.conftest import EXAMPLES
 
 pytestmark = pytest.mark.integration

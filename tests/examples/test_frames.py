@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 from tests.examples.conftest import EXAMPLES
 
 DASK_CLUSTER = """
 import sys
 import dask.dataframe as dd
 from dask.distributed import Client
-from bertscore_onnx.distributed import ScoreBatch
+from bertscore_onnx_service import ScoreBatch
 from dask_frame import with_scores
 
 if __name__ == "__main__":

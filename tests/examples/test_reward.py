@@ -8,7 +8,7 @@ import pytest
 from reward import bertscore_reward
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 from tests.examples.conftest import EXAMPLES
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 

@@ -5,12 +5,12 @@ from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 from safetensors.numpy import load_file, save_file
 from transformers import AutoTokenizer
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, VerificationError
+from bertscore_onnx_export.pipeline import export_model
 from tests.support.bundles import saved
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 440473133\n"

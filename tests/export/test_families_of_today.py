@@ -10,8 +10,6 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from bertscore_onnx_export.model.families import family_of
-from bertscore_onnx_export.pipeline import export_model
 from transformers import AutoModel
 
 from bertscore_onnx import BERTScorer
@@ -19,6 +17,8 @@ from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx.scoring.tokenization import load_tokenizer
+from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.pipeline import export_model
 from tests.support.bundles import lower
 from tests.support.parity import (
     EDGE_CASE_PAIRS,

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from bertscore_onnx_export.graph.scoring import write_scoring_graph
-from bertscore_onnx_export.graph.write import write_graph
-from bertscore_onnx_export.pipeline import STAGES, export_model
 from transformers import FunnelConfig
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
+from bertscore_onnx_export.graph.scoring import write_scoring_graph
+from bertscore_onnx_export.graph.write import write_graph
+from bertscore_onnx_export.pipeline import STAGES, export_model
 from tests.support.tiny_models import save_tiny_bert
 
 

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from bertscore_onnx_export import placement
-from bertscore_onnx_export.placement import staging_folder
 
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export import placement
+from bertscore_onnx_export.placement import staging_folder
 
 KILLED = """
 import os, signal, sys

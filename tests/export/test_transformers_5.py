@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from bertscore_onnx_export.model.source import Source
-from bertscore_onnx_export.tokenizer.load import load_tokenizer
-from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
-from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from transformers import AutoTokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tests.export.tokenizer.test_conversions import AMOUNTS, edge_case_texts, fast_kinds, needs_sacremoses
 from tests.parity.conftest import peer_of  # noqa: F401 # a fixture
 from tests.support.bundles import ROOT, exported, saved

@@ -6,6 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from transformers import XmodConfig, XmodModel
+
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
@@ -16,10 +20,6 @@ from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle
 from bertscore_onnx_export.verify.golden import score_long_pair
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
-from transformers import XmodConfig, XmodModel
-
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.errors import VerificationError
 from tests.support.bundles import exported, saved
 from tests.support.tiny_models import KINDS, POSITIONS, SETTINGS, save_tiny_model
 

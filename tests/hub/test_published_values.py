@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 
 from bertscore_onnx import BERTScorer, score
+from bertscore_onnx_export.pipeline import export_model
 
 pytestmark = [pytest.mark.hub, pytest.mark.filterwarnings("default")]
 

@@ -12,7 +12,7 @@ from bertscore_onnx import BERTScorer, EncodedTexts, Score, Scores, Signature, s
 from bertscore_onnx.compat import bert_score
 from bertscore_onnx.compat.tensors import TensorArray
 from bertscore_onnx.hub import pull
-from bertscore_onnx.serving import BatcherStats, MicroBatcher
+from bertscore_onnx_service import BatcherStats, MicroBatcher
 
 CANDIDATES = ["a cat"]
 REFERENCES = ["the cat"]

@@ -61,13 +61,14 @@ def test_every_package_of_the_wheel_is_typed(wheel):
     packages = {name.partition("/")[0] for name in names} - {
         name.partition("/")[0] for name in names if "dist-info" in name
     }
-    assert packages == {"bertscore_onnx", "bertscore_onnx_export", "bertscore_onnx_models"}
+    houses = {"", "_evaluation", "_export", "_models", "_service"}
+    assert packages == {f"bertscore_onnx{house}" for house in houses}
     assert {f"{package}/py.typed" for package in packages} <= {*names}
 
 
 @pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"])
 def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
-    assert f"bertscore_onnx/server/{file}" in zipfile.ZipFile(wheel).namelist()
+    assert f"service/bertscore_onnx_service/http/{file}" in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_environment_stays_small(environment_of):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.evaluation.baselines import compute_baseline
+from bertscore_onnx.baselines import compute_baseline
 from bertscore_onnx.scoring.pipeline import Pipeline
 from tests.support.bundles import exported
 from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import h11
 import pytest
 
-from bertscore_onnx.distributed import job, rows
 from bertscore_onnx.errors import DigestError
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
+from bertscore_onnx_service.jobs import job, rows
 from harness.processes import Child, ChildError
 from harness.results import BEGIN, END, read_report
 from reliability import __main__ as command

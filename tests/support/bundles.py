@@ -88,14 +88,14 @@ def exported(name: str, model: Path, /, **options: Any) -> Path:
 def lower(bundle: Path, model: Path, precision: str, folder: Path) -> Path:
     """Write a bundle in fp32 to a folder again, in this precision, and return the folder."""
     import msgspec  # with the export, which imports PyTorch
-    from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
-    from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
-    from bertscore_onnx_export.model.load import load_config
-    from bertscore_onnx_export.model.source import Source
 
     from bertscore_onnx.bundle.bundle import read_manifest
     from bertscore_onnx.bundle.manifest import write_manifest
     from bertscore_onnx.bundle.store import file_digest
+    from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantize_to_int8
+    from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
+    from bertscore_onnx_export.model.load import load_config
+    from bertscore_onnx_export.model.source import Source
 
     manifest = read_manifest(bundle)
     shutil.copytree(bundle, folder)

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertscore_onnx.evaluation import compare_systems
-from bertscore_onnx.evaluation.comparison import Comparison, Example, Test
-from bertscore_onnx.evaluation.corpus_scores import SegmentMeans
-from bertscore_onnx.evaluation.metrics import MetricScores
-from bertscore_onnx.evaluation.significance import paired_permutation
-from bertscore_onnx.evaluation.verdicts import MetricResult
 from bertscore_onnx.similarity import TokenSimilarity
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.systems import compare_systems
+from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
+from bertscore_onnx_evaluation.systems.significance import paired_permutation
+from bertscore_onnx_evaluation.systems.verdicts import MetricResult
 
 NUM_RESAMPLES = 200
 

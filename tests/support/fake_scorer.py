@@ -9,9 +9,9 @@ from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.chunks import TextStats
-from bertscore_onnx.serving.worker import TIMED_TEXT
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.text.tokenised import TokenisedText
+from bertscore_onnx_service.batcher.worker import TIMED_TEXT
 
 GUARD = 10
 """Seconds after which a test is taken to hang."""

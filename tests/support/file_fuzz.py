@@ -22,12 +22,12 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.cli.inputs import choose_inputs, lines_of, open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
-from bertscore_onnx.evaluation.wmt_files import is_wmt_file, open_eval_set
 from bertscore_onnx.hub import remote
 from bertscore_onnx.hub.source import Source, read_origins
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.wmt_files import is_wmt_file, open_eval_set
 from tests.support.eval_sets import write_eval_set
 from tests.support.fake_hub import FakeHub, fake_hub
 from tests.support.wmt_files import wmt25_lines, wmt26_screens, write_lines

@@ -17,10 +17,10 @@ from bertscore_onnx import count_documents
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.server.app import create_app
-from bertscore_onnx.server.limits import Limits
-from bertscore_onnx.server.models import Models
-from bertscore_onnx.server.run import listen, make_server
+from bertscore_onnx_service.http.app import create_app
+from bertscore_onnx_service.http.limits import Limits
+from bertscore_onnx_service.http.models import Models
+from bertscore_onnx_service.http.run import listen, make_server
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bertscore_onnx.evaluation.eval_set import EvalSet, read_eval_set
-from bertscore_onnx.evaluation.judged_systems import JudgedSystems
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 _DATA = Path(__file__).parents[3] / "shared" / "data"
 FOLDER = Path(os.environ.get("METAEVAL", _DATA / "metaeval"))

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+
+from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from bertscore_onnx_export.quiet import quiet_libraries
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import write_tokenizer
-
-from bertscore_onnx.errors import ExportError
 
 
 def convert(model: str, output: str, mode: str) -> None:

@@ -14,11 +14,11 @@ import pytest
 import sentencepiece
 import torch
 import transformers
-from bertscore_onnx_export.model.positions import max_positions
-from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
 
+from bertscore_onnx_export.model.positions import max_positions
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tests.support.scores import WORDS
 
 LAYERS = 3

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.baselines import compute_baseline
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.evaluation.baselines import compute_baseline
 from tests.support.scores import WORDS
 
 RNG = np.random.default_rng(2)

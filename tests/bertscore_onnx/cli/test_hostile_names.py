@@ -10,7 +10,7 @@ import termios
 
 import pytest
 
-from tests.bertscore_onnx.cli.conftest import read_terminal
+from tests.support.command_line import read_terminal
 
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202edcba\u2066\r\x7fz"
 """Clears the screen, names the window, colours, reverses the direction, and goes back to the start of the line."""

@@ -13,7 +13,7 @@ from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_p
 from bertscore_onnx.cli.specs import columns_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
-from tests.bertscore_onnx.cli.conftest import Pipe
+from tests.support.command_line import Pipe
 
 
 def texts(*paths):

@@ -4,16 +4,16 @@ import gzip
 import re
 import shlex
 from dataclasses import asdict
-from inspect import signature
+from inspect import signature, unwrap
 
 import pytest
-from typer.main import get_command, get_command_name
+from typer.main import get_command
 from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.options import REPLACED, complete_model, given_settings
-from bertscore_onnx.server.limits import Limits
+from bertscore_onnx_service.http.limits import Limits
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_the_script_can_be_shown(run):
 
 
 COMMANDS = get_command(app).commands
-CALLBACKS = {get_command_name(info.callback.__name__): info.callback for info in app.registered_commands}
+CALLBACKS = {name: unwrap(command.callback) for name, command in COMMANDS.items()}
 DECLARED = {
     (command, name): [name for name in (option.default, *(option.param_decls or ())) if isinstance(name, str)]
     for command, callback in CALLBACKS.items()

@@ -19,7 +19,7 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli.score import Means, Output, lines
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.writers import RowsToWrite
-from tests.bertscore_onnx.cli.conftest import Pipe
+from tests.support.command_line import Pipe
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.baselines import compute_baseline
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import UnrelatedScores
 from bertscore_onnx.errors import BaselineError, InputError
-from bertscore_onnx.evaluation.baselines import compute_baseline
 from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
 from tests.support.manifests import changed_copy

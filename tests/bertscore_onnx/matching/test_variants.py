@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError, UnknownLayerError
 from bertscore_onnx.matching.variants import PRESETS, ContextRole, Cost, Excluded, Matching, Pool
-from bertscore_onnx.serving import MicroBatcher
+from bertscore_onnx_service import MicroBatcher
 from tests.support.parity import equations, unit
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 

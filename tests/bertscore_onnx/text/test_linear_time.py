@@ -79,7 +79,6 @@ def tokenizer_of(tmp_path):
     from bertscore_onnx_export.model.source import Source  # imports PyTorch
     from bertscore_onnx_export.tokenizer.load import load_tokenizer
     from bertscore_onnx_export.tokenizer.write import write_tokenizer
-
     from tests.support.tiny_models import KINDS
 
     def make(kind, mode):

@@ -8,17 +8,17 @@ import onnxruntime
 import pytest
 import torch
 import transformers
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from bertscore_onnx_export.graph import exporters
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
-
-from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.errors import MissingExtraError
-from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
 from tests.support.bundles import saved
 from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
 from tests.support.tiny_models import ONLY_IN_5, POSITIONS, SETTINGS, VOCABULARY, each_family, save_tiny_model

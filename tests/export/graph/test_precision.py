@@ -6,13 +6,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from bertscore_onnx_export.graph import exporters, write
-from bertscore_onnx_export.graph.nodes import load_graph, replace_graph
-from bertscore_onnx_export.graph.precision import WEIGHT_LIMIT, convert_to_fp16, fuse, quantize_to_int8
-from bertscore_onnx_export.model.families import family_of
-from bertscore_onnx_export.model.load import load_config, load_cut
-from bertscore_onnx_export.model.source import Source
-from bertscore_onnx_export.pipeline import export_model
 from onnx.numpy_helper import from_array, to_array
 from safetensors.torch import load_file, save_file
 
@@ -20,6 +13,13 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import UnsupportedFamilyError, VerificationError
 from bertscore_onnx.scoring.golden import GOLDEN_TOLERANCES
+from bertscore_onnx_export.graph import exporters, write
+from bertscore_onnx_export.graph.nodes import load_graph, replace_graph
+from bertscore_onnx_export.graph.precision import WEIGHT_LIMIT, convert_to_fp16, fuse, quantize_to_int8
+from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.model.load import load_config, load_cut
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.pipeline import export_model
 from tests.support.bundles import exported
 from tests.support.tiny_models import SETTINGS, save_tiny_model
 

@@ -3,12 +3,12 @@
 import numpy as np
 import onnx
 import pytest
-from bertscore_onnx_export.pipeline import export_model
 from onnxruntime import InferenceSession
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx_export.pipeline import export_model
 from tests.support.parity import PlainSession
 from tests.support.scores import CANDIDATES, REFERENCES
 

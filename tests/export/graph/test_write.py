@@ -7,13 +7,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from safetensors.torch import load_file, save_file
+
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.graph import exporters, write
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
-from safetensors.torch import load_file, save_file
-
-from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model
 
 IDS = np.array([[11, 12, 13, 14, 15], [21, 22, 23, 0, 0]])

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 import torch
-from bertscore_onnx_export.model.families import family_of
-from bertscore_onnx_export.model.load import load_config, load_cut
-from bertscore_onnx_export.model.source import Source
 from safetensors.torch import save_file
 
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.model.families import family_of
+from bertscore_onnx_export.model.load import load_config, load_cut
+from bertscore_onnx_export.model.source import Source
 
 QUERY = "encoder.layer.{}.attention.self.query"
 RANK, ALPHA = 2, 6

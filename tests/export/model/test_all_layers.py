@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.verify.vectors import sample_ids, unit_vectors
-
 from tests.support.tiny_models import LAYERS, SETTINGS, each_family, save_tiny_model
 
 NEEDS_LAYERS = {"deberta-v2", "deberta-v3", "xmod"}

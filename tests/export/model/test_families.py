@@ -5,15 +5,15 @@ import onnxruntime
 import pytest
 import torch
 from bert_score.utils import bert_encode, get_model
+from transformers import AutoConfig, AutoModel
+
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import FAMILIES, family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.model.source import Source
-from transformers import AutoConfig, AutoModel
-
-from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from tests.support.tiny_models import (
     EVERY_CUT,
     FIRST_ORDINARY_ID,

@@ -4,12 +4,12 @@ from shutil import copytree
 
 import pytest
 import torch
-from bertscore_onnx_export.model.source import Source
-from bertscore_onnx_export.pipeline import export_model
 from transformers import AutoModel
 
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.pipeline import export_model
 
 pytestmark = pytest.mark.usefixtures("home")
 

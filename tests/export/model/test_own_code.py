@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
-from bertscore_onnx_export.model.load import load_config
-from bertscore_onnx_export.model.source import Source
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
+from bertscore_onnx_export.model.load import load_config
+from bertscore_onnx_export.model.source import Source
 
 CODE = """
 from pathlib import Path

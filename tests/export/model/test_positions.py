@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+
 from bertscore_onnx_export.model.positions import max_positions
 
 

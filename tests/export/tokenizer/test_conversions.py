@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 import transformers
-from bertscore_onnx_export.model.source import Source
-from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
-from bertscore_onnx_export.tokenizer.load import load_tokenizer
-from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
-from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from transformers import AddedToken
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.similarity import TokenNames
 from bertscore_onnx.text.tokenizer import TextTokenizer
+from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
+from bertscore_onnx_export.tokenizer.load import load_tokenizer
+from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
 from tests.support.tiny_models import KINDS, TRAINING_TEXTS
 
 has_sacremoses = importlib.util.find_spec("sacremoses") is not None

@@ -1,9 +1,9 @@
 import pytest
+
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.check import EXAMPLES, compare_with_slow
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import write_tokenizer
-
 from tests.support.bundles import saved
 
 

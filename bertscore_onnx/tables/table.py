@@ -1,0 +1,124 @@
+"""Results as tables: text, TSV or LaTeX from one list of columns; and how values and names are written."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from bertscore_onnx.tables.aligned import aligned, terminal_width
+
+TableFormat = Literal["text", "tsv", "latex"]
+Format = Callable[[Any], str]
+Column = tuple[str, str, Format]
+"""The header, the key of the value in a row, and how the value is written."""
+
+MISSING = "-"
+"""Stands for a missing value, whose reason stands below the table."""
+
+_TSV = str.maketrans("\t\n\r", "   ")
+"""Characters that would end a column or a row."""
+
+_LATEX = str.maketrans(
+    {character: rf"\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+class Table:
+    """Rows by key. Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits."""
+
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], optional: Sequence[str] = ()
+    ) -> None:
+        """Take the columns; those written by `str` hold names, and are aligned to the left.
+
+        A cell is blank where a row lacks the key. `optional` are the keys of the columns that a narrow terminal does
+        not show, the least important first.
+        """
+        self.columns = columns
+        self.rows = rows
+        self.optional = optional
+
+    def text(self) -> str:
+        """Align the columns within the width of the terminal."""
+        keys = [key for _, key, _ in self.columns]
+        numbers = [column for column, (_, _, write) in enumerate(self.columns) if write is not str]
+        optional = [keys.index(key) for key in self.optional if key in keys]
+        lines = aligned(self._cells(), terminal_width(), right=numbers, whole=numbers, optional=optional, has_rule=True)
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """Write a tabular environment; headers and names are escaped, other cells hold LaTeX already."""
+        are_names = [write is str for _, _, write in self.columns]
+        header, *rows = (
+            [
+                cell.translate(_LATEX) if row == 0 or is_name else cell
+                for cell, is_name in zip(cells, are_names, strict=True)
+            ]
+            for row, cells in enumerate(self._cells())
+        )
+        lines = [f" {' & '.join(cells)} \\\\" for cells in (header, *rows)]
+        alignment = "".join("l" if is_name else "r" for is_name in are_names)
+        begin, end = rf"\begin{{tabular}}{{{alignment}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end])
+
+    def _cells(self) -> list[list[str]]:
+        """Return the header and the rows as they are written."""
+        rows = ([write(row[key]) if key in row else "" for _, key, write in self.columns] for row in self.rows)
+        return [[title for title, _, _ in self.columns], *rows]
+
+    def tsv(self) -> str:
+        """Write the header and the rows; a missing value is empty."""
+        header = list(dict.fromkeys(key for row in self.rows for key in row))
+        cells = [["" if row.get(key) is None else str(row[key]).translate(_TSV) for key in header] for row in self.rows]
+        return "\n".join("\t".join(line) for line in [header, *cells])
+
+
+# How values are written.
+
+plain: Format = "{}".format
+"""Writes a value as it is, aligned to the right."""
+
+
+def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Format:
+    """Return a format of numbers with this many decimals, `signed` with a plus sign too."""
+    sign = "+" if signed else ""
+
+    def write(value: float | None) -> str:
+        return missing if value is None else f"{value:{sign}.{digits}f}"
+
+    return write
+
+
+def p_value(digits: int) -> Format:
+    """Return a format of p-values: no zero before the point, and a bound if all decimals are 0."""
+
+    def write(value: float | None) -> str:
+        if value is None:
+            return MISSING
+        return f"<.{'1':0>{digits}}" if value < 0.5 * 10**-digits else f"{value:.{digits}f}".removeprefix("0")
+
+    return write
+
+
+def count(value: int | None) -> str:
+    """Write a whole number, with a comma at the thousands."""
+    return MISSING if value is None else f"{value:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number of things, such as `3 systems`."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names in a sentence, such as `a, b and c`."""
+    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + "".join(names[-1:])
+
+
+def natural_key(name: str | int) -> tuple[list[Any], str]:
+    """Return a key to sort names by: numbers in them count as numbers, so that seg-2 comes before seg-10."""
+    parts: list[Any] = re.split(r"([0-9]+)", str(name))
+    for at in range(1, len(parts), 2):
+        digits = parts[at].lstrip("0")
+        parts[at] = (len(digits), digits)
+    return parts, str(name)

@@ -1,0 +1,1 @@
+"""The commands `compare`, `meta` and `tune-layers`."""

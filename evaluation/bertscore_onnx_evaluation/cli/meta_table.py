@@ -1,0 +1,345 @@
+"""Systems from a table of judgements: a row for each output of a system, or for each system."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.cli.inputs import references_of_table
+from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.errors import InputError, listed, meant
+from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
+from bertscore_onnx.tables.table import natural_key
+from bertscore_onnx.tables.whole_table import WholeTable
+from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
+
+CANDIDATE_COLUMNS = ("candidate",)
+LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
+SYSTEM_COLUMNS = ("system",)
+SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
+"""Columns of segments by their names; of other columns of ids the values decide."""
+DOCUMENT_COLUMNS = ("document", "document_id")
+HUMAN_COLUMNS = ("human", "human_score")
+ANNOTATOR_COLUMNS = ("annotator", "rater")
+
+
+def texts_of_rows(options: MetaOptions, table: WholeTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
+    """Return the candidate of each row."""
+    return table.texts(table.find(options.named("candidate") or columns, "--columns candidate=NAME"))
+
+
+def systems_of_table(
+    table: WholeTable, options: MetaOptions, *, several_judgements: bool = False
+) -> list[JudgedSystems]:
+    """Return the systems of each language pair, with the scores of the named columns.
+
+    Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
+    a whole system; a column of systems that is empty throughout stands for one system without a name. With
+    `several_judgements` an output may have several rows, whose judgements are averaged; likewise with a column of
+    annotators, one row for each. An annotator who is held out is not part of the human scores.
+    """
+    rows = _Rows.read(table, options)
+    for name in options.language_pair or ():
+        if name not in rows.language_pairs:
+            available = ", ".join(dict.fromkeys(rows.language_pairs))
+            raise InputError(f"{table.title} has no rows of the language pair {name!r}; it has {available}.")
+    pairs = np.array(rows.language_pairs, dtype=object)
+    return [
+        _language_pair(table, rows, name, np.flatnonzero(pairs == name), several_judgements)
+        for name in dict.fromkeys(options.language_pair or sorted(rows.language_pairs))
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The columns of the table that are needed."""
+
+    language_pairs: list[str]
+    systems: list[str]
+    segments: list[str] | None
+    documents: list[str] | None
+    human: Floats
+    scores: dict[str, Floats]
+    candidates: list[str | None] | None
+    """None for a row without texts."""
+    references: list[list[str]]
+    annotators: list[str] | None
+    held_out: str | None
+    dropped: set[tuple[str, str]]
+    """Language pairs and segments that are left out."""
+
+    @classmethod
+    def read(cls, table: WholeTable, options: MetaOptions) -> "_Rows":
+        segment = _segment_column(table, options)
+        human_column = table.find(options.named("human") or HUMAN_COLUMNS, "--columns human=NAME")
+        human = table.numbers(human_column)
+        scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
+        language_pairs, segments = _language_pairs(table, options), None if segment is None else table.keys(segment)
+        dropped = set()
+        for name, values in scores.items():
+            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)).tolist():
+                if segments is None or options.missing == "raise":
+                    raise InputError(
+                        f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
+                        'Add the score, or leave out the segment for all systems with missing="drop".'
+                    )
+                dropped.add((language_pairs[row], segments[row]))
+        if options.metrics and segment is None:
+            raise InputError(
+                f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
+                "score. Name the column with --columns id=NAME."
+            )
+        annotators = _annotators(table, options)
+        system = table.find(options.named("system") or SYSTEM_COLUMNS, "--columns system=NAME")
+        return cls(
+            language_pairs,
+            [""] * len(table) if table.is_blank(system) else table.keys(system),
+            segments,
+            None if segment is None else documents_of_rows(table, options),
+            human,
+            scores,
+            *_texts_of_rows(table, options, human_column, human),
+            annotators,
+            options.hold_out,
+            dropped,
+        )
+
+    def has_texts(self, row: int) -> bool:
+        return self.candidates is not None and self.candidates[row] is not None
+
+    def texts(self, row: int) -> tuple[str | None, tuple[str, ...]]:
+        """Return the candidate and the references of a row."""
+        return (None, ()) if self.candidates is None else (self.candidates[row], tuple(self.references[row]))
+
+    def scores_of(self, row: int) -> list[float | None]:
+        """Return the scores of a row, which belong to an output and not to its judgement, as its texts do."""
+        return [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
+
+
+def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
+    """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
+    named = options.named("id")
+    if named or {*SEGMENT_COLUMNS} & {*table.names}:
+        return table.find(named or SEGMENT_COLUMNS, "--columns id=NAME")
+    ids = (name for name in ID_COLUMNS if name in table.names)
+    return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
+
+
+def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
+    column, named = options.named("lang_pair"), options.language_pair or ()
+    if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
+        return [*named] * len(table)
+    advice = "" if column else ", or name the one language pair with --language-pair"
+    return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--columns lang_pair=NAME", advice))
+
+
+def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
+    """Return the annotator of each row; None without a column of them."""
+    named = options.named("annotator")
+    has_any = {*ANNOTATOR_COLUMNS} & {*table.names}
+    if not named and not has_any and options.hold_out is None:
+        return None
+    name = table.find(named or ANNOTATOR_COLUMNS, "--columns annotator=NAME")
+    present, rows = table.without_nulls(name)
+    annotators = [""] * len(table)
+    for row, annotator in zip(rows, present.keys(name), strict=True):
+        annotators[row] = annotator
+    there = sorted({*annotators} - {""})
+    if options.hold_out is not None and options.hold_out not in there:
+        nearest = meant(options.hold_out, there)
+        raise InputError(f"{table.title} has no annotator {options.hold_out!r}; it has {listed(there)}.{nearest}")
+    if options.hold_out is None and len(there) > 1 and not options.quiet:
+        echo(
+            f"Human scores are means over the {len(there)} annotators in the column {name!r}; --hold-out NAME judges "
+            "one as a metric."
+        )
+    return annotators
+
+
+def _texts_of_rows(
+    table: WholeTable, options: MetaOptions, human_column: str, human: Floats
+) -> tuple[list[str | None] | None, list[list[str]]]:
+    """Return the candidate and the references of each row, None and none for a row without either.
+
+    Metrics need those of each judged row. Sentinels do without; there are none at all if the table has no such columns.
+    """
+    if not (options.metrics or options.sentinels):
+        return None, []
+    try:
+        candidate = table.find(options.named("candidate") or CANDIDATE_COLUMNS, "--columns candidate=NAME")
+        columns = [
+            table.find(names, "--columns reference=NAME") for names in options.named.references or (REFERENCE_COLUMNS,)
+        ]
+    except InputError:
+        if options.metrics or options.named("candidate") or options.named.references:
+            raise
+        return None, []
+    present, positions = table, [*range(len(table))]
+    for column in (candidate, *columns):
+        present, kept = present.without_nulls(column, are_texts=True)
+        positions = [positions[row] for row in kept]
+    candidates: list[str | None] = [None] * len(table)
+    references: list[list[str]] = [[] for _ in range(len(table))]
+    try:
+        lists = [present.lists(column, may_be_empty=True) for column in columns]
+        texts = [*zip(positions, present.texts(candidate), *lists, strict=True)]
+    except InputError as error:
+        if options.metrics:
+            raise
+        if not options.quiet:
+            echo(f"Sentinels of texts are left out. {error}")
+        return candidates, references
+    is_judged = ~np.isnan(human)
+    for row, text, *of_row in texts:
+        is_scored = options.metrics and is_judged[row]
+        found = [reference for of_column in of_row for reference in of_column if reference or is_scored]
+        if found and (text or is_judged[row]):
+            candidates[row], references[row] = text, found
+    if options.metrics and any(candidates[row] is None for row in np.flatnonzero(is_judged)):
+        judged, _ = table.without_nulls(human_column)
+        texts_of_rows(options, judged)
+        references_of_table(judged, options.named)
+    return candidates, references
+
+
+def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | None:
+    """Return the document of each row; None if no column has any."""
+    has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
+    named = options.named("document")
+    if not named and not has_any:
+        return None
+    return table.keys(table.find(named or DOCUMENT_COLUMNS, "--columns document=NAME"))
+
+
+def _language_pair(
+    table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
+) -> JudgedSystems:
+    dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
+    if rows.segments and dropped:
+        is_kept = [(name, rows.segments[row]) not in rows.dropped for row in chosen]
+        chosen = chosen[is_kept]
+        if not len(chosen):
+            raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
+    systems = sorted({rows.systems[row] for row in chosen})
+    segments = sorted({rows.segments[row] for row in chosen}, key=natural_key) if rows.segments else [""]
+    cells = _cells(table, rows, chosen, systems, segments, several_judgements)
+    shape = (len(systems), len(segments))
+
+    def arranged(values: Floats) -> Floats:
+        matrix = np.full(shape, np.nan)
+        matrix[tuple(cells.T)] = values[chosen]
+        return matrix  # (systems, segments)
+
+    order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
+    is_held_out = np.array([rows.annotators is not None and rows.annotators[row] == rows.held_out for row in chosen])
+    judgements = {
+        of_one: _mean_judgements(
+            np.where(is_held_out == of_one, rows.human[chosen], np.nan)[order], cells[order], shape
+        )
+        for of_one in (False, True)
+    }
+    human, held_out = judgements[False], judgements[True]
+    scores = {metric: arranged(values) for metric, values in rows.scores.items()}
+    has_segments = rows.segments is not None
+    candidates, references = _texts(rows, chosen, cells, shape)
+    documents = _documents_of_segments(table, rows, chosen, cells) if rows.documents else {}
+    return JudgedSystems(
+        name,
+        tuple(systems),
+        mean_by_system(human),
+        human if has_segments else None,
+        {
+            metric: MetricScores(mean_by_system(values), values if has_segments else None)
+            for metric, values in scores.items()
+        },
+        segments=tuple(segments) if has_segments else (),
+        documents=tuple(documents[segment] for segment in sorted(documents)),
+        candidates=candidates,
+        references=references,
+        dropped=tuple(dropped),
+        annotators={}
+        if rows.held_out is None
+        else {f"{HUMAN}{rows.held_out}": MetricScores(mean_by_system(held_out), held_out if has_segments else None)},
+    )
+
+
+def _documents_of_segments(
+    table: WholeTable, rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64]
+) -> dict[int, str]:
+    """Return the document of each segment; raise InputError if two rows of a segment contradict each other."""
+    documents = rows.documents or []
+    first: dict[int, int] = {}
+    for row, segment in zip(chosen.tolist(), cells[:, 1].tolist(), strict=True):
+        earlier = first.setdefault(segment, row)
+        if documents[row] != documents[earlier]:
+            raise InputError(
+                f"{table.place(row)}: the document is {documents[row]!r}, but {documents[earlier]!r} in "
+                f"{table.place(earlier)}, which is of the same segment. Give both rows the same."
+            )
+    return {segment: documents[row] for segment, row in first.items()}
+
+
+def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
+    """Return the mean judgement of each output, (systems, segments), NaN without any."""
+    is_judged = ~np.isnan(human)
+    sums, counts = np.zeros(shape), np.zeros(shape)
+    np.add.at(sums, tuple(cells[is_judged].T), human[is_judged])
+    np.add.at(counts, tuple(cells[is_judged].T), 1)
+    means: Floats = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+    return means
+
+
+def _cells(
+    table: WholeTable,
+    rows: _Rows,
+    chosen: NDArray[np.int64],
+    systems: Sequence[str],
+    segments: Sequence[str],
+    several_judgements: bool,
+) -> NDArray[np.int64]:
+    """Return the system and the segment of each row, (rows, 2)."""
+    system_at = {name: at for at, name in enumerate(systems)}
+    segment_at = {name: at for at, name in enumerate(segments)}
+    cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row] if rows.segments else ""]) for row in chosen]
+    first: dict[tuple[int, int], int] = {}
+    with_texts: dict[tuple[int, int], int] = {}
+    by_annotator: dict[tuple[tuple[int, int], str], int] = {}
+    for row, cell in zip(chosen.tolist(), cells, strict=True):
+        earlier = first.setdefault(cell, row)
+        other = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
+        annotator = "" if rows.annotators is None else rows.annotators[row]
+        of_annotator = by_annotator.setdefault((cell, annotator), row)
+        if earlier == row:
+            continue
+        if not several_judgements and of_annotator != row:
+            earlier = of_annotator
+            where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
+            raise InputError(
+                f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
+                f"is {table.place(earlier)}. Expected one row for each, with the mean of several judgements."
+            )
+        for same, of_output in ((earlier, rows.scores_of), (other, rows.texts)):
+            if of_output(row) != of_output(same):
+                raise InputError(
+                    f"{table.place(row)}: this judges the same output as {table.place(same)}, but has another text or "
+                    "score. Give both rows the same."
+                )
+    return np.array(cells, dtype=np.int64)
+
+
+def _texts(
+    rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
+) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
+    """Return the outputs and the references of each, by system and segment; None if there are no texts."""
+    if rows.candidates is None:
+        return None, ()
+    candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
+    references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
+    for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
+        if rows.has_texts(row):
+            candidates[system][segment], references[system][segment] = rows.texts(row)
+    return tuple(map(tuple, candidates)), tuple(map(tuple, references))

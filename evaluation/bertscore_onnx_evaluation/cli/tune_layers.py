@@ -1,0 +1,246 @@
+"""`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bertscore_onnx.bundle.store import MODEL_VARIABLE
+from bertscore_onnx.cli.inputs import references_of_table
+from bertscore_onnx.cli.options import (
+    Html,
+    Matchings,
+    NoQuotes,
+    TableFormat,
+    TextJsonOrTsv,
+    check_contexts,
+    chosen_model,
+    complete_model,
+)
+from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import columns_of, columns_option
+from bertscore_onnx.cli.terminal import echo, print_table, print_text
+from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.tables.sources import Dialect
+
+if TYPE_CHECKING:
+    from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.settings import ScorerSettings
+    from bertscore_onnx_evaluation.layers import LayerCorrelation, LayerTuning
+
+
+_ROLES = ("candidate", "reference", "human", "lang_pair", "id")
+SEGMENT_COLUMNS = ("document", "segment", "segment_id")
+_CURVE = 40
+"""Width of the curve's axis."""
+_OPTIONAL = (8, 6, 1, 2)
+"""The columns of the report that a narrow terminal does not show: the curve, then "at most", P and R."""
+
+
+@shared_options("device", "nthreads", "batch_size")
+def tune_layers(
+    judgements: Annotated[
+        str,
+        typer.Option(
+            "--judgements",
+            metavar="TABLE",
+            help="Human judgements: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
+        ),
+    ],
+    *,
+    model_type: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help=f"A bundle of all layers: its path, or the name of its model.  [default: {MODEL_VARIABLE}]",
+            autocompletion=complete_model,
+        ),
+    ] = None,
+    settings: "ScorerSettings",
+    language_pair: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language-pair",
+            metavar="LP...",
+            help="Language pairs, such as cs-en.  [default: those into the most common target language]",
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        columns_option(
+            *_ROLES,
+            id="id (document, segment or segment_id, whose rows are drawn together; else those of one reference)",
+        ),
+    ] = None,
+    input_format: TableFormat = None,
+    no_quotes: NoQuotes = False,
+    matching: Matchings = None,
+    subtract_optimism: Annotated[
+        bool,
+        typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
+    ] = False,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test."
+        ),
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    output_format: TextJsonOrTsv = "text",
+    html: Html = None,
+    verbose: bool | None,
+    quiet: bool,
+) -> None:
+    """Find the layer that agrees best with human judgements.
+
+    Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r
+    within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
+    one of `export --all-layers`.
+
+    The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
+    resamples whether another layer is better; "at most" is how much better, at 95 %, for a layer named beforehand. The
+    best layer's r is optimistic, since the layer was chosen for it: judge it on other data than those it was tuned on.
+
+    Examples:
+        # Find the best layer, with a bundle made by `export --all-layers`
+        bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
+        # Choose a language pair
+        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
+        # Write a page with the curves
+        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --html layers.html
+    """
+    named = columns_of(columns, *_ROLES)
+    settings["model_type"] = chosen_model(model_type)
+    first, *others = _scorers(matching or ["bertscore"], settings)
+    from bertscore_onnx.errors import check_installed
+    from bertscore_onnx.files import write_whole
+    from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.tables.whole_table import read_table
+    from bertscore_onnx_evaluation.layers import pairs_into_one_language
+    from bertscore_onnx_evaluation.layers import tune_layers as tune
+    from bertscore_onnx_evaluation.report.layers_page import cautions
+
+    check_installed(("jinja2",) if html is not None else (), "evaluation", "--html")
+    check_destination(html, [judgements], "--html")
+    table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
+    human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
+    candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
+    references = references_of_table(table, named)
+    pairs = ["all"] * len(table)
+    if named("lang_pair") or "lang_pair" in table.names or language_pair:
+        pairs = table.keys(table.find(named("lang_pair") or "lang_pair", "--columns lang_pair=NAME"))
+    chosen = _chosen_pairs(language_pair, pairs) if language_pair else pairs_into_one_language(pairs)
+    left_out = [name for name in dict.fromkeys(pairs) if name not in chosen]
+    if left_out and not language_pair and not quiet:
+        echo(
+            f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
+        )
+    rows = [row for row, name in enumerate(pairs) if name in chosen]
+    found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
+    unit_column = named("id") or next(found, None)
+    units = table.keys(table.find(unit_column, "--columns id=NAME")) if unit_column else None
+    with BERTScorer(**first) as scorer:
+        tuning = tune(
+            scorer,
+            [candidates[row] for row in rows],
+            [references[row] for row in rows],
+            human[rows],
+            [pairs[row] for row in rows],
+            units=[units[row] for row in rows] if units else None,
+            others=_opened(others),
+            subtract_optimism=subtract_optimism,
+            num_resamples=resamples,
+            seed=seed,
+            verbose=verbose,
+        )
+    if not quiet:
+        for caution in cautions(tuning):
+            echo(f"Warning: {caution}")
+    try:
+        if output_format == "json":
+            print(tuning.to_json())
+        elif output_format == "tsv":
+            print(tuning.table("tsv"))
+        else:
+            _print_report(tuning)
+    finally:  # the scores are the costly part, and do not depend on who reads the table
+        if html is not None:
+            write_whole(html, tuning.to_html())
+
+
+def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
+    """Return the settings of the scorer of each matching, those of all layers first."""
+    from bertscore_onnx.matching.variants import checked_matching
+
+    matchings = sorted(dict.fromkeys(map(checked_matching, specs)), key=lambda matching: bool(matching.layers))
+    for matching in matchings:
+        check_contexts({"matching": matching}, "`tune-layers` reads no contexts")
+    if matchings[0].layers:
+        raise typer.BadParameter(
+            f"{matchings[0]} pools layers, so there is none to choose; name another too.", param_hint="--matching"
+        )
+    return [{**settings, "matching": matching, "all_layers": not matching.layers} for matching in matchings]
+
+
+def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":
+    """Yield scorers, each open until the next one is taken."""
+    from bertscore_onnx.scorer import BERTScorer
+
+    for settings in scorers:
+        with BERTScorer(**settings) as scorer:
+            yield scorer
+
+
+def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
+    for name in named:
+        if name not in available:
+            known = ", ".join(dict.fromkeys(available))
+            raise typer.BadParameter(f"no row has {name!r}; the table has {known}.", param_hint="--language-pair")
+    return list(named)
+
+
+def _print_report(tuning: "LayerTuning") -> None:
+    """Print a table with the curve of F, then the conclusion."""
+    from bertscore_onnx.tables.table import number
+    from bertscore_onnx_evaluation.report.layers_page import conclusion
+
+    print(tuning.signature)
+    names = [name for name in tuning.language_pairs if name not in tuning.left_out]
+    judged = sum(tuning.language_pairs[name] for name in names)
+    over = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
+    print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
+    low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
+    high = max((layer.f1.high for layer in tuning.layers if layer.f1.high is not None), default=1.0)
+    start = f"F from {low:.3f}"
+    axis = start + f"to {high:.3f}".rjust(_CURVE - len(start))
+    rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
+    for layer in tuning.layers:
+        f1 = layer.f1
+        interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
+        p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
+        scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
+        loss = [number(4)(value) for value in (layer.loss, layer.loss_high)]
+        rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
+    print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
+    best, others, *trust = conclusion(tuning)
+    print_text(f"\n{best} {others}")
+    for sentence in trust:
+        print_text(sentence)
+    print(tuning.export_command)
+
+
+def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
+    """Draw the interval as hyphens, and the correlation on it as an `o`."""
+
+    def place(value: float) -> int:
+        return round((value - low) / ((high - low) or 1.0) * (_CURVE - 1))
+
+    if correlation.pearson is None or correlation.low is None or correlation.high is None:
+        return ""
+    first, last = place(correlation.low), place(correlation.high)
+    line = list(" " * first + "-" * (last - first + 1))
+    line[min(max(place(correlation.pearson), first), last)] = "o"
+    return "".join(line)

@@ -1,0 +1,370 @@
+"""The metrics that systems are compared by: BERTScore, and BLEU, chrF and TER of sacreBLEU."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
+from bertscore_onnx.scoring.inputs import Pair, check_positive
+from bertscore_onnx.text.texts import Context, in_context
+from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, SummedStatistics
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+    from bertscore_onnx.scorer import BERTScorer
+
+BERTSCORE = "bertscore"
+SACREBLEU = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
+"""The other metrics, and sacreBLEU's classes for them."""
+METRICS = (BERTSCORE, *SACREBLEU)
+LOWER_IS_BETTER = {"ter"}
+
+SENTENCE_OPTIONS: Mapping[str, Mapping[str, Any]] = {"bleu": {"effective_order": True}}
+"""Further options for single segments, as in sacreBLEU's `compat.py:sentence_bleu`."""
+
+MAX_OPTION = 100
+"""The largest number that an option of sacreBLEU may have, far above all that make sense: it takes time and memory."""
+
+TIE_TOLERANCE = 1e-6
+"""Of BERTScore: in single precision the same pair in another batch may differ by less."""
+
+References = Sequence[str | Sequence[str]]
+"""For each segment a reference, or several."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MetricScores:
+    """A metric's scores of systems and of their segments."""
+
+    system: Floats | None
+    """Scores of whole systems, (systems,), NaN where there is none; None without any."""
+    segment: Floats | None
+    """(systems, segments), likewise."""
+    signature: str = ""
+    """How they were made, if known, such as `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`."""
+    base_name: str = ""
+    """The metric's name in all language pairs, if it has another in one, such as BLEU of BLEU-refB."""
+    segment_signature: str = ""
+    """How the scores of segments were made, if not as those of systems: BLEU takes them with `eff:yes`."""
+    lower_is_better: bool = False
+    """True for an error rate such as TER; false wherever scores are compared with human scores."""
+    corpus: CorpusScores | None = None
+    """For the paired tests, which score resamples."""
+    tie_tolerance: float = 0.0
+    """Two segments tie if their scores differ by no more than this."""
+    best_reference: NDArray[np.int64] | None = None
+    """The position of the reference that each text matches best, (systems, segments); None if the metric has none."""
+    unrelated: Floats | None = None
+    """Scores of unrelated pairs in ascending order, (quantiles,); None if they are not known."""
+
+    @property
+    def negated(self) -> "MetricScores":
+        """The scores with higher ones better: negated if lower ones are, which the signature states."""
+        if not self.lower_is_better or self.system is None or self.segment is None:
+            return self
+        signature = f"{self.signature}|negative:yes"
+        return replace(
+            self, system=-self.system, segment=-self.segment, signature=signature, lower_is_better=False, corpus=None
+        )
+
+
+def score_systems(
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]],
+    candidates: Sequence[Sequence[str | None]],
+    references: Sequence[References],
+    *,
+    scorer: "BERTScorer | None" = None,
+    contexts: Sequence[Context] | None = None,
+    verbose: bool | None = False,
+) -> dict[str, MetricScores]:
+    """Score systems and their segments by each metric; BERTScore encodes each reference once for all systems.
+
+    Args:
+        metrics: `bertscore`, `bleu`, `chrf` or `ter`, or these with options of sacreBLEU's class, such as
+            `{"bleu": {"smooth_method": "none"}}`.
+        candidates: the outputs by system and segment; None where a system has no output.
+        references: the references of each output, by system and segment; `[references] * len(candidates)` for those
+            that systems share.
+        scorer: for `bertscore`, whose F counts: a scorer of one layer.
+        contexts: for `bertscore`: the context of each segment, such as `preceding_sentences`.
+        verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
+
+    Returns:
+        By metric its scores. A system's score is that of its outputs as one corpus with the metrics of sacreBLEU, and
+        the mean over its segments with BERTScore.
+
+    Raises:
+        InputError: a metric or an option is unknown, the scorer is missing or scores every layer, or texts and
+            references do not pair up.
+        InputTypeError: `metrics` is one text.
+        MissingExtraError: sacreBLEU is needed and not installed.
+    """
+    options = metric_options(metrics)
+    lengths = {len(of_system) for of_system in (*candidates, *references)}
+    if not candidates or len(candidates) != len(references) or len(lengths) > 1:
+        raise InputError(
+            f"There are texts of {len(candidates)} systems and references of {len(references)}, of {sorted(lengths)} "
+            "segments; expected one system or more, and as many texts as references of each."
+        )
+    scores = {}
+    for name in sorted(options, key=lambda name: name == BERTSCORE):  # the slow one last, after all errors of others
+        if name == BERTSCORE:
+            scores[name] = _bertscore(candidates, references, scorer, contexts, options[name], verbose)
+        else:
+            scores[name] = _sacrebleu(name, candidates, references, options[name])
+    return {name: scores[name] for name in options}
+
+
+def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the options of each metric; raise InputError for an unknown one, with the nearest name."""
+    if isinstance(metrics, str):
+        raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
+    given = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    options = {str(name).lower(): of_metric for name, of_metric in given.items()}
+    if not options:
+        raise InputError("There are no metrics. Give at least one, such as bertscore.")
+    for name in options:
+        if name in ("chrf++", "chrfpp"):
+            raise InputError(
+                f"{name!r} is the metric chrf with its option word_order=2. Give chrf,word_order=2 (--metric "
+                'chrf,word_order=2), in Python {"chrf": {"word_order": 2}}.'
+            )
+        if name not in METRICS:
+            choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
+            raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")
+    return options
+
+
+# BERTScore.
+
+
+def _bertscore(
+    candidates: Sequence[Sequence[str | None]],
+    references: Sequence[References],
+    scorer: "BERTScorer | None",
+    contexts: Sequence[Context] | None,
+    options: Mapping[str, Any],
+    verbose: bool | None,
+) -> MetricScores:
+    if options:
+        raise InputError(
+            f"The metric bertscore has no options, and was given {', '.join(options)}. Give them to the scorer."
+        )
+    if scorer is None:
+        raise InputError("The metric bertscore needs a scorer, such as BERTScorer(MODEL). Give it as `scorer`.")
+    if scorer.manifest.all_layers:
+        raise InputError(
+            "Systems are scored by one layer, and this scorer has all of them. Name the layer as `num_layers`, or "
+            "export a bundle without --all-layers."
+        )
+    cells: list[tuple[int, int]] = []
+    pairs: list[Pair] = []
+    for segment in range(len(candidates[0])):  # those of one reference side by side
+        for system, outputs in enumerate(candidates):
+            if (candidate := outputs[segment]) is not None:
+                cells.append((system, segment))
+                of_output = references[system][segment]
+                if contexts is None:
+                    pairs.append((candidate, of_output))
+                else:
+                    texts = [candidate, of_output] if isinstance(of_output, str) else [candidate, *of_output]
+                    text, *others = in_context(texts, contexts[segment] or None, f"contexts[{segment}]")
+                    pairs.append((text, others))
+    f1 = _no_scores(candidates)  # (systems, segments)
+    best_reference = np.zeros(f1.shape, dtype=np.int64)
+    for cell, score in zip(cells, scorer.stream(pairs, verbose=verbose), strict=True):
+        f1[cell], best_reference[cell] = score.F, score.best_reference
+    return MetricScores(
+        mean_by_system(f1),
+        f1,
+        str(scorer.signature if contexts is None else scorer.signature.in_context()),
+        corpus=SegmentMeans(f1) if len(cells) == f1.size else None,
+        tie_tolerance=TIE_TOLERANCE,
+        best_reference=best_reference,
+        unrelated=None if contexts is not None else scorer.unrelated_scores(),
+    )
+
+
+def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:
+    """Return the scores of systems whose runs are rows of a metric: means by segment."""
+    corpus = metric.corpus and metric.corpus.pooled(rows)
+    segment = np.stack([np.asarray(metric.segment)[list(of_runs)].mean(axis=0) for of_runs in rows])
+    first = [of_runs[0] for of_runs in rows]
+    return replace(
+        metric,
+        system=mean_by_system(segment) if corpus is None else corpus.observed(),
+        segment=segment,
+        corpus=corpus,
+        best_reference=None if metric.best_reference is None else metric.best_reference[first],
+    )
+
+
+def preceding_sentences(
+    references: Iterable[Sequence[str]], documents: Iterable[Hashable], number: int
+) -> list[list[str]]:
+    """Return up to this many sentences before each segment in its document, by the first of its references.
+
+    Doc-BERTScore takes two: Vernikos et al., WMT 2022.
+
+    Args:
+        references: for each segment its references, in the order of the documents; none where there is no text.
+        documents: the document of each segment.
+        number: the most sentences, 1 or more.
+    """
+    check_positive("number", number)
+    before: dict[Hashable, deque[str]] = {}
+    found = []
+    for texts, document in zip(references, documents, strict=True):
+        sentences = before.setdefault(document, deque(maxlen=number))
+        found.append([*sentences])
+        sentences.extend(texts[:1])
+    return found
+
+
+# BLEU, chrF and TER by sacreBLEU itself, over statistics that are taken from each segment once. This is the one place
+# that uses what sacreBLEU 2 keeps private: `_extract_corpus_statistics` and `_compute_score_from_stats`
+# (`metrics/base.py`), on which its own `significance.py` stands.
+
+
+def _sacrebleu(
+    name: str,
+    candidates: Sequence[Sequence[str | None]],
+    references: Sequence[References],
+    options: Mapping[str, Any],
+) -> MetricScores:
+    """Score systems with equal references together."""
+    groups: dict[References, list[int]] = {}
+    for system, of_system in enumerate(references):
+        groups.setdefault(tuple(one if isinstance(one, str) else tuple(one) for one in of_system), []).append(system)
+    system_scores, segment_scores = np.full(len(candidates), np.nan), _no_scores(candidates)
+    scored = MetricScores(system_scores, segment_scores)
+    for shared, systems in groups.items():
+        segments = [segment for segment, of_segment in enumerate(shared) if of_segment]
+        if not segments:
+            continue
+        texts = [[candidates[system][segment] or "" for segment in segments] for system in systems]
+        scored = corpus_metric(name, texts, [shared[segment] for segment in segments], **options)
+        if len(systems) == len(candidates) and len(segments) == len(shared):
+            return scored
+        system_scores[systems], segment_scores[np.ix_(systems, segments)] = scored.system, scored.segment
+    return replace(scored, system=system_scores, segment=segment_scores, corpus=None)
+
+
+def corpus_metric(
+    name: str, candidates: Sequence[Sequence[str]], references: References, **options: Any
+) -> MetricScores:
+    """Score systems, and every segment alone, by a metric of sacreBLEU with options of its class.
+
+    Candidates are the texts of each system, and there are one or more references for each segment. Raises InputError,
+    or MissingExtraError without sacreBLEU.
+    """
+    if name not in SACREBLEU:
+        raise InputError(f"There is no metric {name!r} here. Choose one of {', '.join(SACREBLEU)}.")
+    _check_texts(candidates, references)
+    lists = [[one] if isinstance(one, str) else one for one in references]
+    metric = sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
+    statistics = np.array([metric._extract_corpus_statistics(texts, None) for texts in candidates], dtype=np.float64)
+    sentence_metric = sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
+    sentence_metric.num_refs = metric.num_refs  # which it has no references to count
+    of_segment = _score_of_sums(sentence_metric)
+    corpus = SummedStatistics(statistics, _score_of_sums(metric), lower_is_better=name in LOWER_IS_BETTER)
+    return MetricScores(
+        corpus.observed(),
+        np.array([[of_segment(segment) for segment in system] for system in statistics]),
+        str(metric.get_signature()),
+        segment_signature=str(sentence_metric.get_signature()),
+        lower_is_better=corpus.lower_is_better,
+        corpus=corpus,
+    )
+
+
+def sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
+    """Return the metric of sacreBLEU with these options; raise InputError unless it takes them."""
+    with needs_extra("evaluation", "Scoring with BLEU, chrF or TER"):
+        from sacrebleu import metrics
+        from sacrebleu.metrics.bleu import BLEU
+    kind = getattr(metrics, SACREBLEU[name])
+    _check_options(kind, options)
+    try:
+        metric: Metric = kind(**options)
+    except (TypeError, KeyError, AssertionError) as error:
+        tokenizers = f" Its tokenizers are {', '.join(BLEU.TOKENIZERS)}." if "tokenize" in options else ""
+        raise InputError(
+            f"sacreBLEU does not take these options for {SACREBLEU[name]}: {error}.{tokenizers}"
+        ) from error
+    except (ImportError, OSError, RuntimeError) as error:  # a tokenizer lacks its packages, or cannot be downloaded
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"sacreBLEU cannot load what these options need for {SACREBLEU[name]}: {reason} Make that available, or "
+            "choose other options."
+        ) from error
+    return metric
+
+
+def _check_options(kind: type["Metric"], options: Mapping[str, Any]) -> None:
+    """Raise InputError for an option that the class does not have, or a value of another type or size."""
+    known = {name: hint for name, hint in get_type_hints(kind.__init__).items() if name != "return"}
+    for name, value in options.items():
+        if name not in known:
+            choice = ", ".join(name for name in known if name != "references")
+            raise InputError(
+                f"sacreBLEU does not take the option {name!r} for {kind.__name__}. Its options are {choice}."
+            )
+        types = {*get_args(known[name]), known[name]}
+        if types & {int, float}:
+            is_in_range = type(value) in types | {int} and 0 <= value <= MAX_OPTION
+            expected = f"a {'' if float in types else 'whole '}number from 0 to {MAX_OPTION}"
+        elif types & {bool, str}:
+            is_in_range, expected = type(value) in types, "true or false" if bool in types else "a name"
+        else:
+            continue
+        if not (is_in_range or (value is None and type(None) in types)):
+            raise InputError(f"{name} of {kind.__name__} is {value!r}; expected {expected}.")
+
+
+def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:
+    """Return the function from sums, (statistics,), to the metric's score."""
+    of_sums: Callable[[NDArray[np.floating]], Any] = metric._compute_score_from_stats  # type: ignore[assignment]
+
+    def score(sums: NDArray[np.floating]) -> float:
+        return float(of_sums(sums.copy()).score)  # BLEU with smoothing add-k changes its argument
+
+    return score
+
+
+def _check_texts(candidates: Sequence[Sequence[str]], references: References) -> None:
+    """Raise InputError unless there are systems and segments, and no text or reference is missing."""
+    if not candidates or not references:
+        raise InputError(
+            f"There are {len(candidates)} systems and references for {len(references)} segments. Give at least one of "
+            "each."
+        )
+    for system, texts in enumerate(candidates):
+        if len(texts) != len(references):
+            raise InputError(
+                f"System {system}, counted from 0, has {len(texts)} texts, and there are references for "
+                f"{len(references)} segments; from number {min(len(texts), len(references)) + 1} on one side has no "
+                "partner. Give one text for each segment."
+            )
+        for segment, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"System {system} has {text!r} for segment {segment}, both counted from 0: not a text."
+                )
+    for segment, reference in enumerate(references):
+        if not (isinstance(reference, str) or (reference and all(isinstance(one, str) for one in reference))):
+            raise InputError(
+                f"Segment {segment}, counted from 0, has {reference!r} as its references. Give a text, or at least one "
+                "in a list."
+            )
+
+
+def _no_scores(candidates: Sequence[Sequence[object]]) -> Floats:
+    return np.full((len(candidates), len(candidates[0])), np.nan)

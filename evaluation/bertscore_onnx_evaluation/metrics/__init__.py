@@ -1,0 +1,1 @@
+"""Which metric agrees with annotators: `meta_evaluate`, and the statistics beneath it."""

@@ -1,0 +1,239 @@
+"""The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, listed, meant
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+
+HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE)
+"""How the shared tasks of WMT name human translations: Human-A.0, refB, refPE, translator-A.0, Human (postediting)."""
+SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "constant", "length", "ratio", "overlap", "other"))
+"""The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
+HUMAN = "human-"
+"""Before the names of annotators that are judged as metrics are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedSystems:
+    """The systems of one language pair with their human scores and their scores by metrics."""
+
+    language_pair: str
+    systems: tuple[str, ...]
+    """Their names; some may be judged by nobody."""
+    human_system: Floats
+    """Human scores of whole systems, (systems,), NaN where nobody judged."""
+    human_segment: Floats | None
+    """(systems, segments), NaN where nobody judged; None if only whole systems were judged."""
+    metrics: Mapping[str, MetricScores]
+    """Higher scores are better."""
+    gold: str = ""
+    """Which human scores these are, such as mqm; empty if there is but one kind."""
+    reference: str = ""
+    """The reference in use, such as refB, with which names of metrics end; empty if they do not."""
+    segments: tuple[str, ...] = ()
+    """Names of the segments; none if there are only whole systems."""
+    documents: tuple[str, ...] = ()
+    """The document of each segment, whose segments are dependent; none if that is not known."""
+    human_systems: frozenset[str] = frozenset()
+    """Which of the systems are human translations: other references of the set."""
+    candidates: tuple[tuple[str | None, ...], ...] | None = None
+    """The outputs by system and segment, if they were read; None where a system has no output."""
+    references: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    """The references of each output, by system and segment, one or more; none where there is no output."""
+    dropped: tuple[str, ...] = ()
+    """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
+    annotators: Mapping[str, MetricScores] = field(default_factory=dict)
+    """Annotators, or kinds of judgements, who are no part of the human scores and are judged as metrics are."""
+    of_all_outputs: tuple[str, ...] = ()
+    """Metrics whose scores of systems are of all outputs, though some were left out that an annotator did not judge."""
+
+    def judged(self) -> "JudgedSystems":
+        """Return the systems that annotators judged, with all their segments.
+
+        Raises:
+            InputError: there are none, shapes differ, or a metric lacks a score that has a human score.
+        """
+        self._check_shapes()
+        is_judged = ~np.isnan(self.human_system)
+        if self.human_segment is not None:
+            is_judged |= ~np.isnan(self.human_segment).all(axis=1)
+        if not is_judged.any():
+            raise InputError(
+                f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
+            )
+        judged = self._only(np.flatnonzero(is_judged).tolist())
+        judged._check_complete()
+        return judged
+
+    def judged_by_all(self) -> "JudgedSystems":
+        """Return them with human scores of those outputs alone that each of the `annotators` judged too.
+
+        If outputs are left out, scores of systems are then means over the others, those of metrics too; but those of
+        metrics that are no means, such as corpus BLEU, stay as they are.
+
+        Raises:
+            InputError: an annotator judged none of the outputs that have a human score.
+        """
+        human_segment, is_rated = self.human_segment, np.ones(len(self.systems), dtype=bool)
+        for name, scores in self.annotators.items():
+            if human_segment is not None and scores.segment is not None:
+                human_segment = np.where(np.isnan(scores.segment), np.nan, human_segment)
+                is_rated &= ~np.isnan(human_segment).all(axis=1)
+            elif scores.system is not None:
+                is_rated &= ~np.isnan(scores.system)
+            if np.isnan(self.human_system[is_rated]).all():
+                raise InputError(
+                    f"{self.language_pair}: {name!r} judged no output that has another human score, and so agrees "
+                    "with nothing. Hold out one who judged the same outputs."
+                )
+        shared = self._only_outputs(human_segment)
+        return replace(shared, human_system=np.where(is_rated, shared.human_system, np.nan))
+
+    def _only_outputs(self, human_segment: Floats | None) -> "JudgedSystems":
+        """Return them with these human scores of segments, of some outputs perhaps, and scores of systems to match."""
+        whole = np.zeros(1, dtype=bool) if self.human_segment is None else np.isnan(self.human_segment)
+        if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
+            annotators = {
+                name: one if one.system is not None else _averaged(one, whole) for name, one in self.annotators.items()
+            }
+            return replace(self, annotators=annotators)
+        is_left_out = np.isnan(human_segment)
+        means = {
+            name
+            for name, one in self.metrics.items()
+            if any(_is_mean(one, ignored) for ignored in (whole, np.zeros_like(whole)))
+        }
+        return replace(
+            self,
+            human_segment=human_segment,
+            human_system=mean_by_system(human_segment),
+            annotators={name: _averaged(one, is_left_out) for name, one in self.annotators.items()},
+            metrics={name: _averaged(one, is_left_out) if name in means else one for name, one in self.metrics.items()},
+            of_all_outputs=tuple(
+                name for name, one in self.metrics.items() if one.system is not None and name not in means
+            ),
+        )
+
+    def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
+        """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
+        return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
+
+    def exclude_human_systems(self, names: Collection[str]) -> tuple["JudgedSystems", Floats, tuple[str, ...]]:
+        """Return the other systems, their human scores of segments, (systems, segments), and the excluded names.
+
+        Raises:
+            InputError: only whole systems have human scores.
+        """
+        if self.human_segment is None:
+            raise InputError(
+                f"{self.language_pair}: only whole systems have human scores, and here those of segments are needed."
+            )
+        others = self._only([row for row, name in enumerate(self.systems) if name not in names])
+        human = self.human_segment[[name not in names for name in self.systems]]
+        return others, human, tuple(name for name in self.systems if name in names)
+
+    def _only(self, rows: Sequence[int]) -> "JudgedSystems":
+        def of_rows(scores: Floats | None) -> Floats | None:
+            return None if scores is None else scores[list(rows)]
+
+        def of_each(metrics: Mapping[str, MetricScores]) -> dict[str, MetricScores]:
+            return {
+                name: replace(scores, system=of_rows(scores.system), segment=of_rows(scores.segment))
+                for name, scores in metrics.items()
+            }
+
+        return replace(
+            self,
+            systems=tuple(self.systems[row] for row in rows),
+            human_system=self.human_system[list(rows)],
+            human_segment=of_rows(self.human_segment),
+            metrics=of_each(self.metrics),
+            annotators=of_each(self.annotators),
+            candidates=self.candidates and tuple(self.candidates[row] for row in rows),
+            references=tuple(self.references[row] for row in rows) if self.references else (),
+        )
+
+    def _check_shapes(self) -> None:
+        of_systems = (len(self.systems),)
+        of_segments = (len(self.systems), len(self.segments))
+        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics, **self.annotators}
+        for side, both in sides.items():
+            for scores, shape in ((both.system, of_systems), (both.segment, of_segments)):
+                if scores is not None and scores.shape != shape:
+                    raise InputError(
+                        f"{self.language_pair}: the scores by {side} have the shape {scores.shape}; expected {shape}, "
+                        f"for {len(self.systems)} systems and {len(self.segments)} segments."
+                    )
+
+    def _check_complete(self) -> None:
+        """Raise InputError if a metric lacks a score that has a human score."""
+        for name, scores in self.metrics.items():
+            if scores.segment is not None and self.human_segment is not None:
+                missing = np.argwhere(~np.isnan(self.human_segment) & ~np.isfinite(scores.segment))
+                if len(missing):
+                    system, segment = missing[0]
+                    self._raise_missing(name, f"segment {self.segments[segment]} of system {self.systems[system]}")
+            if scores.system is not None:
+                lacks = ~np.isnan(self.human_system) & ~np.isfinite(scores.system)
+                if lacks.any():
+                    self._raise_missing(name, f"system {self.systems[int(lacks.argmax())]}")
+
+    def _raise_missing(self, metric: str, what: str) -> None:
+        raise InputError(
+            f"{self.language_pair}: {metric} has no score for {what}, which has a human score. Add it, or leave out "
+            "the human score."
+        )
+
+    def segment_scores(self, metric: MetricScores) -> Floats:
+        """Return a metric's scores, (systems, segments), NaN where there is none."""
+        missing = np.full((len(self.systems), len(self.segments)), np.nan)
+        return missing if metric.segment is None else metric.segment
+
+    def unscored(self, scores: Floats) -> str:
+        """Return which outputs with a human score lack one of these, (systems, segments); empty if none does."""
+        is_judged = np.zeros(scores.shape, bool) if self.human_segment is None else ~np.isnan(self.human_segment)
+        lacking = np.argwhere(is_judged & ~np.isfinite(scores))
+        if not len(lacking):
+            return ""
+        system, segment = lacking[0]
+        return (
+            f"{len(lacking)} of {is_judged.sum()} judged outputs have no score, such as that of "
+            f"{self.systems[system]!r} for segment {self.segments[segment]!r}"
+        )
+
+
+def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
+    """Return scores in which those of systems are means over the segments that are not ignored."""
+    if scores.segment is None:
+        return scores
+    return replace(scores, system=mean_by_system(np.where(ignored, np.nan, scores.segment)))
+
+
+def _is_mean(scores: MetricScores, ignored: NDArray[np.bool_]) -> bool:
+    """Return whether scores of systems are means over their segments, apart from the rounding of files."""
+    means = _averaged(scores, ignored).system
+    if scores.system is None or scores.segment is None or means is None:
+        return False
+    return np.allclose(scores.system, means, rtol=1e-4, atol=1e-6, equal_nan=True)
+
+
+def human_by_name(language_pairs: Sequence[JudgedSystems]) -> frozenset[str]:
+    """Return the systems that are known as human translations, or are named as WMT names them."""
+    names = {name for one in language_pairs for name in one.systems if HUMAN_NAME.fullmatch(name)}
+    return frozenset(names).union(*(one.human_systems for one in language_pairs))
+
+
+def check_systems(language_pairs: Sequence[JudgedSystems], names: Collection[str]) -> None:
+    """Raise InputError, with the nearest name, for a name that no system has."""
+    systems = {name for one in language_pairs for name in one.systems}
+    for name in names:
+        if name not in systems:
+            raise InputError(
+                f"There is no system called {name!r}; there are {listed(sorted(systems))}.{meant(name, systems)}"
+            )

@@ -1,0 +1,636 @@
+"""Judge metrics by human scores of systems, over one or more language pairs."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, listed
+from bertscore_onnx.tables.table import plural
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import (
+    Floats,
+    Measure,
+    average,
+    close_pairs,
+    correlate,
+    correlate_pairs,
+    mean_by_system,
+    no_value,
+    outliers,
+    pair_signs,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
+from bertscore_onnx_evaluation.metrics.meta_results import (
+    Agreement,
+    Kind,
+    LanguagePairResult,
+    MetaEvaluation,
+    MetricAgreement,
+    MetricMean,
+    MetricPair,
+)
+from bertscore_onnx_evaluation.metrics.metric_pairs import notes_of_exchanges, notes_of_few
+from bertscore_onnx_evaluation.metrics.metric_ranks import Compared, compare_by_perm_both, compare_units, with_williams
+from bertscore_onnx_evaluation.metrics.resampling import (
+    UnitSums,
+    correlation_interval,
+    enough_permutations,
+    exchange_units,
+    resample_units,
+    resampled_both,
+    student_interval,
+    student_p,
+)
+from bertscore_onnx_evaluation.metrics.sentinels import (
+    RANDOM,
+    mean_agreement,
+    notes_of_sentinels,
+    random_scores,
+    sentinel_scores,
+)
+from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics, whole_system_sums
+from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
+
+Test = Literal["segments", "perm-both", "boot-both"]
+SYSTEM = "system_"
+"""Before the names of statistics of whole systems; soft pairwise accuracy is made of segments, and has none."""
+TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa", f"{SYSTEM}pearson")
+"""The statistics that are tested; the ranks are by Pearson's r."""
+MIN_DRAWN_SYSTEMS = 5
+"""With fewer systems, draws of systems say nothing about others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How metrics are judged, as `meta_evaluate` has it."""
+
+    permutations: int
+    seed: int
+    test: Test
+    sentinels: bool
+    max_delta: Mapping[str, float] | float | None
+
+    def max_delta_of(self, name: str, judged: JudgedSystems) -> float:
+        """Return by how much two systems may differ in a metric to be a close pair; sentinels have no limit."""
+        metric = judged.metrics.get(name)
+        if metric is None:
+            return np.inf
+        if isinstance(self.max_delta, Mapping):
+            return self.max_delta.get(name, self.max_delta.get(metric.base_name, np.inf))
+        return np.inf if self.max_delta is None else self.max_delta
+
+
+# How one metric agrees with human scores in one language pair.
+
+
+def system_agreement(
+    judged: JudgedSystems, name: str, metric: MetricScores, settings: _Settings, rank: int | None = None
+) -> Agreement | None:
+    """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
+    if metric.system is None:
+        return None
+    is_judged = ~np.isnan(judged.human_system)
+    human, scores = judged.human_system[is_judged], metric.system[is_judged]
+    is_outlier = outliers(human) if len(human) else is_judged[is_judged]
+    names = np.array(judged.systems, dtype=object)[is_judged]
+    max_delta = settings.max_delta_of(name, judged)
+    measures = {
+        "pearson": correlate_pairs(human, scores),
+        "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
+        "accuracy": pairwise_accuracy([(human, scores)], max_delta=max_delta),
+        "spa": _soft_accuracy(judged, metric, settings, max_delta),
+    }
+    signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
+    human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
+    return Agreement(
+        len(human), measures, signs.shape[1], human_ties, metric_ties, rank, outliers=tuple(names[is_outlier])
+    )
+
+
+def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | None = None) -> Agreement | None:
+    """Compare a metric's scores of segments with human scores; None if either has none."""
+    human, scores = judged.human_segment, metric.segment
+    if human is None or scores is None:
+        return None
+    is_judged = ~np.isnan(human).all(axis=0)
+    human, scores = human[:, is_judged], scores[:, is_judged]  # (systems, judged segments)
+    measures = {
+        "pearson": correlate(human, scores),
+        "pearson_by_item": correlate(human, scores, by="segment"),
+        "pearson_by_system": correlate(human, scores, by="system"),
+        "kendall": correlate(human, scores, coefficient="kendall_b"),
+        "kendall_c": correlate(human, scores, coefficient="kendall_c"),
+        "acc_eq": tie_calibrated_accuracy(human, scores),
+    }
+    return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
+
+
+def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Settings, max_delta: float) -> Measure:
+    if judged.human_segment is None:
+        return no_value("only whole systems have human scores, and it takes segments", 0)
+    if metric.segment is None:
+        return no_value("the metric has no scores of segments", 0)
+    has_any = ~np.isnan(judged.human_segment).all(axis=1)
+    return soft_pairwise_accuracy(
+        judged.human_segment[has_any],
+        metric.segment[has_any],
+        permutations=settings.permutations,
+        seed=settings.seed,
+        max_delta=max_delta,
+        systems=None if metric.system is None else metric.system[has_any],
+    )
+
+
+def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
+    """Count the judged pairs of systems within each segment, and those with equal scores by either side.
+
+    Both are (systems, segments).
+    """
+    pairs = human_ties = metric_ties = 0
+    for system in range(len(human) - 1):
+        human_delta = human[system] - human[system + 1 :]
+        is_judged = ~np.isnan(human_delta)
+        pairs += int(is_judged.sum())
+        human_ties += int((human_delta == 0).sum())
+        metric_ties += int((is_judged & (metric[system] == metric[system + 1 :])).sum())
+    return pairs, human_ties, metric_ties
+
+
+# Statistics as functions of sums over segments (documents, if known), for intervals and tests.
+
+
+class _Statistics:
+    """The statistics of one metric in one language pair, by name; those of whole systems begin with `SYSTEM`."""
+
+    def __init__(self, judged: JudgedSystems, metric: MetricScores, max_delta: float) -> None:
+        human = judged.human_segment
+        self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
+        self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
+        self._systems = (judged.human_system, metric.system)
+        rows = ~np.isnan(judged.human_system)
+        has_segments = human is not None and metric.segment is not None
+        if human is not None and metric.segment is not None:
+            is_judged = ~np.isnan(human).all(axis=0)
+            human, scores, units = human[:, is_judged], metric.segment[:, is_judged], judged.unit_numbers(is_judged)
+        elif metric.system is not None:  # each system is one segment
+            human, scores, units = judged.human_system[:, None], metric.system[:, None], np.zeros(1, dtype=np.int64)
+        else:
+            return
+        whole = mean_by_system(np.where(np.isnan(human), np.nan, scores)) if metric.system is None else metric.system
+        scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
+        human, scores = human / scales[0], scores / scales[1]
+        if has_segments:
+            has_any = np.asarray(~np.isnan(human).all(axis=1))
+            is_close = close_pairs(whole[has_any], max_delta)
+            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units, is_close), has_any
+        if metric.system is not None and rows.sum() > 1:
+            systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
+            kept = ~outliers(systems[0])
+            segments = (human[rows], scores[rows])
+            is_close = close_pairs(whole[rows], max_delta)
+            self._of_systems = SystemStatistics(systems, segments, units, kept, is_close), rows
+
+    def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
+        """Return each by its name; `weights` are how often each system counts, (systems,)."""
+        found: dict[str, UnitSums] = {}
+        for prefix, one in (("", self._of_segments), (SYSTEM, self._of_systems)):
+            if one is not None:
+                statistics, rows = one
+                sums = statistics.sums(None if weights is None else weights[rows])
+                found |= {f"{prefix}{name}": of_units for name, of_units in sums.items()}
+        return found
+
+    def whole_systems(self) -> UnitSums | None:
+        """Return Pearson's r of whole systems with these as units; None without scores of systems."""
+        human, metric = self._systems
+        if metric is None or np.isnan(human).all():
+            return None
+        return whole_system_sums(*(side / (np.nanmax(np.abs(side)) or 1.0) for side in (human, metric)))
+
+
+def meta_evaluate(
+    language_pairs: Sequence[JudgedSystems],
+    *,
+    permutations: int = 1000,
+    seed: int = 4,
+    test: Test = "segments",
+    sentinels: bool = True,
+    max_delta: Mapping[str, float] | float | None = None,
+) -> MetaEvaluation:
+    """Correlate metrics with human scores, with 95 % intervals over other segments (documents, if known).
+
+    Those of Pearson's r by segments are of Fisher's z, by a jackknife; the others by a bootstrap.
+
+    Args:
+        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
+            `annotators` are judged beside the metrics, by the outputs that they and the others judged.
+        permutations: of soft pairwise accuracy, and of the test of every two metrics; that by segments has at least 30
+            for each pair of metrics, so that corrected p-values can be below .05.
+        test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
+            and Holm's correction for all pairs. `perm-both` is that of the WMT metrics tasks, which takes the outputs
+            of a segment for independent, with one-sided, uncorrected p. `boot-both` draws systems and segments, for
+            intervals and p over other systems too, with Student's t for the number of systems.
+        seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
+        sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
+        max_delta: only pairs of systems whose scores by the metric differ by no more count in pairwise accuracy and
+            SPA: one number, or one for each metric by name.
+
+    Raises:
+        InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
+            differ, a metric lacks a score that annotators judged, two have the same name, there are too few systems
+            to draw from, or `max_delta` names a metric
+            that does not exist or is not above 0.
+        MissingExtraError: scipy is not installed.
+    """
+    names = [one.language_pair for one in language_pairs]
+    if not names or len({*names}) < len(names):
+        raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
+    judged = [one.judged().judged_by_all().judged() for one in language_pairs]
+    if test not in get_args(Test):
+        raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
+    _check_max_delta(max_delta, judged)
+    settings = _Settings(permutations, seed, test, sentinels, max_delta)
+    results = tuple(_language_pair(one, settings) for one in judged)
+    return MetaEvaluation(results, _means(results), permutations, seed, test)
+
+
+def _check_max_delta(max_delta: Mapping[str, float] | float | None, judged: Sequence[JudgedSystems]) -> None:
+    values = max_delta if isinstance(max_delta, Mapping) else {} if max_delta is None else {"": max_delta}
+    metrics = {name: metric for one in judged for name, metric in one.metrics.items()}
+    known = sorted({*metrics, *filter(None, (metric.base_name for metric in metrics.values()))})
+    for name, value in values.items():
+        if name and name not in known:
+            raise InputError(f"There is no metric {name!r} to limit the differences of; there are {listed(known)}.")
+        if not value > 0:
+            raise InputError(f"max_delta is {value}; expected a difference above 0.")
+
+
+def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairResult:
+    if not judged.metrics:
+        raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
+    metrics = {**judged.annotators, **judged.metrics}
+    sentinels = sentinel_scores(judged, settings.seed) if settings.sentinels else {}
+    if shared := [name for name in judged.metrics if name in judged.annotators]:
+        raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
+    everything = metrics | sentinels
+    statistics = {
+        name: _Statistics(judged, metric, settings.max_delta_of(name, judged))
+        for name, metric in everything.items()
+        if name in sentinels or _varies(judged, metric)
+    }
+    evaluate = _by_both if settings.test == "boot-both" else _by_units
+    compared, intervals = evaluate(judged, metrics, statistics, settings)
+    ranks = compared["pearson"].ranks or compared[f"{SYSTEM}pearson"].ranks
+    base_names = Counter(metric.base_name for metric in judged.metrics.values())
+
+    def agreement(name: str) -> MetricAgreement:
+        metric = everything[name]
+        if name == RANDOM:
+            draws = [*random_scores(judged, settings.seed)]
+            of_systems = [system_agreement(judged, name, one, settings) for one in draws]
+            of_segments = [segment_agreement(judged, one) for one in draws]
+            levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
+        else:
+            system = system_agreement(judged, name, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name))
+            segment = segment_agreement(judged, metric, compared["pearson"].ranks.get(name))
+            levels = (intervals(system, name, SYSTEM), intervals(segment, name, ""))
+        base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
+        return MetricAgreement(name, base_name, metric.signature, *levels, ranks.get(name))
+
+    ordered = sorted(map(agreement, judged.metrics), key=_place)
+    humans = sorted(map(agreement, judged.annotators), key=_place)
+    pairs = [
+        MetricPair(
+            first.name,
+            second.name,
+            compared[f"{SYSTEM}pearson"].differences.get((first.name, second.name)),
+            compared["pearson"].differences.get((first.name, second.name)),
+            {
+                statistic: compared[statistic].differences[first.name, second.name]
+                for statistic in TESTED[1:-1]
+                if (first.name, second.name) in compared[statistic].differences
+            },
+        )
+        for first, second in combinations([*humans, *ordered], 2)
+    ]
+    human = judged.human_segment
+    num_segments = 0 if human is None else int((~np.isnan(human)).any(axis=0).sum())
+    num_ranked = [len(compared[name].ranks) for name in ("pearson", f"{SYSTEM}pearson")]
+    is_exact = settings.test == "boot-both" or (settings.test == "segments" and _num_units(judged) <= MAX_EXACT)
+    return LanguagePairResult(
+        judged.language_pair,
+        judged.gold,
+        judged.reference,
+        judged.systems,
+        num_segments,
+        tuple(ordered),
+        tuple(pairs),
+        (
+            *_notes(judged),
+            *notes_of_sentinels(judged, sentinels),
+            *_notes_of_close_pairs(ordered, judged, settings),
+            *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
+        ),
+        _kind_of_units(judged),
+        0.0 if is_exact else 1 / (_num_permutations(metrics, settings) + 1),
+        tuple(map(agreement, sentinels)),
+        tuple(humans),
+        tuple(test for one in compared.values() for test in one.sentinels),
+        _numbers(judged.human_system),
+        {name: _numbers(one.system) for name, one in judged.metrics.items() if one.system is not None},
+    )
+
+
+def _numbers(scores: Floats) -> tuple[float | None, ...]:
+    """Return scores, and None for those that are not finite."""
+    return tuple(float(one) if np.isfinite(one) else None for one in scores)
+
+
+def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
+    """Return whether a metric's scores of segments, or else of systems, differ where people judged."""
+    human, scores = judged.human_segment, metric.segment
+    if human is None or scores is None:
+        human, scores = judged.human_system, metric.system
+    return scores is not None and not np.isnan(human).all() and bool(np.ptp(scores[~np.isnan(human)]) > 0)
+
+
+def _num_permutations(metrics: Mapping[str, MetricScores], settings: _Settings) -> int:
+    return (
+        settings.permutations
+        if settings.test == "perm-both"
+        else enough_permutations(settings.permutations, len(metrics))
+    )
+
+
+Intervals = Callable[[Agreement | None, str, str], Agreement | None]
+"""Adds the interval of each measure of a metric, by its name and the level: `SYSTEM`, or nothing for segments."""
+
+
+def _by_units(
+    judged: JudgedSystems,
+    metrics: Mapping[str, MetricScores],
+    statistics: Mapping[str, _Statistics],
+    settings: _Settings,
+) -> tuple[dict[str, Compared], Intervals]:
+    """Compare metrics by exchanging whole units, or as PERM-BOTH does, with intervals over other units."""
+    sums = {name: one.sums() for name, one in statistics.items()}
+    wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
+    drawn = _num_permutations(metrics, settings)
+    compared = {}
+    for statistic in TESTED:
+        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
+        if statistic == f"{SYSTEM}pearson":
+            of_each = wholes
+        elif judged.human_segment is None or (statistic == "spa" and settings.max_delta is not None):
+            of_each = {}  # pairs of systems differ between metrics, and cannot be exchanged
+
+        def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
+            return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
+
+        compared[statistic] = compare_units(statistic, of_each, p_values)
+    if settings.test == "perm-both":
+        segments, systems = (
+            {name: getattr(metric, level) for name, metric in metrics.items()} for level in ("segment", "system")
+        )
+        by_cells = {
+            "pearson": compare_by_perm_both(judged.human_segment, segments, drawn, settings.seed),
+            f"{SYSTEM}pearson": compare_by_perm_both(judged.human_system, systems, drawn, settings.seed),
+        }
+        compared = {
+            name: replace(by_cells.get(name, Compared()), sentinels=one.sentinels) for name, one in compared.items()
+        }
+    scores = {name: metric.system for name, metric in metrics.items()}
+    compared[f"{SYSTEM}pearson"] = with_williams(compared[f"{SYSTEM}pearson"], judged.human_system, scores)
+
+    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+        has_segments = judged.human_segment is not None
+        return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, settings.seed)
+
+    return compared, intervals
+
+
+def _by_both(
+    judged: JudgedSystems,
+    metrics: Mapping[str, MetricScores],
+    statistics: Mapping[str, _Statistics],
+    settings: _Settings,
+) -> tuple[dict[str, Compared], Intervals]:
+    """Compare metrics by drawing systems and units, with intervals over other systems and units.
+
+    A metric without scores of segments, where these were judged, has neither.
+    """
+    num_systems = len(judged.systems)
+    if num_systems < MIN_DRAWN_SYSTEMS:
+        raise InputError(
+            f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
+            f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
+        )
+    num_units = max(1, _num_units(judged))
+    sums = {name: one.sums() for name, one in statistics.items()}
+    sums = {name: of for name, of in sums.items() if all(len(one.sums) == num_units for one in of.values())}
+    keys = [(name, statistic) for name, one in sums.items() for statistic in one]
+
+    def drawn_sums(weights: Floats) -> list[UnitSums]:
+        found = {name: statistics[name].sums(weights) for name in sums}
+        return [found[name][statistic] for name, statistic in keys]
+
+    values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(settings.seed))
+    resampled = dict(zip(keys, values.T, strict=True))
+    compared = {}
+    for statistic in TESTED:
+        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
+
+        def p_values(
+            names: Sequence[str], statistic: str = statistic, of_each: Mapping[str, UnitSums] = of_each
+        ) -> Floats:
+            drawn = np.stack([resampled[name, statistic] for name in names])  # (metrics, resamples)
+            values = np.array([float(of_each[name].statistic(of_each[name].sums.sum(axis=0))) for name in names])
+            deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
+            return student_p(values[:, None] - values, deltas, num_systems)
+
+        compared[statistic] = compare_units(statistic, of_each, p_values)
+
+    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+        if agreement is None:
+            return None
+        measures = dict(agreement.measures)
+        for measure, one in agreement.measures.items():
+            drawn = resampled.get((name, measure if measure == "spa" else f"{level}{measure}"))
+            if one.value is None or drawn is None:
+                continue
+            if measure in _SHARES:
+                low, high = student_interval(one.value, drawn, num_systems)
+            else:
+                with np.errstate(divide="ignore"):
+                    z = np.arctanh(np.append(drawn, one.value))
+                low, high = np.tanh(student_interval(float(z[-1]), z[:-1], num_systems))
+            measures[measure] = _bounded(measure, one, low, high)
+        return replace(agreement, measures=measures)
+
+    return compared, intervals
+
+
+_SHARES = ("accuracy", "spa", "acc_eq")
+"""The measures in [0, 1]; the others are correlations."""
+
+
+def _with_intervals(
+    agreement: Agreement | None, sums: Mapping[str, UnitSums], level: str, seed: int
+) -> Agreement | None:
+    """Add the interval of each measure that has a value and sums, about that value."""
+    if agreement is None:
+        return None
+    keys = {name: name if name == "spa" else f"{level}{name}" for name in agreement.measures}
+    found = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
+    if not found or len(next(iter(found.values())).sums) < 2:
+        return agreement
+    by_jackknife = {name: correlation_interval(one) for name, one in found.items() if name.startswith("pearson")}
+    ends = {name: interval for name, interval in by_jackknife.items() if np.isfinite(interval).all()}
+    others = {name: one for name, one in found.items() if name not in ends}
+    if others:
+        ends |= zip(others, resample_units([*others.values()], seed=seed).T, strict=True)
+    measures = dict(agreement.measures)
+    for name, one in found.items():
+        low, high = ends[name]
+        shift = (measures[name].value or 0.0) - float(one.statistic(one.sums.sum(axis=0)))
+        measures[name] = _bounded(name, measures[name], low + shift, high + shift)
+    return replace(agreement, measures=measures)
+
+
+def _bounded(name: str, measure: Measure, low: float, high: float) -> Measure:
+    """Return a measure with the interval, within the range of the measure; without one if an end is not a number."""
+    if not np.isfinite(low + high):
+        return measure
+    least = 0.0 if name in _SHARES else -1.0
+    low, high = (float(np.clip(end, least, 1)) for end in (low, high))
+    return replace(measure, low=low, high=high)
+
+
+def _place(metric: MetricAgreement) -> tuple[float, float]:
+    """Sort by rank and then by correlation; what has neither comes last."""
+    level = metric.segment or metric.system
+    r = level["pearson"].value if level else None
+    return (np.inf if metric.rank is None else metric.rank, np.inf if r is None else -r)
+
+
+def _notes(judged: JudgedSystems) -> Iterator[str]:
+    """Yield warnings about scores that are less comparable."""
+    if judged.dropped:
+        yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
+    if judged.of_all_outputs:
+        yield (
+            f"scores of whole systems by {listed(judged.of_all_outputs)} are of all outputs, also of those that an "
+            "annotator did not judge: they are no means of segments"
+        )
+    if judged.human_segment is None:
+        return
+    for name, metric in judged.metrics.items():
+        if metric.segment is None:
+            yield f"{name} has no scores of segments, and so no rank among them"
+    is_judged = ~np.isnan(judged.human_segment)
+    counts = is_judged.sum(axis=1)
+    shared = int(is_judged.all(axis=0).sum())
+    if not (counts == shared).all():
+        yield (
+            f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
+            "all: the score of a system is the mean over its own, and SPA takes those of all"
+        )
+    yield from notes_of_few(_num_units(judged), _kind_of_units(judged))
+
+
+def _notes_of_close_pairs(
+    agreements: Sequence[MetricAgreement], judged: JudgedSystems, settings: _Settings
+) -> Iterator[str]:
+    """Yield how many pairs of systems are close by each metric, where that is limited."""
+    for one in agreements:
+        limit = settings.max_delta_of(one.name, judged)
+        if one.system is not None and limit < np.inf:
+            yield (
+                f"accuracy and SPA of {one.name} are of {one.system['accuracy'].n} of {one.system.pairs} pairs of "
+                f"systems, whose scores differ by {limit:g} or less"
+            )
+
+
+def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:
+    """Yield warnings where too few units can be exchanged, by how many metrics correlate at each level."""
+    yield from notes_of_exchanges(_num_units(judged), _kind_of_units(judged), num_of_segments)
+    yield from notes_of_exchanges(int((~np.isnan(judged.human_system)).sum()), "systems", num_of_systems)
+
+
+def _num_units(judged: JudgedSystems) -> int:
+    """Return how many segments, or documents if they are known, have a human score."""
+    human = judged.human_segment
+    return 0 if human is None else int(judged.unit_numbers((~np.isnan(human)).any(axis=0)).max(initial=-1)) + 1
+
+
+def _kind_of_units(judged: JudgedSystems) -> str:
+    return "documents" if judged.documents else "segments"
+
+
+def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
+    """Return the means of annotators, metrics and sentinels, in this order."""
+    found = []
+    for kind in ("humans", "metrics", "sentinels"):
+        names = dict.fromkeys(one.base_name for result in results for one in getattr(result, kind))
+        means = [_mean(name, kind, results) for name in names]
+        found += means if kind == "sentinels" else sorted(means, key=_lowest_last)
+    return tuple(found)
+
+
+def _lowest_last(mean: MetricMean) -> float:
+    accuracy = mean["accuracy"].value
+    return np.inf if accuracy is None else -accuracy
+
+
+def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> MetricMean:
+    found = [[one for one in getattr(result, kind) if one.base_name == name] for result in results]
+    num_pairs = sum(map(bool, found))
+    agreements = [one for of_pair in found for one in of_pair]
+    measures = {key: [agreement[of] for agreement in level] for key, of, level in _levels(agreements)}
+    averages = {key: _average(values, len(results)) for key, values in measures.items()}
+    averages = {"accuracy": _pooled([one.system["accuracy"] for one in agreements if one.system]), **averages}
+    if num_pairs < len(results):
+        averages = {key: no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0) for key in averages}
+    return MetricMean(name, num_pairs, averages, kind)
+
+
+def _pooled(accuracies: Sequence[Measure]) -> Measure:
+    """Return the accuracy over the pairs of systems of all language pairs."""
+    num_pairs = sum(one.n for one in accuracies if one.value is not None)
+    if not num_pairs:
+        return pairwise_accuracy([])
+    return Measure(sum((one.value or 0.0) * one.n for one in accuracies) / num_pairs, num_pairs)
+
+
+_SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
+
+
+def _levels(found: Sequence[MetricAgreement]) -> Iterator[tuple[str, str, list[Agreement]]]:
+    """Yield each mean, the measure that it is of, and the agreements at its level."""
+    systems = [metric.system for metric in found if metric.system is not None]
+    segments = [metric.segment for metric in found if metric.segment is not None]
+    yield from (("system_pearson", "pearson", systems), ("spa", "spa", systems))
+    yield from (("segment_pearson", "pearson", segments), ("kendall", "kendall", segments))
+    yield "acc_eq", "acc_eq", segments
+
+
+def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:
+    """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
+    if not measures:
+        return no_value("the metric has no such scores", 0)
+    mean = average(measures)
+    if mean.value is not None and mean.groups < num_pairs:
+        return no_value(_SOME_PAIRS.format(mean.groups, num_pairs), 0)
+    if mean.value is None or any(one.low is None or one.high is None for one in measures):
+        return mean
+    ends = np.array([(one.value, one.low, one.high) for one in measures], dtype=np.float64)
+    below, above = (np.sqrt(((ends[:, 0] - ends[:, at]) ** 2).sum()) / len(ends) for at in (1, 2))
+    return replace(mean, low=mean.value - float(below), high=mean.value + float(above))

@@ -1,0 +1,510 @@
+"""The results of an evaluation of metrics, as records, tables and JSON."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from bertscore_onnx import __version__
+from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, number, p_value, plain, plural
+from bertscore_onnx_evaluation.metrics.correlation import Measure
+from bertscore_onnx_evaluation.metrics.metric_pairs import SentinelTest, sentinel_lines
+from bertscore_onnx_evaluation.metrics.metric_tests import Williams
+from bertscore_onnx_evaluation.results import ResultWithPage
+from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
+
+HELP = """\
+Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
+difficulty of segments with the quality of outputs. A rank ends where a metric
+in it is significantly better than the next (p < .05 after Holm's correction;
+with --test perm-both, which does not correct, p < .05 as it is); metrics in
+neighbouring ranks need not differ: the tables of p show which do. Below each
+number is its interval of 95 % over other segments with the same systems; of
+whole systems, whose scores then move as the means of their segments do. The
+tests of segments, SPA's too, keep the systems as well: metrics that favour
+other systems differ by them, though over many systems they may be equal. By
+item and by system, a metric that is constant counts as 0. A negative r orders
+outputs the wrong way round. Ties are pairs that a metric scores alike; for
+acc*_eq, alike up to epsilon. A missing value, -, has its reason below the
+tables. Sentinels, below the metrics, read no meaning: random numbers (means
+over several draws, and the range of 95 % of them), a constant, the length,
+the ratio of lengths, and the words shared with the reference, by the output
+itself and by another system's. Annotators stand above the metrics. With
+--test boot-both intervals and p are over other systems and segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of a metric with human scores, at the level of systems or of segments; correlations are signed."""
+
+    n: int
+    """Judged systems, or judged outputs."""
+    measures: Mapping[str, Measure]
+    """By name. Of systems: `pearson`, `pearson_without_outliers` (without the systems in `outliers`), `accuracy`
+    (pairwise), and `spa` (soft pairwise, from the scores of segments). Of segments: `pearson` over all outputs,
+    `pearson_by_item` and `pearson_by_system` (within each, then the mean), `kendall` (τ_b), `kendall_c` and
+    `acc_eq`."""
+    pairs: int
+    """Judged pairs of systems; of segments: within each segment."""
+    human_ties: int
+    """Those with equal human scores."""
+    metric_ties: int
+    """Those with equal scores by the metric."""
+    rank: int | None
+    """From 1, by Pearson's r: a rank ends where a metric in it is significantly better. None without an r."""
+    outliers: tuple[str, ...] | None = None
+    """Systems whose human score is far from the others'; None at the level of segments."""
+
+    def __getitem__(self, name: str) -> Measure:
+        """Return a measure by its name."""
+        return self.measures[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; a missing value is None, with its reason."""
+        if self.outliers is None:
+            special: dict[str, Any] = {"epsilon": self["acc_eq"].epsilon}
+        else:
+            special = {"outliers": list(self.outliers)}
+        return {
+            "n": self.n,
+            **_values(self.measures),
+            **special,
+            "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
+            "rank": self.rank,
+            "intervals": _intervals(self.measures),
+            "groups": {name: one.groups for name, one in self.measures.items() if one.groups > 1},
+            "left_out": {name: one.left_out for name, one in self.measures.items() if one.groups and one.left_out},
+            "zeros": {name: one.zeros for name, one in self.measures.items() if one.zeros},
+            "reasons": _reasons(self.measures),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAgreement:
+    """One metric in one language pair."""
+
+    name: str
+    base_name: str
+    """Its name in all language pairs."""
+    signature: str
+    """How its scores were made; empty if that is not known."""
+    system: Agreement | None
+    """None if the metric has no scores of systems."""
+    segment: Agreement | None
+    """None if the metric has no scores of segments, or no segment has a human score."""
+    rank: int | None
+    """Its rank at the level of segments if any metric has one there, else at that of systems; None without one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "signature": self.signature,
+            "system": self.system.to_dict() if self.system else None,
+            "segment": self.segment.to_dict() if self.segment else None,
+            "rank": self.rank,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
+
+    delta: float
+    """The first's value minus the second's, of Pearson's r, or of the statistic that was tested; of SPA that with
+    normal p-values, which may differ a little from the value printed."""
+    p: float
+    """Two-sided, by exchanging whole segments, documents or systems; never 0. With the test perm-both, one-sided: the
+    probability of such a lead of the first if the two were equal."""
+    p_reverse: float | None = None
+    """With perm-both, the same for the second."""
+    williams: Williams | None = None
+    """Williams' test, for whole systems."""
+    p_holm: float | None = None
+    """p, corrected by Holm for all pairs of metrics; None with perm-both."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPair:
+    """Two metrics in one language pair."""
+
+    first: str
+    second: str
+    system: Difference | None
+    """None if one of them does not correlate."""
+    segment: Difference | None
+    tests: Mapping[str, Difference] = field(default_factory=dict)
+    """Differences in other statistics of segments: `pearson_by_item`, `acc_eq` and `spa`."""
+
+
+Kind = Literal["humans", "metrics", "sentinels"]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagePairResult:
+    """All metrics in one language pair."""
+
+    language_pair: str
+    gold: str
+    reference: str
+    """As `JudgedSystems` has both."""
+    systems: tuple[str, ...]
+    """Those with human scores."""
+    segments: int
+    """Those of which an output has a human score; 0 if only whole systems have."""
+    metrics: tuple[MetricAgreement, ...]
+    """The best first."""
+    pairs: tuple[MetricPair, ...]
+    """Every two of them, in that order."""
+    notes: tuple[str, ...]
+    """Warnings about the data."""
+    units: str = "segments"
+    """What the tests exchange and the intervals draw: `segments` or `documents`."""
+    smallest_p: float = 0.0
+    """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
+    sentinels: tuple[MetricAgreement, ...] = ()
+    """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
+    humans: tuple[MetricAgreement, ...] = ()
+    """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
+    sentinel_tests: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel, by each statistic that is tested."""
+    human_scores: tuple[float | None, ...] = ()
+    """Of each of `systems` as a whole; None where nobody judged it so."""
+    metric_scores: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    """Those of the metrics that score whole systems, by the metric's name; higher is better."""
+
+    def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
+        """Yield annotators, metrics and sentinels, in the order of the tables."""
+        yield from (("humans", one) for one in self.humans)
+        yield from (("metrics", one) for one in self.metrics)
+        yield from (("sentinels", one) for one in self.sentinels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "gold": self.gold,
+            "reference": self.reference,
+            "systems": list(self.systems),
+            "human_scores": list(self.human_scores),
+            "metric_scores": {name: list(scores) for name, scores in self.metric_scores.items()},
+            "segments": self.segments,
+            "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
+            "sentinels": {one.name: one.to_dict() for one in self.sentinels},
+            "humans": {one.name: one.to_dict() for one in self.humans},
+            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "notes": list(self.notes),
+            "units": self.units,
+            "smallest_p": self.smallest_p,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MetricMean:
+    """One metric over the language pairs that it has scores in."""
+
+    name: str
+    language_pairs: int
+    measures: Mapping[str, Measure]
+    """By name: `accuracy`, pairwise, pooled over all pairs of systems of all language pairs; and the means over
+    language pairs of `system_pearson`, `spa`, `segment_pearson`, `kendall` and `acc_eq`."""
+    kind: Kind = "metrics"
+
+    def __getitem__(self, name: str) -> Measure:
+        """Return a measure by its name."""
+        return self.measures[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; a missing value is None, with its reason."""
+        return {
+            "language_pairs": self.language_pairs,
+            **_values(self.measures),
+            "intervals": _intervals(self.measures),
+            "reasons": _reasons(self.measures),
+        }
+
+
+def _intervals(measures: Mapping[str, Measure]) -> dict[str, list[float]]:
+    return {name: [one.low, one.high] for name, one in measures.items() if one.low is not None and one.high is not None}
+
+
+def _values(measures: Mapping[str, Measure]) -> dict[str, float | None]:
+    return {name: measure.value for name, measure in measures.items()}
+
+
+def _reasons(measures: Mapping[str, Measure]) -> dict[str, str]:
+    return {name: measure.reason for name, measure in measures.items() if measure.value is None}
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvaluation(ResultWithPage):
+    """The results of `meta_evaluate`."""
+
+    _PAGE = "meta_page"
+
+    language_pairs: tuple[LanguagePairResult, ...]
+    means: tuple[MetricMean, ...]
+    """Over the language pairs that all metrics have; the highest accuracy first."""
+    permutations: int
+    seed: int
+    test: str = "segments"
+    """How p and the ranks were made: by exchanging whole `segments` (documents, if known), or as `perm-both`."""
+
+    @property
+    def signature(self) -> str:
+        """How metrics were judged, to be quoted beside the values."""
+        return (
+            f"bertscore-onnx|test:{self.test}|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes; a missing value is None, with its reason."""
+        return {
+            "signature": self.signature,
+            "permutations": self.permutations,
+            "seed": self.seed,
+            "test": self.test,
+            "language_pairs": {one.language_pair: one.to_dict() for one in self.language_pairs},
+            "mean": {
+                kind: {one.name: one.to_dict() for one in self.means if one.kind == kind} for kind in get_args(Kind)
+            },
+        }
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        for one in self.language_pairs:
+            for kind, metric in one.by_kind():
+                row = {"lang_pair": one.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
+                for level, agreement in (("system", metric.system), ("segment", metric.segment)):
+                    if agreement:
+                        row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
+                yield row
+
+    def _blocks(self) -> Iterator[str]:
+        for one in self.language_pairs:
+            yield from _language_pair(one, self.test)
+        if len(self.language_pairs) > 1:
+            rows = [{"metric": one.name, "pairs": one.language_pairs, **_values(one.measures)} for one in self.means]
+            yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
+        yield HELP
+        signatures = {
+            metric.name: metric.signature for one in self.language_pairs for metric in one.metrics if metric.signature
+        }
+        yield "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
+
+
+# The tables of text.
+
+_signed, _proportion = number(3, signed=True), number(3)
+_METRIC: tuple[Column, ...] = (("metric", "metric", str),)
+_RANK: tuple[Column, ...] = (*_METRIC, ("rank", "rank", count))
+_SYSTEMS: tuple[Column, ...] = (
+    *_RANK,
+    ("Pearson", "pearson", _signed),
+    ("no outliers", "pearson_without_outliers", _signed),
+    ("accuracy", "accuracy", _proportion),
+    ("SPA", "spa", _proportion),
+    ("ties", "metric_ties", count),
+)
+_SEGMENTS: tuple[Column, ...] = (
+    *_RANK,
+    ("Pearson", "pearson", _signed),
+    ("by item", "pearson_by_item", _signed),
+    ("by system", "pearson_by_system", _signed),
+    ("tau_b", "kendall", _signed),
+    ("tau_c", "kendall_c", _signed),
+)
+_SEGMENT_PAIRS: tuple[Column, ...] = (
+    *_METRIC,
+    ("acc*_eq", "acc_eq", _proportion),
+    ("epsilon", "epsilon", lambda epsilon: "-" if epsilon is None else f"{epsilon:.4g}"),
+    ("ties", "metric_ties", count),
+)
+_MEANS: tuple[Column, ...] = (
+    *_METRIC,
+    ("pairs", "pairs", plain),
+    ("accuracy", "accuracy", _proportion),
+    ("Pearson\nsystems", "system_pearson", _signed),
+    ("SPA", "spa", _proportion),
+    ("Pearson\nsegments", "segment_pearson", _signed),
+    ("tau_b", "kendall", _signed),
+    ("acc*_eq", "acc_eq", _proportion),
+)
+
+
+def _row(agreement: Agreement) -> dict[str, Any]:
+    """Return a row of TSV, by the names that JSON has; lists and reasons are joined."""
+    row: dict[str, Any] = {}
+    for name, value in agreement.to_dict().items():
+        if name == "reasons":
+            row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
+        elif name == "outliers":
+            row[name] = " ".join(value)
+        elif name == "intervals":
+            row |= {
+                f"{of}_{end}": at for of, ends in value.items() for end, at in zip(("low", "high"), ends, strict=True)
+            }
+        elif name in ("groups", "left_out", "zeros"):
+            row |= {f"{of}_{name}": groups for of, groups in value.items()}
+        elif name == "ties":
+            row |= {"pairs": agreement.pairs, "human_ties": agreement.human_ties, "metric_ties": agreement.metric_ties}
+        else:
+            row[name] = value
+    return row
+
+
+def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
+    judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
+    of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
+    yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
+    systems = {one.name: one.system for _, one in result.by_kind() if one.system}
+    segments = {one.name: one.segment for _, one in result.by_kind() if one.segment}
+    if any(one["pearson"].value is not None or one["accuracy"].value is not None for one in systems.values()):
+        first = next(iter(systems.values()))
+        title = f"Whole systems: {first.n}; human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
+        yield f"{title}\n{_table(_SYSTEMS, systems)}"
+    if segments:
+        first = next(iter(segments.values()))
+        yield f"Segments: {first.n:,} judged outputs\n{_table(_SEGMENTS, segments)}"
+        if any(one["acc_eq"].value is not None for one in segments.values()):
+            title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
+            yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
+    yield from _tests(result, test)
+    for lines in (sentinel_notes(result), [*notes(result), *result.notes]):
+        if lines:
+            yield "\n".join(lines)
+
+
+def sentinel_notes(result: LanguagePairResult) -> list[str]:
+    """Return which metrics are not significantly better than the best sentinel, by each statistic."""
+    return [
+        line
+        for statistic, title in _STATISTICS.items()
+        for line in sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
+    ]
+
+
+def notes(result: LanguagePairResult) -> list[str]:
+    """Return which systems are outliers, what means leave out, and why values are missing."""
+    outliers = next((one.system.outliers for _, one in result.by_kind() if one.system), None)
+    named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
+    return [*named, *_groups(result), *_missing(result)]
+
+
+def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
+    """Write a row of values for each metric, and one of their intervals below it."""
+    rows: list[dict[str, Any]] = []
+    for name, one in metrics.items():
+        rows.append({"metric": name, **_row(one)})
+        ends = {key: tuple(value) for key, value in _intervals(one.measures).items()}
+        if any(key in ends for _, key, _ in columns):
+            rows.append({key: ends.get(key, ()) for _, key, _ in columns} | {"metric": ""})
+    written = [(title, key, _or_interval(write)) for title, key, write in columns]
+    return Table(written, rows).text()
+
+
+def _or_interval(write: Format) -> Format:
+    """Write intervals as their ends, and nothing where a row of intervals has none."""
+    if write is str:
+        return write
+
+    def written(value: Any) -> str:
+        if isinstance(value, tuple):
+            return " ".join(f"{end:.2f}".replace("0.", ".") for end in value)
+        return write(value)
+
+    return written
+
+
+def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], tuple[float, float]]]:
+    """Return p of every two metrics, with the smallest that the permutations can give, by the test's title."""
+    by = {
+        "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
+        **{
+            f"Segments, {title}": {(pair.first, pair.second): pair.tests.get(name) for pair in result.pairs}
+            for title, name in (("by item", "pearson_by_item"), ("acc*_eq", "acc_eq"), ("SPA", "spa"))
+        },
+        "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
+    }
+    of_segments, of_systems = f"exchanging {result.units}", "exchanging systems"
+    if test == "boot-both":
+        of_segments = of_systems = f"drawing systems and {result.units}"
+    num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
+    tests: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
+    for title, differences in by.items():
+        for pair, one in differences.items():
+            if one is None:
+                continue
+            corrected = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
+            kind = corrected if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
+            p = one.p if one.p_holm is None else one.p_holm
+            is_exact = title.startswith("Whole") and one.p_holm is not None and num_systems <= MAX_EXACT
+            smallest = 0.0 if is_exact else result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
+            tests.setdefault(f"{title}: {kind}", {})[pair] = (p, smallest)
+            if one.williams and one.williams.p is not None:
+                kind = "Williams, one-sided p of the upper's lead"
+                tests.setdefault(f"{title}: {kind}", {})[pair] = (one.williams.p, 0.0)
+    return tests
+
+
+def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
+    """Yield a matrix of p-values for each test that was made."""
+    names = [metric.name for metric in (*result.humans, *result.metrics)]
+    for title, matrix in p_matrices(result, test).items():
+        p_values = {pair: bounded_p(*values) for pair, values in matrix.items()}
+        rows: list[dict[str, Any]] = [
+            {"number": row, "metric": name}
+            | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
+            for row, name in enumerate(names, start=1)
+        ]
+        columns: list[Column] = [("", "number", plain), *_METRIC]
+        columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
+        yield f"{title}\n{Table(columns, rows).text()}"
+
+
+_STATISTICS = {
+    "pearson": "Pearson",
+    "pearson_by_item": "by item",
+    "acc_eq": "acc*_eq",
+    "spa": "SPA",
+    "system_pearson": "Pearson of whole systems",
+}
+
+
+def bounded_p(p: float, smallest: float) -> str:
+    """Write a p-value, the smallest that the permutations can give as a bound."""
+    text = p_value(3)(max(p, min(smallest, 1.0)))
+    return text if p > smallest or text.startswith("<") else f"<={text}"
+
+
+def _groups(result: LanguagePairResult) -> Iterator[str]:
+    """Yield which means leave out groups, and where a metric counts as 0."""
+    left_out: dict[str, None] = {}
+    constant: list[str] = []
+    for metric in result.metrics:
+        for name, one in metric.segment.measures.items() if metric.segment else ():
+            if one.groups and one.left_out:
+                of = f"{name} leaves out {one.left_out:,} of {one.groups + one.left_out:,}"
+                left_out[f"{of}: their human scores are constant"] = None
+            if one.zeros:
+                constant.append(f"{name} of {metric.name} is 0 in {one.zeros:,} of {one.groups:,}: constant scores")
+    yield from (*left_out, *constant)
+
+
+def _missing(result: LanguagePairResult) -> list[str]:
+    """Return why values are missing, each reason once."""
+    missing: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}  # by level and reason
+
+    def add(level: str, reason: str, measure: str, metric: str) -> None:
+        measures, metrics = missing.setdefault((level, reason), ({}, {}))
+        measures[measure] = metrics[metric] = None
+
+    for metric in result.metrics:
+        for level, agreement in (("whole systems", metric.system), ("segments", metric.segment)):
+            for name, measure in agreement.measures.items() if agreement else ():
+                if measure.value is None:
+                    add(level, measure.reason, name, metric.name)
+    for pair in result.pairs:
+        if pair.system and pair.system.williams and pair.system.williams.p is None:
+            add("whole systems", pair.system.williams.reason, "Williams", f"{pair.first} and {pair.second}")
+    return [
+        f"No {', '.join(measures)} of {level} ({', '.join(metrics)}): {reason}"
+        for (level, reason), (measures, metrics) in missing.items()
+    ]

@@ -1,0 +1,181 @@
+"""Sentinels: scores that read no meaning, and show what a set of judgements grants to any metric.
+
+Perrella, Proietti, Huguet Cabot, Barba and Navigli, "Guardians of the Machine Translation Meta-Evaluation: Sentinel
+Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown to measure quality.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.table import listed, natural_key, plural
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
+from bertscore_onnx_evaluation.metrics.meta_results import Agreement
+
+RANDOM, CONSTANT, LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT = SENTINELS
+
+DRAWN_SCORES = 100_000
+"""Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""A word, or a character of Chinese or Japanese."""
+
+
+def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
+    """Return the scores of each sentinel by its name; those of texts only if each judged output has texts.
+
+    They are normal random numbers (the first of `random_scores`), a constant, the number of characters of the
+    candidate, the lengths of candidate and reference as the shorter by the longer, their overlap (F1 of the counts of
+    lower-case words), and the overlap of the next system's output, in the order of names, in place of its own. Of
+    several references the best counts.
+
+    Raises InputError if a metric is called as a sentinel.
+    """
+    check_metric_names(judged.metrics, judged.language_pair)
+    found = {RANDOM: next(random_scores(judged, seed)), CONSTANT: _scores(judged, np.zeros(_shape(judged)))}
+    is_judged = _is_judged(judged)
+    for name, scores in _of_texts(judged).items():
+        if is_judged.any() and np.isfinite(scores[is_judged]).all():
+            found[name] = _scores(judged, scores)
+    return found
+
+
+def notes_of_sentinels(judged: JudgedSystems, found: Collection[str]) -> Iterator[str]:
+    """Yield why sentinels of texts are not among those that were found, if there are texts."""
+    lacking = [name for name in SENTINELS if name not in found]
+    if not found or not lacking or judged.candidates is None:
+        return
+    is_judged = _is_judged(judged)
+    textless = int((is_judged & ~_has_texts(judged)).sum())
+    if not is_judged.any():
+        reason = "only whole systems have human scores"
+    elif textless:
+        reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
+    else:
+        reason = "a judged output is the only one of its segment"
+    yield f"left out {listed(lacking)}: {reason}"
+
+
+def check_metric_names(names: Iterable[str], where: str) -> None:
+    """Raise InputError if a metric is called as a sentinel; `where` is the input in the message."""
+    for name in names:
+        if name in SENTINELS:
+            raise InputError(f"{where}: two of the scores are called {name!r}. Rename the metric.")
+
+
+def with_sentinels(judged: JudgedSystems, seed: int = 4) -> JudgedSystems:
+    """Return the systems with the sentinels as further metrics, which tests recognise by their names."""
+    return replace(judged, metrics={**judged.metrics, **sentinel_scores(judged, seed)})
+
+
+def sentinels_of_pairs(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], seed: int = 4
+) -> dict[str, Floats]:
+    """Return the scores of pairs of texts by each sentinel, (pairs,), whatever the order of the pairs."""
+    texts = tuple(f"{candidate} {[*of_pair]}" for candidate, of_pair in zip(candidates, references, strict=True))
+    pairs = JudgedSystems(
+        "",
+        ("",),
+        np.zeros(1),
+        np.zeros((1, len(texts))),
+        {},
+        segments=texts,
+        candidates=(tuple(candidates),),
+        references=(tuple(map(tuple, references)),),
+    )
+    return {name: np.asarray(scores.segment)[0] for name, scores in sentinel_scores(pairs, seed).items()}
+
+
+def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
+    """Yield normal random scores, draw by draw, which do not depend on the order of systems or segments."""
+    shape = _shape(judged)
+    rng = np.random.default_rng(seed)
+    rows = np.argsort(np.argsort(judged.systems))
+    order = sorted(range(len(judged.segments)), key=lambda at: natural_key(judged.segments[at]))
+    columns = np.argsort(order) if order else np.zeros(1, dtype=np.int64)
+    for _ in range(int(np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 100))):
+        yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
+
+
+def mean_agreement(agreements: Iterable[Agreement]) -> Agreement | None:
+    """Return the mean of each measure over random draws, with the ends between which 95 % of the draws lie."""
+    draws = [*agreements]
+    if not draws:
+        return None
+    measures = dict(draws[0].measures)
+    for name, first in measures.items():
+        values = np.array([one[name].value for one in draws if one[name].value is not None], dtype=np.float64)
+        if len(values):
+            low, high = np.quantile(values, [0.025, 0.975]).tolist()
+            measures[name] = replace(first, value=float(values.mean()), low=low, high=high, epsilon=None)
+    return replace(draws[0], measures=measures)
+
+
+def _shape(judged: JudgedSystems) -> tuple[int, int]:
+    return len(judged.systems), len(judged.segments) or 1
+
+
+def _is_judged(judged: JudgedSystems) -> NDArray[np.bool_]:
+    """Return which outputs have a human score, (systems, segments)."""
+    return np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
+
+
+def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
+    """Return which outputs have a candidate and a reference, (systems, segments)."""
+    found = np.zeros(_shape(judged), bool)
+    for row, of_system in enumerate((judged.references and judged.candidates) or ()):
+        for segment, candidate in enumerate(of_system):
+            found[row, segment] = candidate is not None and bool(judged.references[row][segment])
+    return found
+
+
+def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
+    return MetricScores(mean_by_system(scores), scores if judged.segments else None)
+
+
+def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
+    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are none."""
+    if judged.candidates is None:
+        return {}
+    has_texts = _has_texts(judged)
+    found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT)}
+    by_name = sorted(range(len(judged.systems)), key=judged.systems.__getitem__)
+    for segment in range(len(judged.segments)):
+        texts = {row: judged.candidates[row][segment] or "" for row in by_name if has_texts[row, segment]}
+        rows = [*texts]
+        words = {row: Counter(_words(text)) for row, text in texts.items()}
+        of_reference = {
+            one: Counter(_words(one)) for one in {one for row in rows for one in judged.references[row][segment]}
+        }
+        following = dict(zip(rows, [*rows[1:], *rows[:1]], strict=True))
+        for row, text in texts.items():
+            references = judged.references[row][segment]
+            of_references = [of_reference[one] for one in references]
+            found[LENGTH][row, segment] = len(text)
+            found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
+            found[OVERLAP][row, segment] = _overlap(words[row], of_references)
+            if len(rows) > 1:
+                found[OTHER_OUTPUT][row, segment] = _overlap(words[following[row]], of_references)
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _length_ratio(candidate: int, reference: int) -> float:
+    return min(candidate, reference) / max(candidate, reference, 1) if candidate != reference else 1.0
+
+
+def _overlap(candidate: Counter[str], references: Iterable[Counter[str]]) -> float:
+    """Return the F1 of the counts of words, of the best reference; 0 if neither has a word."""
+    return max(
+        2 * (candidate & reference).total() / max(1, candidate.total() + reference.total()) for reference in references
+    )

@@ -1,0 +1,191 @@
+"""A comparison as a page, and as a fragment for notebooks."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
+from bertscore_onnx_evaluation.report import wording
+from bertscore_onnx_evaluation.report.comparison_charts import (
+    distributions,
+    intervals,
+    length_buckets,
+    length_differences,
+    level_of,
+    scatter,
+)
+from bertscore_onnx_evaluation.report.page import render
+from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.verdicts import (
+    LABELS,
+    SYMBOLS,
+    MetricResult,
+    clusters_in_words,
+    headline,
+    p_value,
+    pair_outcomes,
+    power,
+    rank,
+    runs,
+    score,
+    signed,
+    untested_groups,
+    verdict,
+    verdict_of,
+)
+
+MAX_DETAILED = 6
+"""Systems that are drawn segment by segment under each metric, besides the baseline."""
+
+MAX_EXAMPLES = 3
+"""Gains of a system that are shown, and likewise losses."""
+
+MAX_TOKENS = 300
+"""Of a text and its reference together, whose matches are shown."""
+
+
+def report_html(comparison: Comparison) -> str:
+    """Return a page about a comparison: the table, how sure it is, and where the systems differ.
+
+    The same comparison gives the same bytes. Systems and segments beyond a bound are left out of the drawings and the
+    examples, which the page states; the tables are complete. Raises MissingExtraError unless Jinja is installed.
+    """
+    detailed = _detailed_systems(comparison)
+    lengths = [len(references[0]) for references in comparison.references]
+    counts = {len(references) for references in comparison.references} or {1}
+    return _render(
+        "comparison.html",
+        comparison,
+        significant=SIGNIFICANT,
+        sections=[_metric_section(comparison, metric, detailed, lengths) for metric in comparison.metrics],
+        verdict_of=verdict_of,
+        symbols=SYMBOLS,
+        labels=LABELS,
+        match_html=match_html,
+        match_style=MATCH_STYLE,
+        examples=_examples(comparison, detailed),
+        num_references=sorted({min(counts), max(counts)}),
+        num_tests=sum(len(one.pairs) or len(one.systems) - 1 for one in comparison.metrics),
+    )
+
+
+def notebook_html(comparison: Comparison) -> str:
+    """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
+    tables = [(metric, metric.title, _rows(metric), intervals(metric)) for metric in comparison.metrics]
+    return _render("comparison_notebook.html", comparison, tables=tables)
+
+
+def _render(template: str, comparison: Comparison, **values: Any) -> str:
+    numbers = {write.__name__: partial(_typographic, write) for write in (score, signed)}
+    return render(
+        template,
+        {"p_value": p_value, "rank": rank, **numbers},
+        comparison=comparison,
+        test_settings=comparison.test_settings,
+        warnings=comparison.warnings,
+        **values,
+    )
+
+
+def _typographic(write: Callable[[float, MetricResult], str], value: float, metric: MetricResult) -> str:
+    return wording.typographic(write(value, metric))
+
+
+def _metric_section(
+    comparison: Comparison, metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int]
+) -> dict[str, Any]:
+    """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
+    scores = metric.segment_scores
+    drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
+    num_lengths = len(length_buckets(np.asarray(lengths))) if lengths else 0
+    by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else [None] * len(drawn)
+    return {
+        "metric": metric,
+        "label": metric.title,
+        "rows": _rows(metric),
+        "headline": headline(metric),
+        "clusters": clusters_in_words(metric),
+        "untested": untested_groups(metric),
+        "outcomes": pair_outcomes(metric),
+        "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],
+        "intervals": intervals(metric),
+        "distributions": distributions(metric),
+        "num_lengths": num_lengths,
+        "length_level": level_of(num_lengths) if num_lengths else "",
+        "plots": [
+            {
+                "name": metric.systems[row].name,
+                "scatter": scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better),
+                "lengths": chart,
+            }
+            for row, chart in zip(drawn, by_length, strict=True)
+        ],
+    }
+
+
+def _rows(metric: MetricResult) -> list[dict[str, Any]]:
+    """Return a row of the table for each system, the best first; the baseline has no verdict."""
+    return [
+        {
+            "place": place,
+            "result": metric.systems[place],
+            "verdict": verdict(metric, metric.systems[place], metric.systems[0].name),
+        }
+        for place in metric.ranked
+    ]
+
+
+def _detailed_systems(comparison: Comparison) -> list[str]:
+    """Return the systems, besides the baseline, that the first metric scores best: at most `MAX_DETAILED`."""
+    first = comparison.metrics[0]
+    best = sorted(first.systems[1:], key=lambda one: one.score, reverse=not first.lower_is_better)
+    return [one.name for one in best[:MAX_DETAILED]]
+
+
+# The segments that differ most, for reading them side by side.
+
+
+def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the largest gains and losses of these systems; one without any is left out."""
+    lower_is_better = comparison.metrics[0].lower_is_better
+    found = []
+    for name in systems:
+        own = sorted(
+            (one for one in comparison.examples if one.system == name and one.delta), key=lambda one: -abs(one.delta)
+        )
+        gains = [one for one in own if (one.delta < 0) == lower_is_better]
+        losses = [one for one in own if (one.delta < 0) != lower_is_better]
+        if own:
+            gains_shown, losses_shown = (
+                [_segment(comparison, one) for one in side[:MAX_EXAMPLES]] for side in (gains, losses)
+            )
+            found.append({"name": name, "gains": gains_shown, "losses": losses_shown})
+    return found
+
+
+def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:
+    rows = (0, comparison.systems.index(example.system))
+    return {
+        "segment": comparison.segments[example.segment],
+        "delta": example.delta,
+        "references": comparison.references[example.segment],
+        "sides": [
+            _side(comparison, row, example.segment, match)
+            for row, match in zip(rows, example.matches or (None, None), strict=True)
+        ],
+    }
+
+
+def _side(comparison: Comparison, system: int, segment: int, match: TokenSimilarity | None) -> dict[str, Any]:
+    """Return the text of one system, with its matches unless they are unknown or too many."""
+    num_tokens = len(match.candidate) + len(match.reference) if match else 0
+    return {
+        "name": comparison.systems[system],
+        "score": float(comparison.metrics[0].segment_scores[system, segment]),
+        "text": comparison.candidates[system][segment],
+        "match": match if num_tokens <= MAX_TOKENS else None,
+        "num_tokens": num_tokens,
+    }

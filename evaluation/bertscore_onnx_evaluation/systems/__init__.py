@@ -1,0 +1,1 @@
+"""Which system is better: `compare`, and the paired tests beneath it."""

@@ -1,0 +1,465 @@
+"""Compare systems: score them by several metrics, and test their differences on the same resamples."""
+
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.matching.weights import high_unrelated
+from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
+from bertscore_onnx.tables.table import natural_key
+from bertscore_onnx_evaluation.metric_scores import (
+    BERTSCORE,
+    MetricScores,
+    means_of_runs,
+    metric_options,
+    preceding_sentences,
+    score_systems,
+)
+from bertscore_onnx_evaluation.metrics.deltas import DeltaCurve, Deltas
+from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
+from bertscore_onnx_evaluation.systems.corpus_scores import (
+    MIN_UNITS,
+    CorpusScores,
+    SegmentMeans,
+    document_numbers,
+    run_effect,
+)
+from bertscore_onnx_evaluation.systems.given_scores import SegmentScores, given_metrics
+from bertscore_onnx_evaluation.systems.joined_inputs import Frame, join_inputs
+from bertscore_onnx_evaluation.systems.segments import Missing
+from bertscore_onnx_evaluation.systems.significance import (
+    NUM_RESAMPLES,
+    NUM_SWAPS,
+    SEED,
+    PairedTestResult,
+    approximate_randomization,
+    check_draws,
+    holm,
+    paired_bootstrap,
+    paired_permutation,
+    segment_outcomes,
+)
+from bertscore_onnx_evaluation.systems.verdicts import (
+    GroupResult,
+    GroupSystem,
+    MetricResult,
+    PairResult,
+    PlannedPower,
+    SystemResult,
+    with_ranks,
+)
+
+if TYPE_CHECKING:
+    from bertscore_onnx.scorer import BERTScorer
+
+
+RUNS_DIFFER = 0.01
+"""A p below it brings a warning that the runs of a system differ as wholes."""
+
+
+def compare(
+    systems: Mapping[str, Iterable[str] | Frame] | Frame | Sequence[str] | None = None,
+    references: Iterable[str | Sequence[str]] | Frame | None = None,
+    *,
+    scores: SegmentScores | Mapping[str, SegmentScores] | None = None,
+    lower_is_better: Collection[str] = (),
+    baseline: str | None = None,
+    id_column: str | None = None,
+    missing: Missing = "raise",
+    scorer: "BERTScorer | None" = None,
+    metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
+    test: Test = "permutation",
+    num_resamples: int | None = None,
+    seed: int = SEED,
+    all_pairs: bool = False,
+    documents: Iterable[Hashable] | Frame | None = None,
+    by: str | Iterable[Hashable] | None = None,
+    context_sentences: int = 0,
+    margin: float | None = None,
+    power: Iterable[float] = (),
+    deltas: Deltas | None = None,
+    num_examples: int = 5,
+    verbose: bool | None = False,
+) -> Comparison:
+    """Compare the outputs of systems for the same segments.
+
+    References are encoded once for all systems, and all metrics share the resamples. Scores and their intervals are
+    those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
+
+    Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
+    segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
+    are in order.
+
+    Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
+    of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
+    Units stay segments; the results state which part of the error is due to runs.
+
+    Args:
+        systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column
+            `candidate`. Or a data frame with a column of texts for each system, or with the columns `system`,
+            `segment` and `candidate`. With `scores` alone, the names of the systems to compare.
+        references: for each segment a reference, or a list of several; or a data frame with the column `reference` or
+            `references`; None for those in the data frame of the systems. They and the texts may be left out if there
+            are `scores`.
+        scores: segment scores that other metrics, or people, gave the systems: a data frame with a column for each
+            system, or with the columns `system`, `segment`, `score` and perhaps `metric`, or a mapping of names to
+            numbers; for several metrics a mapping of their names to these. The score of a system is their mean.
+            In a data frame, columns are systems if they hold numbers and their names are not those of ids, languages,
+            documents, human judgements or sizes; the result's `choices` lists them. A column without any value is an
+            error, and among texts one of numbers.
+        lower_is_better: the names of those metrics whose lower scores are better.
+        baseline: the system that the others are compared with; None for the first one, by name where systems are in
+            rows.
+        id_column: the column of ids in all data frames; "none" to join by position.
+        missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
+        scorer: for BERTScore; a scorer of one layer.
+        metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
+            `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The
+            first chooses the examples.
+        test: "permutation" for `paired_permutation`, "mid-p" for its `mid_p`; "sacrebleu-bs" and "sacrebleu-ar" for
+            sacreBLEU's tests, to the digit: `paired_bootstrap` and `approximate_randomization`.
+        num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
+            intervals of the other tests come from 1,000 resamples.
+        seed: of the resamples and swaps, 0 or more.
+        all_pairs: whether to test every pair of systems too.
+        documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
+            one document resemble each other, so that tests and intervals then take whole documents; without it they
+            assume that segments are independent.
+        by: the group of each segment, such as its domain: names, or the column of the data frames that has them. The
+            systems are then also compared within each group of 20 segments, or documents, or more.
+        context_sentences: how many of the preceding references in its document are the context of each segment, for
+            BERTScore; Doc-BERTScore takes two.
+        margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
+            baseline by as much, and whether the two are equivalent. Only with a single metric.
+        power: true differences in the score, each above 0; for each the result then has how often a test would find
+            it, and how many segments find it 80 times in 100. Only with a single metric.
+        deltas: how often people agree with differences in a metric, which the result then has for each difference from
+            the baseline; measured with the same settings.
+        num_examples: how many of the segments that differ most to keep, for each system and direction.
+        verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
+
+    Raises:
+        InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, an unknown
+            metric, BERTScore without a scorer, `deltas` of other metrics or settings, or an option out of its range.
+        InputTypeError: something is not a text, or `metrics` is one text.
+        MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
+    """
+    if test not in get_args(Test):
+        raise InputError(f"There is no test {test!r}. Choose one of {', '.join(get_args(Test))}.")
+    if num_examples < 0:
+        raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
+    if not isinstance(context_sentences, int) or context_sentences < 0:
+        raise InputError(f"context_sentences is {context_sentences!r}; expected an integer of 0 or more.")
+    draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
+    check_draws(draws, seed)
+    is_given_only = metrics is None and scorer is None and scores is not None
+    options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
+    if context_sentences and BERTSCORE not in options:
+        raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
+    joined = join_inputs(
+        systems,
+        references,
+        scores,
+        documents,
+        by,
+        baseline=baseline,
+        id_column=id_column,
+        missing=missing,
+        needs_texts=bool(options),
+    )
+    names, lists = joined.systems, joined.references
+    runs = [_runs_of(texts) for texts in joined.candidates]
+    candidates = tuple(of_runs[0] for of_runs in runs)
+    given = given_metrics(joined.scores, lower_is_better)
+    num_segments = len(joined.segments)
+    planned = tuple(power)
+    for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
+        num_metrics = len(options) + len(given)
+        if sizes and not (all(0 < size < math.inf for size in sizes) and num_metrics == 1):
+            raise InputError(
+                f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
+                "and one metric, since others have another scale."
+            )
+    numbers = None if documents is None else document_numbers(joined.documents, num_segments)
+    contexts = None
+    if context_sentences:
+        if numbers is None:
+            raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
+        contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
+    with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
+        texts = [texts for of_runs in runs for texts in of_runs]
+        score = partial(score_systems, candidates=texts, references=[lists] * len(texts))
+        of_texts = score(quick) if (quick := {name: one for name, one in options.items() if name != BERTSCORE}) else {}
+        signatures = {name: metric.signature for name, metric in (of_texts | given).items()}
+        if BERTSCORE in options and scorer is not None:
+            signatures[BERTSCORE] = str(scorer.signature.in_context() if contexts else scorer.signature)
+        curves = {} if deltas is None else deltas.find(signatures)  # before the slow scores
+        scored = given
+        if options:
+            if BERTSCORE in options:
+                slow = {BERTSCORE: options[BERTSCORE]}
+                of_texts |= score(slow, scorer=weighted, contexts=contexts, verbose=verbose)
+            of_texts = {name: of_texts[name] for name in options}
+            if len(texts) > len(names):
+                rows = iter(range(len(texts)))
+                of_systems = [[next(rows) for _ in of_runs] for of_runs in runs]
+                of_texts = {name: means_of_runs(metric, of_systems) for name, metric in of_texts.items()}
+            scored = of_texts | given
+        first = next(iter(scored.values()))
+        shown = weighted if contexts is None and has_matches(weighted) else None
+        examples = find_examples(names, candidates, lists, first, shown, num_examples) if candidates else ()
+    num_documents = None if numbers is None else int(numbers.max()) + 1
+    settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
+    settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
+
+    def tested(corpus: CorpusScores, *, all_pairs: bool) -> PairedTestResult:
+        if test == "sacrebleu-bs":
+            return paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
+        if test == "sacrebleu-ar":
+            return approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
+        return paired_permutation(corpus, all_pairs=all_pairs, mid_p=test == "mid-p", num_swaps=draws, seed=seed)
+
+    results = []
+    for name, metric in scored.items():
+        of_segments = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
+        corpus = of_segments if numbers is None else of_segments.by_document(numbers)
+        units = corpus.shape[1], "segment" if numbers is None else "document"
+        result = metric_result(
+            name,
+            metric,
+            tested(corpus, all_pairs=all_pairs),
+            names,
+            settings,
+            units,
+            all_pairs=all_pairs,
+            margin=margin,
+            planned=planned,
+            delta_curve=curves.get(name),
+        )
+        if joined.groups:
+            result = replace(
+                result,
+                groups=group_results(of_segments, names, joined.groups, numbers, partial(tested, all_pairs=False)),
+            )
+        results.append(result)
+    return Comparison(
+        test,
+        draws,
+        seed,
+        names,
+        candidates,
+        lists,
+        tuple(results),
+        examples,
+        joined.segments,
+        () if numbers is None else tuple(numbers.tolist()),
+        joined.dropped,
+        joined.choices,
+    )
+
+
+def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the texts of a system, (runs, segments)."""
+    return [*zip(*([text] if isinstance(text, str) else text for text in texts), strict=True)]
+
+
+def metric_result(
+    name: str,
+    metric: MetricScores,
+    tested: PairedTestResult,
+    names: Sequence[str],
+    settings: str,
+    units: tuple[int, str],
+    *,
+    all_pairs: bool = False,
+    margin: float | None = None,
+    planned: Sequence[float] = (),
+    delta_curve: DeltaCurve | None = None,
+) -> MetricResult:
+    """Put together the scores and the tests of one metric."""
+    segment_scores = np.asarray(metric.segment)
+    won, lost, tied = segment_outcomes(
+        segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
+    ).tolist()
+    above: list[float | None] = [None] * len(names)
+    if metric.unrelated is not None:
+        above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
+    rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
+    runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
+    num_runs = () if metric.corpus is None else metric.corpus.num_runs
+    run_effects = ((name, run_effect(of_system)) for name, of_system in zip(names, runs, strict=False))
+
+    def system_result(system: int) -> SystemResult:
+        row = rows.get((0, system))  # None for the baseline
+        score = SystemResult(
+            names[system],
+            float(tested.score[system]),
+            float(tested.mean[system]),
+            float(tested.half_width[system]),
+            num_runs[system] if num_runs else None,
+            above_unrelated=above[system],
+        )
+        if row is None:
+            return score
+        delta, (low, high), (low_90, high_90) = (
+            float(tested.delta[row]),
+            tested.interval[row].tolist(),
+            tested.interval_90[row].tolist(),
+        )
+        curve = tested.power_curves[row]
+        return replace(
+            score,
+            delta=delta,
+            delta_low=low,
+            delta_high=high,
+            delta_low_90=low_90,
+            delta_high_90=high_90,
+            p=float(tested.p[row]),
+            p_holm=float(tested.p_holm[row]),
+            wins=float(tested.wins[row]),
+            won=won[system],
+            lost=lost[system],
+            tied=tied[system],
+            differing=int(tested.differing[row]),
+            run_share=None if tested.run_share is None else float(tested.run_share[row]),
+            detectable=None if curve is None else curve.detectable(),
+            needed=None if curve is None else curve.needed(delta),
+            not_worse=None if margin is None else (high if metric.lower_is_better else -low) < margin,
+            # Two one-sided tests: D. J. Schuirmann, 1987
+            equivalent=None if margin is None else max(-low_90, high_90) < margin,
+            power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
+            if curve and curve.is_known
+            else (),
+            agreement=delta_curve.agreement(delta) if delta_curve and delta else None,
+        )
+
+    def pair_result(first: int, second: int, row: int) -> PairResult:
+        low, high = tested.interval[row].tolist()
+        p, p_holm, wins = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins))
+        return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
+
+    of_runs = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
+    result = MetricResult(
+        name,
+        f"{metric.signature}{of_runs}|{settings}",
+        metric.lower_is_better,
+        tuple(map(system_result, range(len(names)))),
+        tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
+        segment_scores,
+        metric.unrelated,
+        margin,
+        units,
+        tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
+    )
+    return with_ranks(result)
+
+
+def group_results(
+    corpus: CorpusScores,
+    names: Sequence[str],
+    groups: Sequence[str],
+    documents: NDArray[np.int64] | None,
+    test: Callable[[CorpusScores], PairedTestResult],
+) -> tuple[GroupResult, ...]:
+    """Score and test the systems on the segments of each group, whose name is given for each segment.
+
+    Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
+    """
+    found: list[GroupResult] = []
+    p_values: list[float] = []
+    group_of = np.array(groups)
+    for name in sorted({*groups}, key=natural_key):
+        segments = np.flatnonzero(group_of == name)
+        of_group, num_units = corpus.of_segments(segments), len(segments)
+        if documents is not None:
+            _, numbers = np.unique(documents[segments], return_inverse=True)
+            of_group, num_units = of_group.by_document(numbers), int(numbers.max()) + 1
+        scores = of_group.observed().tolist()
+        systems = [GroupSystem(names[0], scores[0])]
+        systems += [
+            GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
+        ]
+        if num_units >= MIN_UNITS:
+            tested = test(of_group)
+            ends = zip(systems[1:], tested.interval.tolist(), tested.p.tolist(), strict=True)
+            systems[1:] = [replace(one, delta_low=low, delta_high=high, p=p) for one, (low, high), p in ends]
+            p_values += tested.p.tolist()
+        found.append(GroupResult(name, len(segments), num_units, tuple(systems)))
+    corrected = iter(holm(p_values).tolist())
+    return tuple(
+        replace(
+            group,
+            systems=tuple(one if one.p is None else replace(one, p_holm=next(corrected)) for one in group.systems),
+        )
+        for group in found
+    )
+
+
+# The segments on which a system differs most from the baseline, with the tokens that match.
+
+EXAMPLES_AT_ONCE = 16
+"""The examples whose texts are encoded together: four texts each, which bounds the memory."""
+
+
+def has_matches(scorer: "BERTScorer | None") -> bool:
+    """Return whether the tokens of a pair alone have a best match each."""
+    return scorer is not None and scorer.matching.method == "greedy" and scorer.matching.center != "references"
+
+
+def find_examples(
+    names: Sequence[str],
+    candidates: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    metric: MetricScores,
+    scorer: "BERTScorer | None",
+    number: int,
+) -> tuple[Example, ...]:
+    """Return for each system but the first its largest gains, and then its largest losses, under one metric.
+
+    At most `number` of each; segments that tie are neither, and equal texts stand once. With BERTScore the scorer adds
+    the token matches.
+    """
+    segment_scores = np.asarray(metric.segment)
+
+    def of_system(system: int) -> Iterator[Example]:
+        delta = segment_scores[system] - segment_scores[0]  # (segments,)
+        gain = -delta if metric.lower_is_better else delta
+        texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
+        segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
+        for start in range(0, len(segments), EXAMPLES_AT_ONCE):
+            some = segments[start : start + EXAMPLES_AT_ONCE]
+            for segment, matches in zip(some, matches_of(system, some), strict=True):
+                yield Example(segment, names[system], float(delta[segment]), matches)
+
+    def matches_of(system: int, segments: Sequence[int]) -> Iterable[tuple[TokenSimilarity, TokenSimilarity] | None]:
+        if scorer is None or token_names is None or metric.best_reference is None:
+            return [None] * len(segments)
+        best = metric.best_reference
+        pairs = [
+            (candidates[row][segment], references[segment][best[row, segment]])
+            for row in (0, system)
+            for segment in segments
+        ]
+        found = pair_similarities(scorer, token_names, pairs)
+        return zip(found[: len(segments)], found[len(segments) :], strict=True)
+
+    token_names = TokenNames(scorer.bundle) if scorer else None
+    return tuple(chain.from_iterable(map(of_system, range(1, len(names)))))
+
+
+def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:
+    """Return the segments of the largest gains above 0, the largest first; of segments with equal texts the first."""
+    found: dict[Hashable, int] = {}
+    for segment in np.argsort(-gain, kind="stable").tolist():
+        if len(found) == number or gain[segment] <= 0:
+            break
+        found.setdefault(texts[segment], segment)
+    return list(found.values())

@@ -1,0 +1,430 @@
+"""The result of comparing systems, as records, tables and JSON."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from bertscore_onnx import __version__
+from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
+from bertscore_onnx_evaluation.results import ResultWithPage
+from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.segments import ColumnChoice
+from bertscore_onnx_evaluation.systems.verdicts import (
+    GroupSystem,
+    MetricResult,
+    Outcome,
+    PairResult,
+    SystemResult,
+    clusters_in_words,
+    equals,
+    headline,
+    is_significant,
+    outcome,
+    pair_outcomes,
+    power,
+    rank,
+    runs,
+    signed,
+    untested_groups,
+    verdict,
+    verdict_of,
+)
+
+if TYPE_CHECKING:
+    from bertscore_onnx.similarity import TokenSimilarity
+
+Test = Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"]
+"""A paired permutation test, or its mid-p; or sacreBLEU's paired bootstrap or approximate randomization, to the
+digit."""
+
+TESTS = {
+    "permutation": ("paired permutation test", "swaps"),
+    "mid-p": ("mid-p of a paired permutation test", "swaps"),
+    "sacrebleu-bs": ("sacreBLEU's paired bootstrap", "resamples"),
+    "sacrebleu-ar": ("sacreBLEU's approximate randomization", "swaps"),
+}
+"""The name of a test, and of its draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A segment on which a system differs much from the baseline under the first metric."""
+
+    segment: int
+    """Its position in `Comparison.segments`, from 0."""
+
+    system: str
+    """The system that differs from the baseline."""
+
+    delta: float
+    """The system's score of the segment minus the baseline's."""
+
+    matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
+    """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
+    is not BERTScore, or its tokens have no best match each, as by transport or in contexts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(ResultWithPage):
+    """The result of `compare`.
+
+    As text there is a table for each metric, the best system first, and `*` at a p below 0.05, with several tests after
+    Holm's correction; as TSV a row for each metric and system; as LaTeX a row for each system, and `*` too. In JSON a
+    value that the baseline lacks is null, and `segments` are those that differ most under the first metric, with their
+    ids.
+    """
+
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _PAGE = "comparison_page"
+
+    test: Test
+    num_resamples: int
+    seed: int
+
+    systems: tuple[str, ...]
+    """Their names, the baseline first."""
+
+    candidates: tuple[tuple[str, ...], ...]
+    """The text of each segment by each system; none where only scores were given."""
+
+    references: tuple[tuple[str, ...], ...]
+    """The references of each segment; likewise."""
+
+    metrics: tuple[MetricResult, ...]
+
+    examples: tuple[Example, ...]
+    """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
+
+    segments: tuple[str | int, ...]
+    """The id of each segment; where there are no ids, the number of its line or row, which counts from 1."""
+
+    documents: tuple[int, ...] = ()
+    """The document of each segment, as a number from 0, if documents were the units of the tests."""
+
+    dropped: tuple[str | int, ...] = ()
+    """The segments that were left out, since some input lacks them."""
+
+    choices: tuple[ColumnChoice, ...] = ()
+    """Which columns of tables were taken for systems, and which were ignored."""
+
+    def __repr__(self) -> str:
+        metrics = tuple(metric.name for metric in self.metrics)
+        return f"Comparison(systems={self.systems}, metrics={metrics}, segments={self.num_segments})"
+
+    @property
+    def num_segments(self) -> int:
+        """The number of segments."""
+        return int(self.metrics[0].segment_scores.shape[1])
+
+    @property
+    def num_documents(self) -> int | None:
+        """The number of documents; None if segments were the units of the tests."""
+        return max(self.documents) + 1 if self.documents else None
+
+    @property
+    def signature(self) -> str:
+        """The test and its settings, to quote beside the signature of each metric."""
+        documents = f"|documents:{self.num_documents}" if self.num_documents else ""
+        documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
+        draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
+        return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
+
+    @property
+    def test_settings(self) -> str:
+        """The test with its settings, in words."""
+        test, draws = TESTS[self.test]
+        by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
+        dropped = f", {plural(len(self.dropped), 'segment')} left out" if self.dropped else ""
+        return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}{dropped}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """The reasons why the tests are weaker than they seem."""
+        found = []
+        number, unit = self.metrics[0].units
+        if number < MIN_UNITS:
+            found.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
+        num_pairs = max(len(metric.pairs) or len(metric.systems) - 1 for metric in self.metrics)
+        if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
+            _, draws = TESTS[self.test]
+            found.append(
+                f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm's correction "
+                f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
+            )
+        for metric in self.metrics:
+            found += [
+                f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
+                "runs, and others may differ by more than the intervals."
+                for name, p in metric.run_effects
+            ]
+        return found
+
+    @property
+    def regressions(self) -> list[str]:
+        """The systems that are significantly worse than the baseline under some metric, in a sentence each.
+
+        With a margin they are those that were not shown to be not worse by the margin.
+        """
+        return [
+            f"{metric.title}: {system.name} {found.sentence}"
+            for metric in self.metrics
+            for system in metric.systems[1:]
+            if (found := verdict(metric, system, self.systems[0]))
+            if (found.name == "worse" if metric.margin is None else not system.not_worse)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes."""
+        metrics = {metric.name: metric for metric in self.metrics}
+        record: dict[str, Any] = {
+            "signature": self.signature,
+            "signatures": {name: metric.signature for name, metric in metrics.items()},
+            "test": self.test,
+            "resamples": self.num_resamples,
+            "seed": self.seed,
+            "num_segments": self.num_segments,
+            "num_documents": self.num_documents,
+            "dropped": list(self.dropped),
+            "columns": [asdict(choice) for choice in self.choices],
+            "warnings": self.warnings,
+            "methods": self.methods,
+            "headlines": {name: headline(metric) for name, metric in metrics.items()},
+            "systems": [
+                {"name": name, "metrics": {key: self._with_verdict(metric, row) for key, metric in metrics.items()}}
+                for row, name in enumerate(self.systems)
+            ],
+            "segments": [self._segment(example) for example in self.examples],
+        }
+        if any(metric.groups for metric in self.metrics):
+            record["groups"] = {name: [asdict(group) for group in metric.groups] for name, metric in metrics.items()}
+        if any(metric.pairs for metric in self.metrics):
+            record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
+        return record
+
+    def _with_verdict(self, metric: MetricResult, row: int) -> dict[str, Any]:
+        system = metric.systems[row]
+        found = verdict(metric, system, self.systems[0])
+        is_marked = None if found is None else is_significant(found.name)
+        words = found and f"{system.name} {found.sentence}"
+        return _values(system) | {"significant": is_marked, "verdict": words}
+
+    def _segment(self, example: Example) -> dict[str, Any]:
+        systems = {name: self.systems.index(name) for name in (self.systems[0], example.system)}
+        scores = self.metrics[0].segment_scores
+        return {
+            "segment": self.segments[example.segment],
+            "metric": self.metrics[0].name,
+            "system": example.system,
+            "delta": example.delta,
+            "scores": {name: float(scores[row, example.segment]) for name, row in systems.items()},
+            "candidates": {name: self.candidates[row][example.segment] for name, row in systems.items()},
+            "references": self.references[example.segment],
+        }
+
+    @property
+    def methods(self) -> str:
+        """A paragraph on how the systems were compared, for a paper."""
+        from bertscore_onnx_evaluation.systems.methods import methods_paragraph
+
+        return methods_paragraph(self)
+
+    @property
+    def bibtex(self) -> str:
+        """The BibTeX entries that the paragraph should cite."""
+        from bertscore_onnx_evaluation.systems.methods import bibtex
+
+        return bibtex(self)
+
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
+        for metric in self.metrics:
+            for system in metric.systems:
+                values = _values(system)
+                del values["above_unrelated"], values["power"], values["agreement"]
+                dropped = {"dropped": len(self.dropped)} if self.dropped else {}
+                yield {"metric": metric.name, "system": system.name, **values, **dropped}
+            for group in metric.groups:
+                of_group = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
+                for one in group.systems:
+                    values = asdict(one)
+                    yield {"metric": metric.name, "system": values.pop("name"), **of_group, **values}
+
+    def _blocks(self) -> Iterator[str]:
+        for metric in self.metrics:
+            yield _systems(metric).text()
+            if 0 < len(metric.pairs) <= MAX_LISTED_PAIRS:
+                yield _pairs(metric).text()
+            elif metric.pairs:
+                yield f"{_matrix(metric).text()}\n{_MATRIX_KEY}"
+            if metric.groups:
+                yield "\n".join([_groups(metric).text(), *filter(None, [untested_groups(metric)])])
+            yield "\n".join(self._sentences(metric))
+            yield metric.signature
+        if len(self.metrics) > 1:
+            corrected = (
+                "is corrected for the systems under each metric, not" if len(self.systems) > 2 else "is not corrected"
+            )
+            yield f"p {corrected} for the {len(self.metrics)} metrics."
+        if self.dropped:
+            yield f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
+        yield from map("Warning: {}".format, self.warnings)
+
+    def _sentences(self, metric: MetricResult) -> Iterator[str]:
+        """Yield the results in words: of each system unless there are many."""
+        if len(self.systems) > 2:
+            yield headline(metric)
+        yield from filter(None, [clusters_in_words(metric)])
+        for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
+            if found := verdict(metric, metric.systems[row], self.systems[0]):
+                yield f"{self.systems[row]} {found.sentence}"
+        yield from filter(None, (runs(metric), power(metric)))
+        if mcnemar := self.mcnemar(metric):
+            yield mcnemar
+
+    def mcnemar(self, metric: MetricResult) -> str:
+        """Return which test it is of scores of 0 and 1; nothing for others, or for other tests."""
+        if self.test not in ("permutation", "mid-p") or self.documents or not metric.is_binary:
+            return ""
+        return f"The scores are 0 or 1, so the test is McNemar's{', mid-p' if self.test == 'mid-p' else ', exact'}."
+
+    def _latex(self) -> Iterator[str]:
+        columns: list[Column] = [("system", "system", str)]
+        columns += [(metric.title, metric.name, plain) for metric in self.metrics]
+        rows = [
+            {"system": name, **{metric.name: _latex_cell(metric, metric.systems[row]) for metric in self.metrics}}
+            for row, name in enumerate(self.systems)
+        ]
+        yield Table(columns, rows).latex()
+        if self.dropped:
+            yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
+
+
+def _values(system: SystemResult) -> dict[str, Any]:
+    """Return the values of a system by name."""
+    values = asdict(system)
+    del values["name"]
+    return values
+
+
+# The tables of text and of LaTeX.
+
+
+MAX_WORDED_SYSTEMS = 7
+"""Systems, with the baseline, that have a sentence each; the table has all."""
+
+MAX_LISTED_PAIRS = 15
+"""Pairs that text lists, those of six systems; of more there is a matrix."""
+
+_OPTIONAL = ("run_share", "above_unrelated", "differing", "interval", "counts", "p", "rank")
+"""The columns that a narrow terminal does not show, the least important first."""
+
+_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
+_MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
+
+
+def _systems(metric: MetricResult) -> Table:
+    score = number(metric.digits)
+    rows = []
+    for system in (metric.systems[place] for place in metric.ranked):
+        row: dict[str, Any] = {
+            "system": system.name,
+            "rank": rank(system),
+            "score": system.score,
+            "interval": f"{score(system.mean)} ± {score(system.ci)}",
+            "delta": system.delta,
+            "above_unrelated": system.above_unrelated,
+        }
+        if system.p is not None and system.p_holm is not None:
+            is_marked = is_significant(outcome(metric, system))
+            p, p_holm = _marked_p(system.p, is_marked and not metric.is_corrected), _marked_p(system.p_holm, is_marked)
+            row |= {"p": p, "p_holm": p_holm, "counts": f"{system.won}/{system.lost}/{system.tied}"}
+            row["delta_interval"] = _interval(metric, system)
+            row["differing"] = count(system.differing)
+            row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
+        rows.append(row)
+    columns: list[Column] = [
+        (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
+        *([("rank", "rank", plain)] if metric.pairs else []),
+        ("score", "score", score),
+        ("95 % interval", "interval", plain),
+        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
+        ("95 % of delta", "delta_interval", plain),
+        ("p", "p", plain),
+        *([("p (Holm)", "p_holm", plain)] if metric.is_corrected else []),
+        ("won/lost/tied", "counts", plain),
+        ("documents\nthat differ" if metric.units[1] == "document" else "differ", "differing", plain),
+    ]
+    if any(system.run_share is not None for system in metric.systems):
+        columns.append(("due to runs", "run_share", plain))
+    if metric.unrelated is not None:
+        columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
+    return Table(columns, rows, _OPTIONAL if metric.is_corrected else [key for key in _OPTIONAL if key != "p"])
+
+
+def _pairs(metric: MetricResult) -> Table:
+    rows = [
+        {
+            "pair": f"{pair.system} - {pair.baseline}",
+            "delta": pair.delta,
+            "delta_interval": _interval(metric, pair),
+            "p": _marked_p(pair.p, False),
+            "p_holm": _marked_p(pair.p_holm, is_significant(verdict_of(metric, pair.delta, pair.p_holm))),
+        }
+        for pair in metric.pairs
+    ]
+    columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", lambda delta: signed(delta, metric))]
+    columns.append(("95 % of delta", "delta_interval", plain))
+    return Table([*columns, ("p", "p", plain), ("p (Holm)", "p_holm", plain)], rows, ("p",))
+
+
+def _matrix(metric: MetricResult) -> Table:
+    """Return the outcome of each system, in rows, against each other one, in columns; both by their scores."""
+    outcomes, ranked = pair_outcomes(metric), metric.ranked
+    rows = [
+        {"number": str(number), "system": metric.systems[row].name}
+        | {str(at): "" if row == other else _MARKS[outcomes[row, other]] for at, other in enumerate(ranked, 1)}
+        for number, row in enumerate(ranked, 1)
+    ]
+    columns: list[Column] = [("", "number", plain), ("against", "system", str)]
+    return Table([*columns, *((str(at), str(at), plain) for at in range(1, len(ranked) + 1))], rows)
+
+
+def _groups(metric: MetricResult) -> Table:
+    """Return the systems by group, those that score best in all segments first."""
+    score = number(metric.digits)
+    rows = []
+    for group in metric.groups:
+        first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
+        for one in (group.systems[place] for place in metric.ranked):
+            row = {"group": "", **first, "system": one.name, "score": one.score, "delta": one.delta}
+            if one.p is not None and one.p_holm is not None and one.delta is not None:
+                row["interval"] = _interval(metric, one)
+                row["p"] = _marked_p(one.p, False)
+                row["p_holm"] = _marked_p(one.p_holm, is_significant(verdict_of(metric, one.delta, one.p_holm)))
+            rows.append(row)
+            first = {}
+    columns: tuple[Column, ...] = (
+        ("group", "group", str),
+        ("segments", "segments", count),
+        ("system", "system", str),
+        ("score", "score", score),
+        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
+        ("95 % of delta", "interval", plain),
+        ("p", "p", plain),
+        ("p (Holm)", "p_holm", plain),
+    )
+    return Table(columns, rows, ("p", "segments"))
+
+
+def _interval(metric: MetricResult, result: SystemResult | PairResult | GroupSystem) -> str:
+    return f"{signed(result.delta_low or 0.0, metric)} to {signed(result.delta_high or 0.0, metric)}"
+
+
+def _marked_p(p: float, is_marked: bool) -> str:
+    return f"{p:.4f}{'*' if is_marked else ' '}"
+
+
+def _latex_cell(metric: MetricResult, system: SystemResult) -> str:
+    mark = "^{*}" if is_significant(outcome(metric, system)) else ""
+    return rf"${system.score:.{metric.digits}f} \pm {system.ci:.{metric.digits}f}{mark}$"

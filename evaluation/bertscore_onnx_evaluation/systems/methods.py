@@ -1,0 +1,75 @@
+"""A paragraph on how systems were compared, for the methods section of a paper, and BibTeX entries for it."""
+
+from bertscore_onnx import __version__
+from bertscore_onnx.tables.table import count, listed, plural
+from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.significance import NUM_RESAMPLES
+
+_TESTS = {
+    "permutation": "a two-sided paired permutation test",
+    "mid-p": "the mid-p of a two-sided paired permutation test",
+    "sacrebleu-bs": "the paired bootstrap test of sacreBLEU",
+    "sacrebleu-ar": "the approximate randomization test of sacreBLEU",
+}
+
+_BERTSCORE = """\
+@inproceedings{zhang-etal-2020-bertscore,
+  title = {{BERTScore}: Evaluating Text Generation with {BERT}},
+  author = {Zhang, Tianyi and Kishore, Varsha and Wu, Felix and Weinberger, Kilian Q. and Artzi, Yoav},
+  booktitle = {International Conference on Learning Representations},
+  year = {2020},
+  url = {https://openreview.net/forum?id=SkeHuCVFDr}
+}"""
+
+_SACREBLEU = """\
+@inproceedings{post-2018-call,
+  title = {A Call for Clarity in Reporting {BLEU} Scores},
+  author = {Post, Matt},
+  booktitle = {Proceedings of the Third Conference on Machine Translation: Research Papers},
+  year = {2018},
+  pages = {186--191},
+  url = {https://aclanthology.org/W18-6319}
+}"""
+
+_SOFTWARE = f"""\
+@software{{bertscore-onnx,
+  title = {{bertscore-onnx}},
+  author = {{{{The bertscore-onnx developers}}}},
+  version = {{{__version__}}}
+}}"""
+
+
+def methods_paragraph(comparison: Comparison) -> str:
+    """Return three sentences: what was compared, by which test and correction, and with which settings."""
+    baseline, *others = comparison.systems
+    (number, unit), draws = comparison.metrics[0].units, comparison.num_resamples
+    segments = plural(comparison.num_segments, "segment")
+    units = segments if unit == "segment" else f"{segments} of {plural(number, unit)}"
+    runs = sorted({system.runs for metric in comparison.metrics for system in metric.systems if system.runs})
+    means = f", each the mean of {' to '.join(map(str, {runs[0]: 0, runs[-1]: 0}))} runs" if runs else ""
+    metrics = listed([metric.title for metric in comparison.metrics])
+    drawn = "resamples" if comparison.test == "sacrebleu-bs" else "random swaps"
+    num_tests = len(comparison.metrics[0].pairs) or len(others)
+    under_each = " under each metric" if len(comparison.metrics) > 1 else ""
+    holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
+    signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
+    dropped = plural(len(comparison.dropped), "segment")
+    left_out = f" {dropped} with missing values were left out." if comparison.dropped else ""
+    groups = max((len(metric.groups) for metric in comparison.metrics), default=0)
+    by_group = f" Tests within {groups} groups of segments were corrected together." if groups else ""
+    num_resamples = count(draws if comparison.test == "sacrebleu-bs" else NUM_RESAMPLES)
+    return (
+        f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
+        f"tested with {_TESTS[comparison.test]} ({count(draws)} {drawn} of whole {unit}s, seed "
+        f"{comparison.seed}){holm}; 95 % intervals of differences are, at each end, the wider of Student's t and the "
+        f"bootstrap-t ({num_resamples} resamples of {unit}s).{by_group} All figures were computed with bertscore-onnx "
+        f"{__version__} ({signatures})."
+    )
+
+
+def bibtex(comparison: Comparison) -> str:
+    """Return the entries of the metrics and tests that were used, and of this software."""
+    names = {metric.name for metric in comparison.metrics}
+    uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"}) or comparison.test.startswith("sacrebleu")
+    entries = (("bertscore" in names, _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
+    return "\n\n".join(entry for is_cited, entry in entries if is_cited)

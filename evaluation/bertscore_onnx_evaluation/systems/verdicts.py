@@ -1,0 +1,546 @@
+"""What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import floor, log10
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.tables.table import count, listed, plural
+from bertscore_onnx_evaluation.metrics.deltas import MIN_PAIRS, DeltaAgreement
+from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
+
+TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+"""The names for readers of the metrics that are computed here."""
+
+DIGITS = {"bertscore": 4, "bleu": 2, "chrf": 2, "ter": 2}
+"""After the point; given scores have 4 if none is above 10, else 2. Narrow intervals have more."""
+
+MAX_DIGITS = 12
+"""Beyond them is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPower:
+    """The power of the test for one true difference that was asked for."""
+
+    difference: float
+    power: float
+    """The share of tests that would find it, with as many segments, or documents, as there are; at least."""
+
+    needed: int | None
+    """The number of segments, or documents, that would find it with a power of 80 %; at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """One system under one metric."""
+
+    name: str
+
+    score: float
+    """The score of the whole corpus."""
+
+    mean: float
+    """The mean of the resamples."""
+
+    ci: float
+    """Half the width of the 95 % interval about that mean."""
+
+    runs: int | None = None
+    """The number of runs whose mean is the score of a segment; None where there is one score."""
+
+    delta: float | None = None
+    """The score minus the baseline's; None for the baseline itself, as are the next fields."""
+
+    delta_low: float | None = None
+    """The low end of the 95 % interval of the difference."""
+
+    delta_high: float | None = None
+    """The high end."""
+
+    delta_low_90: float | None = None
+    """The low end of the 90 % interval of the difference, by which systems are equivalent or not."""
+
+    delta_high_90: float | None = None
+    """The high end."""
+
+    p: float | None = None
+    """The p-value of the difference, two-sided."""
+
+    p_holm: float | None = None
+    """p, corrected for all tests under this metric (Holm)."""
+
+    wins: float | None = None
+    """The share of resamples in which the system is better than the baseline."""
+
+    won: int | None = None
+    """Segments on which the system is better."""
+
+    lost: int | None = None
+    """Segments on which the baseline is better."""
+
+    tied: int | None = None
+    """Segments on which neither is."""
+
+    differing: int | None = None
+    """Units, segments or documents, on which the two differ."""
+
+    run_share: float | None = None
+    """The part of the squared standard error of the difference that is due to runs; None without runs."""
+
+    detectable: float | None = None
+    """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
+    20 differ."""
+
+    needed: int | None = None
+    """The number of other units that would show the observed difference with a power of 80 %; None likewise."""
+
+    not_worse: bool | None = None
+    """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 %; None without a margin."""
+
+    equivalent: bool | None = None
+    """Whether the two differ by less than the margin, at a level of 5 %; None without a margin."""
+
+    power: tuple[PlannedPower, ...] = ()
+    """The power for each difference that was asked for."""
+
+    agreement: DeltaAgreement | None = None
+    """How often people agree with the sign of such a difference; None unless that was measured."""
+
+    above_unrelated: float | None = None
+    """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
+
+    rank_low: int | None = None
+    """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
+
+    rank_high: int | None = None
+    """The number of systems that are not significantly worse, itself among them."""
+
+    cluster: int | None = None
+    """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """Two systems under one metric, with `all_pairs`."""
+
+    baseline: str
+    system: str
+    delta: float
+
+    delta_low: float
+    """The low end of the 95 % interval of the difference."""
+
+    delta_high: float
+    p: float
+
+    p_holm: float
+    """p, corrected for all pairs under this metric (Holm)."""
+
+    wins: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSystem:
+    """One system on the segments of a group, under one metric."""
+
+    name: str
+    score: float
+
+    delta: float | None = None
+    """The score minus the baseline's; None for the baseline itself, as are the next fields."""
+
+    delta_low: float | None = None
+    """The low end of the 95 % interval of the difference; None where the group is not tested, as are the next ones."""
+
+    delta_high: float | None = None
+    p: float | None = None
+
+    p_holm: float | None = None
+    """p, corrected for all groups and systems under this metric (Holm)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """All systems on the segments of one group."""
+
+    name: str
+    num_segments: int
+
+    num_units: int
+    """The units that the test exchanges: segments or documents."""
+
+    systems: tuple[GroupSystem, ...]
+    """The baseline first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MetricResult:
+    """All systems under one metric."""
+
+    name: str
+    """`bertscore`, `bleu`, `chrf` or `ter`, or the name of the metric whose scores were given."""
+
+    signature: str
+    """The signature of its scores."""
+
+    lower_is_better: bool
+
+    systems: tuple[SystemResult, ...]
+    """The baseline first."""
+
+    pairs: tuple[PairResult, ...]
+    """Every pair of systems if all were tested; else none."""
+
+    segment_scores: NDArray[np.float64]
+    """(systems, segments)."""
+
+    unrelated: NDArray[np.float64] | None = None
+    """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, if they are
+    known."""
+
+    margin: float | None = None
+    """The difference from which on a system counts as worse, if one was given."""
+
+    units: tuple[int, str] = (0, "segment")
+    """The number of units that the test exchanged, and what they are: segments or documents."""
+
+    run_effects: tuple[tuple[str, float], ...] = ()
+    """The systems whose runs differ as wholes, with p of the test."""
+
+    groups: tuple[GroupResult, ...] = ()
+    """The results by group of segments, if groups were given."""
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether p is corrected, since there are several tests."""
+        return len(self.systems) > 2
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(np.isin(self.segment_scores, (0, 1)).all())
+
+    @property
+    def digits(self) -> int:
+        """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits."""
+        usual = DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
+        widths = [(one.delta_high or 0) - (one.delta_low or 0) for one in self.systems]
+        needed = [1 - floor(log10(width)) for width in widths if width > 0]
+        return min(max([usual, *needed]), MAX_DIGITS)
+
+    @property
+    def title(self) -> str:
+        """The name for readers."""
+        return TITLES.get(self.name, self.name)
+
+    @property
+    def ranked(self) -> tuple[int, ...]:
+        """The positions of the systems by their scores, the best first; of equal ones the first."""
+        scores = [system.score if self.lower_is_better else -system.score for system in self.systems]
+        return tuple(sorted(range(len(scores)), key=scores.__getitem__))
+
+
+# Numbers, in ASCII: they can be searched for and pasted.
+
+
+def score(value: float, metric: MetricResult) -> str:
+    """Return a score of this metric, or the half-width of an interval of them."""
+    return fixed(value, metric.digits)
+
+
+def signed(value: float, metric: MetricResult) -> str:
+    """Return a difference of two scores, with its sign unless it is rounded to zero."""
+    text = score(value, metric)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with this many decimals, and no sign if it is rounded to zero."""
+    text = f"{value:.{decimals}f}"
+    return text if text.strip("-0.") else text.lstrip("-")
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with four decimals, or a bound where they are all zero."""
+    return "< 0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
+def equals(p: float) -> str:
+    """Return a p-value as it stands in a sentence, after "p"."""
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+# Verdicts.
+
+Outcome = Literal["better", "worse", "unclear", "same"]
+"""Of a system against the baseline; `unclear` if luck may explain the difference."""
+
+LABELS: dict[Outcome, str] = {"better": "better", "worse": "worse", "unclear": "unclear", "same": "no difference"}
+SYMBOLS: dict[Outcome, str] = {"better": "▲", "worse": "▼", "unclear": "≈", "same": "="}
+
+
+class Verdict(NamedTuple):
+    """One system against the baseline."""
+
+    name: Outcome
+    sentence: str
+    """The sentence after the system's name; it contains the baseline's name."""
+    segments: str
+    """On how many segments the system is better."""
+
+    @property
+    def label(self) -> str:
+        """The verdict in two words."""
+        return LABELS[self.name]
+
+    @property
+    def symbol(self) -> str:
+        """The verdict in one character."""
+        return SYMBOLS[self.name]
+
+
+def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdict | None:
+    """Put the comparison of a system with the baseline, as it is to be shown, into words; None for the baseline.
+
+    Of several tests, p after Holm's correction decides.
+    """
+    found = outcome(metric, system)
+    if found is None or system.delta is None or system.p is None or system.p_holm is None:
+        return None
+    segments = _segments(system)
+    if system.delta == 0:
+        return Verdict("same", f"has the same score as {baseline}.{_within_margin(metric, system, baseline)}", segments)
+    p = f"p {equals(system.p)}"
+    if metric.is_corrected:
+        p += f" ({p_value(system.p_holm)} with Holm's correction)"
+    size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
+    sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
+    remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}{_agreement(system)}"
+    return Verdict(found, f"{sentence}: {size}.{remarks}", segments)
+
+
+def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
+    """Judge a system against the baseline; None for the baseline. Everything that is shown goes by this."""
+    if system.delta is None or system.p_holm is None:
+        return None
+    return verdict_of(metric, system.delta, system.p_holm)
+
+
+def is_significant(found: Outcome | None) -> bool:
+    """Return whether an outcome has a star."""
+    return found in ("better", "worse")
+
+
+def _ends(metric: MetricResult, low: float | None, high: float | None) -> str:
+    return f"{signed(low or 0.0, metric)} to {signed(high or 0.0, metric)}"
+
+
+def _few_differ(metric: MetricResult, system: SystemResult) -> str:
+    """Return a warning where the units that differ are too few for an interval."""
+    number, unit = metric.units
+    if system.differing is None or system.differing >= min(MIN_PLANNED_UNITS, number):
+        return ""
+    verb = "differs" if system.differing == 1 else "differ"
+    return f" Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
+
+
+def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
+    """Return the outcome of each pair, of the first system against the second; none unless all pairs were tested."""
+    places = {one.name: place for place, one in enumerate(metric.systems)}
+    found: dict[tuple[int, int], Outcome] = {}
+    for pair in metric.pairs:
+        first, second = places[pair.system], places[pair.baseline]
+        found[first, second] = verdict_of(metric, pair.delta, pair.p_holm)
+        found[second, first] = verdict_of(metric, -pair.delta, pair.p_holm)
+    return found
+
+
+def clusters(metric: MetricResult) -> list[list[int]]:
+    """Return the systems by cluster, the best first; none unless all pairs were tested.
+
+    A cluster ends where all systems so far are significantly better than all that score lower.
+    """
+    outcomes, ranked = pair_outcomes(metric), metric.ranked
+    found: list[list[int]] = []
+    start = 0
+    for end in range(1, len(ranked) + 1) if outcomes else ():
+        if all(outcomes[above, below] == "better" for above in ranked[:end] for below in ranked[end:]):
+            found.append([*ranked[start:end]])
+            start = end
+    return found
+
+
+def with_ranks(metric: MetricResult) -> MetricResult:
+    """Add the ranks and the clusters of the systems; return a metric as it is unless all pairs were tested."""
+    outcomes, number = pair_outcomes(metric), len(metric.systems)
+    if not outcomes:
+        return metric
+    cluster_of = {system: place for place, of_cluster in enumerate(clusters(metric), 1) for system in of_cluster}
+
+    def tests_with(system: int, outcome: Outcome) -> int:
+        return sum(outcomes[system, other] == outcome for other in range(number) if other != system)
+
+    systems = (
+        replace(
+            one,
+            rank_low=1 + tests_with(place, "worse"),
+            rank_high=number - tests_with(place, "better"),
+            cluster=cluster_of[place],
+        )
+        for place, one in enumerate(metric.systems)
+    )
+    return replace(metric, systems=tuple(systems))
+
+
+def rank(system: SystemResult) -> str:
+    """Return the ranks that a system may have, such as `2-4`; nothing unless all pairs were tested."""
+    return f"{system.rank_low}" if system.rank_low == system.rank_high else f"{system.rank_low}-{system.rank_high}"
+
+
+def clusters_in_words(metric: MetricResult) -> str:
+    """Return which systems are better than all others; nothing unless all pairs of several systems were tested."""
+    found = [listed([metric.systems[row].name for row in rows]) for rows in clusters(metric)]
+    if len(metric.systems) < 3 or not found:
+        return ""
+    if len(found) == 1:
+        return "No group of systems is significantly better than all others."
+    return f"Each of these clusters is significantly better than all after it: {'; '.join(found)}."
+
+
+def untested_groups(metric: MetricResult) -> str:
+    """Return which groups are too small for a test; nothing if none is."""
+    small = [group.name for group in metric.groups if group.num_units < MIN_UNITS]
+    if not small:
+        return ""
+    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s: {listed(small)}."
+
+
+def headline(metric: MetricResult) -> str:
+    """Return a sentence with the system that scores best, and those that it is significantly better than."""
+    first, *others = (metric.systems[row].name for row in metric.ranked)
+    tests: dict[tuple[str, str], Outcome] = {
+        (pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs
+    }
+    if not tests:
+        baseline = metric.systems[0].name
+        against = ((one.name, outcome(metric, one)) for one in metric.systems)
+        tests = {(baseline, name): judged for name, judged in against if judged is not None}
+    better = [one for one in others if tests.get((one, first)) == "better" or tests.get((first, one)) == "worse"]
+    undecided = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
+    untested = [one for one in others if one not in better and one not in undecided]
+    found = {
+        "significantly better than": better,
+        "not significantly better than": undecided,
+        "not tested against": untested,
+    }
+    parts = (
+        f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
+        for words, names in found.items()
+        if names
+    )
+    return f"{first} scores best: {'; '.join(parts)}."
+
+
+def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:
+    if metric.margin is None:
+        return ""
+    margin = score(metric.margin, metric)
+    if system.equivalent:
+        ends = _ends(metric, system.delta_low_90, system.delta_high_90)
+        return f" The two are equivalent within {margin}: 90 % interval {ends}."
+    if system.not_worse:
+        return f" It is not worse than {baseline} by {margin} or more."
+    return f" Whether it is worse than {baseline} by {margin} or more remains open."
+
+
+def _agreement(system: SystemResult) -> str:
+    """Return how often people agree with the sign of the difference."""
+    found = system.agreement
+    if found is None:
+        return ""
+    share, low, high = (round(100 * one) for one in (found.share, found.low, found.high))
+    beyond = ", or more: it is larger than any that was measured" if found.is_beyond else ""
+    few = f" This was measured on {plural(found.pairs, 'pair')} of systems only." if found.pairs < MIN_PAIRS else ""
+    return (
+        f" People agree with the sign of such a difference in {share} of 100 pairs of systems ({low} to {high})"
+        f"{beyond}.{few}"
+    )
+
+
+def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
+    """Judge a system whose score is higher than another's by `delta`; one segment alone is always unclear."""
+    if delta == 0:
+        return "same"
+    if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
+        return "unclear"
+    return "better" if (delta < 0) == metric.lower_is_better else "worse"
+
+
+def _segments(system: SystemResult) -> str:
+    """Return on how many segments the system is better."""
+    won, lost, tied = system.won or 0, system.lost or 0, system.tied or 0
+    if not won and not lost:
+        return "Tied on every segment."
+    return f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(tied)}."
+
+
+def power(metric: MetricResult) -> str:
+    """Return how large a difference the tests find, and how many units the clearest of the unclear would need.
+
+    Nothing is said of systems of which fewer than 20 units differ from the baseline's.
+    """
+    num_units, unit = metric.units
+    tested = [one for one in metric.systems if one.detectable and one.delta is not None]
+    without = [one.name for one in metric.systems[1:] if one not in tested and one.differing]
+    too_few = (
+        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's, too few to plan with."
+    )
+    if not tested:
+        return too_few if without else ""
+    worst = max(tested, key=lambda one: one.detectable or 0)
+    at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
+    smallest = score(worst.detectable or 0, metric)
+    sentence = f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100"
+    unclear = [one for one in tested if one.needed is not None and one.needed > num_units]
+    if unclear:
+        closest = min(unclear, key=lambda one: one.needed or 0)
+        which = "the observed" if len(metric.systems) == 2 else f"{closest.name}'s"
+        sentence += f"; detecting {which} difference would take about {count(closest.needed)} other {unit}s"
+    found = [f"{sentence}."]
+    for place, one in enumerate(worst.power):
+        of_systems = [system.power[place] for system in tested]
+        times = min(round(100 * planned.power) for planned in of_systems)
+        most = max((planned.needed or 0 for planned in of_systems), default=0)
+        size = score(one.difference, metric)
+        found.append(f"One of {size} is found {at_least}{times} times in 100; with {plural(most, unit)}, 80 times.")
+    if without:
+        found.append(too_few)
+    return " ".join(found)
+
+
+def runs(metric: MetricResult) -> str:
+    """Return how much of the error is due to runs, and what more of them would help; nothing without runs."""
+    shares = [(one.run_share, one.name) for one in metric.systems if one.run_share is not None]
+    if not shares:
+        return ""
+    share, name = max(shares)
+    _, unit = metric.units
+    numbers = sorted({one.runs or 1 for one in metric.systems})
+    each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    of_name = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
+    more_runs, more_units = (_percent(1 - (1 - part / 2) ** 0.5) for part in (share, 1.0))
+    return (
+        f"Scores are means of {each} runs. Of the squared error of {of_name}, {_percent(share)} is due to runs and "
+        f"{_percent(1 - share)} to {unit}s: twice the runs would narrow the interval by {more_runs}, twice the "
+        f"{unit}s by {more_units}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,29 @@
+"""Scores for many callers, by `batcher` and `http`, and on many machines, by `jobs`."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__all__ = ["BatcherStats", "CountBatch", "MicroBatcher", "ScoreBatch"]
+
+_MODULES = {
+    "BatcherStats": "batcher.stats",
+    "CountBatch": "jobs.batches",
+    "MicroBatcher": "batcher.batcher",
+    "ScoreBatch": "jobs.batches",
+}
+
+if TYPE_CHECKING:
+    from bertscore_onnx_service.batcher.batcher import MicroBatcher
+    from bertscore_onnx_service.batcher.stats import BatcherStats
+    from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch
+else:  # hidden from type checkers, to which every name would be a member
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used: a server needs no job, and a job no server."""
+        if name in _MODULES:
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """List the public names and those that were imported already."""
+        return sorted({*globals(), *__all__})

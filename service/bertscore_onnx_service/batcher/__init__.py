@@ -1,0 +1,1 @@
+"""Scores for many callers at once: their texts are scored together, in one process, without a web framework."""

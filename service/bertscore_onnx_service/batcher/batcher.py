@@ -1,0 +1,258 @@
+"""`MicroBatcher`: many callers share one scorer, and their texts are scored together."""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+
+from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.errors import ForkError, InputError, InputTypeError
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
+from bertscore_onnx.text.texts import Context, Reference, Text
+from bertscore_onnx_service.batcher.queue import BatchSize, Request, RequestQueue
+from bertscore_onnx_service.batcher.stats import BatcherStats
+from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, probe, time_batch
+
+BATCH_SHARE = 1 / 120
+"""The share of the deadline that a batch may take: it is how long a small request waits for others."""
+
+
+class MicroBatcher(Closeable):
+    """Scores the texts of many threads or tasks together, in batches, on one worker thread.
+
+    Each call submits one request, which is admitted and answered as a whole, by its deadline at the latest. Its
+    texts are tokenised before it is admitted, so that its cost is known; a large request is scored in several
+    sub-batches, between which smaller ones get their turn. Its scores are those it would get alone, within 1e-5, except
+    with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of futures run on the
+    batcher's own threads and must not block.
+    """
+
+    def __init__(
+        self,
+        scorer: BERTScorer,
+        *,
+        max_batch_tokens: int = 16_384,
+        max_delay: float = 0.002,
+        max_queue: int = 512,
+        deadline: float = 30.0,
+        max_stall: float = 30.0,
+        make_scorer: Callable[[], BERTScorer] | None = None,
+    ) -> None:
+        """Score a probe in the calling thread, measure the speed of the scorer, and start the threads.
+
+        Args:
+            scorer: the caller closes it, after the batcher; but with `make_scorer` the batcher closes it once it is
+                replaced and no run uses it any more.
+            max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
+                batch has fewer: as many as take a 120th of `deadline`, by the pace of the batches before, but at least
+                512.
+            max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
+            max_queue: the most requests that wait.
+            deadline: how many seconds a request has, from its submission to its scores, unless its caller sets another
+                deadline.
+            max_stall: how many seconds a run may take before its worker is abandoned and replaced; `make_scorer` has
+                as long.
+            make_scorer: makes the next scorer after a worker broke down, or after two stalled in a row; it must
+                tokenise as the first does. Without it a new worker uses the same scorer.
+
+        Raises:
+            InputError: a limit is out of range, or the scorer takes idf weights, or a mean vector, from the references
+                of each call, so that scores would depend on the other requests of the batch.
+            BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
+        """
+        check_positive("max_batch_tokens", max_batch_tokens)
+        check_positive("max_queue", max_queue)
+        check_seconds("max_delay", max_delay, zero=True)
+        check_seconds("deadline", deadline)
+        check_seconds("max_stall", max_stall)
+        if scorer.signature.idf == "references":
+            raise InputError(
+                "This scorer takes its idf weights from the references of each call, so that scores would depend on "
+                "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
+            )
+        if scorer.matching.center == "references":
+            raise InputError(
+                "This scorer centres vectors by the references of each call, so that scores would depend on the other "
+                "requests of a batch. Give its matching sentences as the center."
+            )
+        probe(scorer)
+        scorer.warm_up()  # before a batch is timed
+        batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
+        self._pid = os.getpid()
+        self._scorer, self._is_optimal = scorer, scorer.matching.is_optimal
+        self._deadline = deadline
+        self._queue = RequestQueue(max_queue, max_delay, batch_size)
+        self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
+        atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
+
+    def submit(
+        self,
+        cands: Sequence[Text],
+        refs: Sequence[Reference],
+        *,
+        contexts: Sequence[Context] | None = None,
+        ref_contexts: Sequence[Context] | None = None,
+        deadline: float | None = None,
+        client: Hashable = None,
+    ) -> "Future[Scores]":
+        """Submit candidates and references; they are tokenised in the calling thread.
+
+        Args:
+            cands, refs, contexts, ref_contexts: as `BERTScorer.score` takes them.
+            deadline: how many seconds to wait for the scores; None for the batcher's own.
+            client: whose request it is: of two clients the one with fewer tokens waiting gets the next turn. None for
+                a client of its own.
+
+        Returns:
+            A future of the scores. It can be cancelled until the request is being scored. Its error is one of
+            DeadlineError, WorkerError, ClosedError (the batcher was closed first), or the scorer's error for this
+            request alone.
+
+        Raises:
+            InputError: the texts cannot be scored.
+            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the estimated time until
+                there is capacity.
+            DrainingError, ClosedError: the batcher admits no more requests.
+            ForkError: this process is a fork of the one that made the batcher.
+        """
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        return self.submit_pairs(pairs, deadline=deadline, client=client)
+
+    def tokenise(self, pairs: Pairs, *, check_capacity: bool = True) -> Pairs:
+        """Tokenise pairs for `submit_pairs`; it takes time in proportion to their texts.
+
+        Args:
+            pairs: pairs that were checked already.
+            check_capacity: first raise the error that `submit_pairs` would raise now, so that no work is wasted;
+                False for a caller that waits while the queue is full.
+
+        Raises:
+            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
+        """
+        if check_capacity:
+            self.check_capacity()
+        tokenised, counts = self._scorer.tokenise(pairs)
+        count_warnings(counts, self._scorer, self._queue)
+        if counts.truncated:
+            self._queue.count("truncated", counts.truncated)
+        return tokenised
+
+    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
+        """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
+        self._check_process()
+        if pairs.tokenised is None:
+            pairs = self.tokenise(pairs)
+        if deadline is not None:
+            check_seconds("deadline", deadline)
+        seconds = self._deadline if deadline is None else deadline
+        request = Request(pairs, seconds, client, is_optimal=self._is_optimal)
+        self._supervisor.timer.set(request.deadline)
+        self._queue.admit(request)
+        return request.future
+
+    async def score(
+        self,
+        cands: Sequence[Text],
+        refs: Sequence[Reference],
+        *,
+        contexts: Sequence[Context] | None = None,
+        ref_contexts: Sequence[Context] | None = None,
+        deadline: float | None = None,
+        client: Hashable = None,
+    ) -> Scores:
+        """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
+        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        return await self.score_pairs(pairs, deadline=deadline, client=client)
+
+    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
+        """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
+        if pairs.tokenised is None:
+            self.check_capacity()
+            pairs = await asyncio.to_thread(self.tokenise, pairs, check_capacity=False)
+        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
+
+    def check_capacity(self) -> None:
+        """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected.
+
+        Raises:
+            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
+        """
+        self._check_process()
+        self._queue.check_capacity()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a request submitted now would be scored, if the queue is not full.
+
+        False while draining, while a run stalls, from a worker's breakdown until its successor has scored a probe, and
+        in a forked process.
+        """
+        return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
+
+    @property
+    def queue_depth(self) -> int:
+        """The number of waiting requests."""
+        return self._queue.depth
+
+    def stats(self) -> BatcherStats:
+        """Return the counts so far.
+
+        Raises:
+            ForkError: as for `submit`.
+        """
+        self._check_process()
+        return self._queue.stats()
+
+    def drain(self, timeout: float = 30.0) -> bool:
+        """Admit no more, finish all requests, and fail with a ClosedError those that are left after `timeout` seconds.
+
+        It blocks: in asyncio call it with `asyncio.to_thread`.
+
+        Returns:
+            Whether all were finished.
+
+        Raises:
+            InputError: the time is out of range.
+            ForkError: as for `submit`.
+        """
+        self._check_process()
+        check_seconds("timeout", timeout, zero=True)
+        return self._queue.drain(timeout)
+
+    def close(self) -> None:
+        """Fail all unanswered requests with a ClosedError, and end the threads.
+
+        A current run cannot be stopped; its thread ends after it. A second call, or one in a forked process, does
+        nothing.
+        """
+        if os.getpid() != self._pid:
+            return
+        self._queue.drain(0)
+        self._queue.close()
+        self._supervisor.stop()
+        atexit.unregister(self.close)
+
+    def __reduce__(self) -> str:
+        """Refuse to be pickled or copied."""
+        raise InputTypeError(
+            "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
+        )
+
+    def _check_process(self) -> None:
+        # Before any lock is touched: a fork copies locks as they are, and one that was held stays held for ever.
+        if os.getpid() != self._pid:
+            raise ForkError(
+                f"This MicroBatcher was made in process {self._pid} and its threads run there; this is the forked "
+                f"process {os.getpid()}. Make scorer and batcher after the fork (gunicorn: without preload), or spawn."
+            )
+
+
+def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
+    """Raise an InputError unless a thread can wait that long; endless waits are refused."""
+    if not (seconds > 0 or (zero and seconds == 0)) or not seconds <= threading.TIMEOUT_MAX:
+        least = "0 or more" if zero else "more than 0"
+        raise InputError(f"{name} is {seconds}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")

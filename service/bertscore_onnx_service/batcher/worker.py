@@ -1,0 +1,314 @@
+"""The worker, a thread that scores batches, and the supervisor, which keeps deadlines and replaces broken workers."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+
+from bertscore_onnx.concurrency.shared import Shared
+from bertscore_onnx.concurrency.timer import Timer
+from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
+
+IDLE_SECONDS = 20.0
+"""Time without requests after which memory that only large batches need is released."""
+
+PROBE_TEXT = "a probe"
+TIMED_TEXT = "one two three four five six seven eight nine ten " * 20
+
+MAX_STALLED = 2
+"""Stalled threads left behind at a time. A thread cannot be ended from outside; if replacements stall as well, the
+batcher stays unready until one comes back, and no more than two scorers are alive."""
+
+FIRST_PAUSE = 0.5
+LAST_PAUSE = 30.0
+"""Seconds before another try if a worker broke down before it ever scored; doubled each time, up to the last."""
+
+JOIN_SECONDS = 1.0
+"""Seconds that closing waits for each thread."""
+
+_UNDEFINED = "The scorer gave undefined scores. Run `bertscore-onnx inspect` on its bundle."
+
+_log = logging.getLogger(__name__)
+
+
+def probe(scorer: BERTScorer) -> None:
+    """Score one pair, or raise the error that prevents it."""
+    try:
+        scores, _ = scorer.score_pairs(collect_pairs([PROBE_TEXT], [PROBE_TEXT]))
+    except InputError:  # a table of idf weights may lack these words; it is looked up after the model has run
+        return
+    if not is_finite(scores):
+        raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
+
+
+def time_batch(scorer: BERTScorer) -> tuple[int, float]:
+    """Score a small batch; return its tokens, and the seconds it took."""
+    pairs, _ = scorer.tokenise(collect_pairs([TIMED_TEXT], [f"Again {TIMED_TEXT}"]))
+    begun = time.monotonic()
+    with suppress(InputError):  # as in `probe`
+        scorer.score_pairs(pairs)
+    return sum(len(text.ids) for text in (pairs.tokenised or {}).values()), time.monotonic() - begun
+
+
+def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
+    """Count and log the warnings about texts that a scorer would show its caller."""
+    for message in counts.messages(scorer.max_length):
+        queue.count("warnings")
+        _log.debug("%s", message)
+
+
+def is_finite(scores: Scores) -> bool:
+    """Return whether every P, R and F is a number."""
+    return all(np.isfinite(part).all() for part in scores)
+
+
+class Worker:
+    """A thread that scores batches until it is dismissed, breaks down, or stalls; the supervisor watches it."""
+
+    def __init__(
+        self, shared: Shared[BERTScorer], queue: RequestQueue, timer: Timer, max_stall: float, *, has_scored: bool
+    ) -> None:
+        """Set up a worker; `start` starts it, and `timer` fires when it ends or may have stalled.
+
+        The scorer is acquired, and if need be made, in the worker's thread. Unless it `has_scored`, it scores a probe
+        before the worker takes a batch.
+        """
+        self.shared = shared
+        self.batch: list[SubBatch] = []
+        """The sub-batches it is scoring; some of the requests may be answered already."""
+        self.has_scored: bool = has_scored
+        self.failure: BaseException | None = None
+        """The error it broke down with."""
+        self._queue = queue
+        self._timer = timer
+        self._max_stall = max_stall
+        self._busy_since = math.inf
+        self._ended_at: float | None = None
+        self._thread = threading.Thread(target=self._run, name="bertscore-onnx-worker", daemon=True)
+
+    @property
+    def ended_at(self) -> float | None:
+        """When its thread was found to have ended, by `time.monotonic()`."""
+        if self._ended_at is None and not self._thread.is_alive():
+            self._ended_at = time.monotonic()
+        return self._ended_at
+
+    @property
+    def stalls_at(self) -> float:
+        """When the current run will have taken too long, by `time.monotonic()`; infinity if there is none."""
+        return self._busy_since + self._max_stall
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it has scored, is alive, and is not stalled."""
+        return self.has_scored and self.ended_at is None and time.monotonic() < self.stalls_at
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the thread to end, unless it is the caller's own."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        try:
+            self._start_clock()
+            scorer = self.shared.acquire()
+            try:
+                if not self.has_scored:
+                    scorer.warm_up()
+                    probe(scorer)
+                    self.has_scored = True
+                self._stop_clock()
+                while batch := self._next_batch(scorer):
+                    self.batch = batch
+                    self._answer(scorer, batch)
+                    self.batch = []
+                    self._stop_clock()
+            finally:
+                self.shared.release(scorer)
+        except BaseException as error:  # SystemExit too: the supervisor answers the rest and starts another worker
+            self.failure = error
+            _log.exception("The worker broke down.")
+        finally:
+            self._ended_at = time.monotonic()
+            self._timer.fire()
+
+    def _next_batch(self, scorer: BERTScorer) -> list[SubBatch]:
+        if not self._queue.await_requests(self, IDLE_SECONDS):
+            with suppress(BertScoreOnnxError):  # a scorer that cannot do that fails again when it has to score
+                scorer.release_memory()
+        return self._queue.next_batch(self)
+
+    def _answer(self, scorer: BERTScorer, batch: Sequence[SubBatch]) -> None:
+        """Score sub-batches together; if that fails, one by one, so that each gets its own error or scores."""
+        batch = [sub_batch for sub_batch in batch if not self._is_late(sub_batch.request)]
+        if not batch:
+            return
+        try:
+            parts = self._score(scorer, batch)
+        except Exception as error:
+            if not isinstance(error, InputError):
+                probe(scorer)  # a scorer that cannot score at all ends this worker
+            if len(batch) == 1:
+                self._queue.answer(batch[0].request, error)
+                return
+        else:
+            for sub_batch, scores in zip(batch, parts, strict=True):
+                if is_finite(scores):
+                    self._queue.answer_sub_batch(sub_batch, scores)
+                else:
+                    self._queue.answer(sub_batch.request, EncodingError(_UNDEFINED))
+            return
+        for sub_batch in batch:
+            self._answer(scorer, [sub_batch])
+
+    def _score(self, scorer: BERTScorer, batch: Sequence[SubBatch]) -> list[Scores]:
+        self._start_clock()
+        started = time.monotonic()
+        pairs = join_batch(batch)
+        try:
+            scores, counts = scorer.score_pairs(pairs)
+        finally:
+            self._queue.count_batch(batch, pairs, started)
+        count_warnings(counts, scorer, self._queue)
+        return split_scores(scores, batch)
+
+    def _is_late(self, request: Request) -> bool:
+        if request.deadline > time.monotonic():
+            return False
+        self._queue.answer(request, request.deadline_error())
+        return True
+
+    def _start_clock(self) -> None:
+        self._busy_since = time.monotonic()
+        self._timer.set(self.stalls_at)
+
+    def _stop_clock(self) -> None:
+        self._busy_since = math.inf
+
+
+class Supervisor:
+    """A thread that sleeps until a deadline passes, or the worker has ended or may have stalled."""
+
+    def __init__(
+        self, scorer: BERTScorer, queue: RequestQueue, max_stall: float, make_scorer: Callable[[], BERTScorer] | None
+    ) -> None:
+        """Start the supervisor and a worker; the scorer has scored a probe."""
+        self.timer: Timer = Timer()
+        """Set it to the deadline of each request."""
+        self._queue = queue
+        self._max_stall = max_stall
+        self._make_scorer = make_scorer
+        self._signature = scorer.signature
+        self._first = Shared(lambda: scorer)
+        self._stalled: list[Worker] = []
+        self._failed_starts = 0
+        self._is_stopped = False
+        self._worker = Worker(self._first, queue, self.timer, max_stall, has_scored=True)
+        self._start_worker()
+        self._thread = threading.Thread(target=self._run, name="bertscore-onnx-supervisor", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether a request that is admitted now would be scored."""
+        return self._thread.is_alive() and self._worker.is_healthy
+
+    def stop(self) -> None:
+        """End the supervisor and, after its current run, the worker; the queue has dismissed it."""
+        self._is_stopped = True
+        self.timer.fire()
+        if self._thread is not threading.current_thread():
+            self._thread.join(JOIN_SECONDS)
+        self._worker.join(JOIN_SECONDS)
+        if self._worker.shared is not self._first:  # which is the caller's to close
+            self._worker.shared.close()
+
+    def _run(self) -> None:
+        while not self._is_stopped:
+            try:
+                self.timer.set(self._step())
+            except BaseException:  # from a caller's callback; the deadlines of the others must be kept
+                _log.exception("The supervisor could not do its work; it tries again.")
+                self.timer.set(time.monotonic() + FIRST_PAUSE)
+            self.timer.wait()
+
+    def _step(self) -> float:
+        """Do what is due; return when the next step is due, by `time.monotonic()`."""
+        self._queue.expire(time.monotonic())
+        next_check = self._check_worker(time.monotonic())
+        return min(next_check, self._queue.next_deadline())
+
+    def _check_worker(self, now: float) -> float:
+        """Replace a worker that ended or stalled; return when to check it again."""
+        self._stalled = [worker for worker in self._stalled if not self._collect(worker)]
+        if self._collect(self._worker):
+            due = self._restart_time(self._worker)
+            if now < due:
+                return due
+            self._replace_worker(fresh_scorer=True)
+        elif self._worker.stalls_at <= now:
+            if len(self._stalled) >= MAX_STALLED:
+                return math.inf  # the end of a stalled worker fires the timer
+            _log.error("A run has taken more than max_stall=%g s; another worker takes over.", self._max_stall)
+            self._stalled.append(self._worker)
+            self._replace_worker(fresh_scorer=not self._worker.has_scored)  # most runs that stall are only long
+        return self._worker.stalls_at
+
+    def _collect(self, worker: Worker) -> bool:
+        """Fail the requests of a worker that has ended; return whether it has."""
+        if worker.ended_at is None:
+            return False
+
+        def worker_error(request: Request) -> WorkerError:
+            error = WorkerError(f"The worker broke down while it scored: {worker.failure!r}. Another takes its place.")
+            error.__cause__ = worker.failure
+            return error
+
+        batch, worker.batch = worker.batch, []
+        self._queue.fail({sub_batch.request.future: sub_batch.request for sub_batch in batch}.values(), worker_error)
+        return True
+
+    def _restart_time(self, worker: Worker) -> float:
+        pause = 0.0 if worker.has_scored else min(FIRST_PAUSE * 2.0**self._failed_starts, LAST_PAUSE)
+        return (worker.ended_at or 0.0) + pause
+
+    def _replace_worker(self, *, fresh_scorer: bool) -> None:
+        """Start another worker, with a fresh scorer if it needs one and there is a way to make one."""
+        old = self._worker
+        shared = old.shared
+        if fresh_scorer and self._make_scorer is not None:
+            shared.close()  # before another is made, since a device may not have memory for two
+            shared = Shared(partial(self._fresh_scorer, self._make_scorer))
+        self._worker = Worker(shared, self._queue, self.timer, self._max_stall, has_scored=False)
+        self._failed_starts = 0 if old.has_scored else min(self._failed_starts + 1, 16)
+        self._queue.count("restarts")
+        self._start_worker()
+
+    def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
+        """Make a scorer with the signature of the one that is replaced."""
+        fresh = make_scorer()
+        if fresh.signature != self._signature:
+            fresh.close()
+            raise WorkerError(
+                f"make_scorer returned a scorer with another signature: {fresh.signature}, expected {self._signature}."
+            )
+        return fresh
+
+    def _start_worker(self) -> None:
+        """Start the worker; if its thread cannot be started, it counts as ended."""
+        self._queue.assign(self._worker)
+        self._worker.start()

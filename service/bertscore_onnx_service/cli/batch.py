@@ -1,0 +1,176 @@
+"""`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bertscore_onnx.cli.options import (
+    DialectOptions,
+    TextOrJson,
+    check_contexts,
+)
+from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
+from bertscore_onnx.cli.terminal import echo, print_json
+from bertscore_onnx.tables.sources import format_of
+
+if TYPE_CHECKING:
+    from bertscore_onnx.settings import ScorerSettings
+    from bertscore_onnx_service.jobs.job import JobResult
+
+
+_ROLES = (*TEXT_ROLES, *SCORE_ROLES)
+
+
+def _verify(folder: str | None) -> None:
+    """Print what does not hold in the folder of a job, and exit; an option that stands alone, as --version does."""
+    if folder is None:
+        return
+    from bertscore_onnx_service.jobs.job import verify_files
+
+    faults = verify_files(folder)
+    if not faults:
+        print(f"{folder}: complete, and all files are as the job wrote them")
+        raise typer.Exit
+    print(*faults, sep="\n")
+    echo("Start the job again: it scores the parts that are missing or have changed.")
+    raise typer.Exit(1)
+
+
+@shared_options(without=("all_layers",))
+def batch(
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "-c",
+            "--cand",
+            "-i",
+            "--input",
+            metavar="FILE...",
+            help="Parquet, JSON lines, CSV or TSV; a quoted pattern, such as 'pairs/*.parquet'; or a folder.",
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder, or the folder of this job."),
+    ],
+    *,
+    settings: "ScorerSettings",
+    engine: Annotated[
+        Literal["local", "ray", "spark"],
+        typer.Option(
+            "--engine", help="Where to score. With ray and spark, all machines need the files at the same paths."
+        ),
+    ] = "local",
+    named: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--keep", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+    ] = None,
+    errors: Annotated[
+        Literal["raise", "null"],
+        typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
+    ] = "raise",
+    part_rows: Annotated[
+        int | None,
+        typer.Option(
+            "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
+        ),
+    ] = None,
+    dialect: DialectOptions,
+    verify: Annotated[  # noqa: ARG001 -- its callback ends the command
+        str | None,
+        typer.Option(
+            "--verify",
+            metavar="FOLDER",
+            help="Score nothing: compare the files of a complete job with the digests in its manifest.",
+            callback=_verify,
+            is_eager=True,
+        ),
+    ] = None,
+    output_format: TextOrJson = "text",
+    verbose: bool | None,
+) -> None:
+    """Score files of any size into a folder, part by part.
+
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
+    A part is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests
+    of all files. After a failure, or after the job was killed, the same command scores the parts that are missing or
+    damaged; it refuses other inputs or options. If an input changes while the job runs, the job fails.
+
+    All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
+    the tokenizer.
+
+    Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
+
+    Examples:
+        # Score a folder of tables; the same command resumes a job
+        bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
+        # Keep one column beside the scores, and go on after a row that fails
+        bertscore-onnx batch -m BUNDLE -i a.csv -o out --keep id --errors null
+        # Score on a Ray cluster, with idf weights of all references
+        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
+    """
+    names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
+    if names("context") is None:
+        check_contexts(settings, "add --columns context=NAME")
+    from bertscore_onnx_service.jobs.job import score_files
+    from bertscore_onnx_service.jobs.parts import PART_ROWS
+
+    _check_folder(output)
+    model = settings.pop("model_type")
+    try:
+        result = score_files(
+            inputs,
+            output,
+            model,
+            engine=engine,
+            candidate=names("candidate"),
+            reference=names.references or None,
+            context=names("context"),
+            columns=columns,
+            names=names.scores,
+            errors=errors,
+            part_rows=part_rows or PART_ROWS,
+            has_header=not dialect.no_header,
+            has_quotes=not dialect.no_quotes,
+            delimiter=dialect.delimiter,
+            verbose=verbose,
+            **settings,
+        )
+    except KeyboardInterrupt as interruption:
+        for note in getattr(interruption, "__notes__", ()):
+            echo(note)
+        raise
+    if output_format == "json":
+        from dataclasses import asdict
+
+        print_json(asdict(result))
+    else:
+        _print_summary(result)
+
+
+def _check_folder(output: str) -> None:
+    if format_of(output) != "text" and not os.path.isdir(output):
+        raise typer.BadParameter(
+            f"{output} is the name of one file, and a job that can be resumed writes a folder of Parquet files. Name a "
+            "folder; `bertscore-onnx score -c TABLE -o FILE` writes one file, and so does "
+            '`pandas.read_parquet("FOLDER").to_csv("FILE")`.',
+            param_hint="--output",
+        )
+
+
+def _print_summary(result: "JobResult") -> None:
+    before = f" ({result.parts_before:,} complete before)" if result.parts_before else ""
+    truncated = f", {result.truncated:,} with a truncated text" if result.truncated else ""
+    print(
+        f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
+        f"{result.failures:,} without scores{truncated}"
+    )
+    if result.f1 is not None:
+        print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"

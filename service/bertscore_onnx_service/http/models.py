@@ -1,0 +1,257 @@
+"""The models that a server offers, by name and idf table."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, cast
+
+from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.concurrency.shared import Shared
+from bertscore_onnx.errors import IdfError, InputError, QueueFullError
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.matching.weights import Idf, Rescaling
+from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.scores import Scores
+from bertscore_onnx.scoring.inputs import Pairs
+from bertscore_onnx.settings import ScorerSettings, find_bundle
+from bertscore_onnx.signature import Signature
+from bertscore_onnx.similarity import TokenNames
+from bertscore_onnx.text.texts import Text, are_in_context
+from bertscore_onnx_service import MicroBatcher
+from bertscore_onnx_service.http.answers import ModelInfo
+from bertscore_onnx_service.http.errors import ApiError
+from bertscore_onnx_service.http.limits import Limits
+
+MIN_STALL = 30.0
+"""The least time in seconds after which the worker of a run is replaced; a model has as long to load."""
+
+CountDocuments = Callable[[Bundle], DocumentCounts]
+"""Counts the documents of an idf table with the tokenizer of a bundle."""
+
+
+class Model(Closeable):
+    """One model with one idf table, or without: its scorer, and the batcher in front of it.
+
+    The model itself is loaded once for all its idf tables. If a scorer fails, it is loaded again; the other scorers
+    keep the old one until they fail too, and then share the new one.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        idf: str | None,
+        weights: Idf,
+        shared: Shared[BERTScorer],
+        token_names: TokenNames,
+        limits: Limits,
+        allow_fp32_baseline: bool,
+    ) -> None:
+        """Create a scorer of the shared model with these idf weights, and start the batcher."""
+        self.name = name
+        self.idf = idf
+        self.token_names = token_names
+        self._shared = shared
+        self._base: BERTScorer | None = None
+        self._weights = weights
+        self.scorer: BERTScorer = self._make_scorer()
+        """The scorer in use."""
+        try:
+            self.batcher = MicroBatcher(
+                self.scorer,
+                max_batch_tokens=limits.max_batch_tokens,
+                max_queue=limits.max_queue,
+                deadline=limits.deadline,
+                max_stall=max(limits.deadline, MIN_STALL),
+                make_scorer=self._make_scorer,
+            )
+        except BaseException:
+            self.scorer.close()
+            raise
+        manifest, self._signature = self.scorer.manifest, self.scorer.signature
+        self._rescalings = {
+            language: Rescaling(language, tuple(baselines))
+            for language, baselines in manifest.baselines.items()
+            if self.scorer.matching.is_default
+            and (allow_fp32_baseline or manifest.baseline_precision(language) == self._signature.precision)
+        }
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages to rescale for, in order."""
+        return sorted(self._rescalings)
+
+    def rescaling(self, language: str | bool | None) -> Rescaling:
+        """Return the rescaling that a request names by its language; 422 if the model has no baseline for it."""
+        if language is True:
+            raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
+        if not language:
+            return Rescaling()
+        if language.lower() not in self._rescalings:
+            known = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
+            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
+        return self._rescalings[language.lower()]
+
+    def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:
+        """Return the signature of the scores that a `BERTScorer` of the same settings gives these texts."""
+        signature = self._signature.in_context() if are_in_context(texts) else self._signature
+        return replace(signature, rescale=rescaling.name)
+
+    async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
+        """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.
+
+        If the queue is full by now, wait for capacity rather than discard the tokenised texts.
+        """
+        now = asyncio.get_running_loop().time
+        while True:
+            try:
+                scores = await self.batcher.score_pairs(pairs, deadline=max(until - now(), 0.001), client=client)
+            except QueueFullError as error:
+                if now() + error.retry_after > until:
+                    raise
+                await asyncio.sleep(error.retry_after)
+            else:
+                return rescaling.apply(scores)
+
+    def close(self) -> None:
+        """Stop the batcher, and close the scorer."""
+        self.batcher.close()
+        self.scorer.close()
+
+    def _make_scorer(self) -> BERTScorer:
+        """Return a scorer of the shared model; if the current one has failed, that is loaded again."""
+        if self._base is not None:
+            self._shared.replace(self._base)  # before loading, since a device may not have memory for two
+        self._base = base = self._shared.acquire()
+        try:
+            self.scorer = base.with_idf(self._weights)
+        finally:
+            self._shared.release(base)
+        return self.scorer
+
+
+class Models(Closeable):
+    """All the models of a server."""
+
+    def __init__(self) -> None:
+        """Begin without models; `load` adds them."""
+        self._models: dict[str, dict[str | None, Model]] = {}
+        self._shared: list[Shared[BERTScorer]] = []
+
+    @classmethod
+    def load(
+        cls,
+        models: Sequence[str],
+        idf_tables: Mapping[str, CountDocuments],
+        limits: Limits,
+        settings: ScorerSettings | None = None,
+    ) -> Self:
+        """Load models, each without idf and with every idf table.
+
+        A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
+        existing path may contain a `=` itself. All scorers have the same `settings`, which are those of `BERTScorer`.
+        """
+        loaded = cls()
+        with ExitStack() as on_failure:
+            on_failure.enter_context(loaded)
+            for spec in models:
+                loaded._load(spec, idf_tables, limits, dict(settings or {}))
+            on_failure.pop_all()
+        return loaded
+
+    def _load(
+        self, spec: str, idf_tables: Mapping[str, CountDocuments], limits: Limits, settings: dict[str, Any]
+    ) -> None:
+        alias, source = _name_and_source(spec)
+        bundle = find_bundle(cast(ScorerSettings, {**settings, "model_type": source}), all_layers=False)
+        name = alias or bundle.manifest.model_id
+        if name in self._models:
+            raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
+        shared = Shared(partial(BERTScorer, **{**settings, "model_type": bundle.path}))
+        self._shared.append(shared)
+        make = partial(
+            Model,
+            name=name,
+            shared=shared,
+            token_names=TokenNames(bundle),
+            limits=limits,
+            allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
+        )
+        by_idf = self._models[name] = {None: make(idf=None, weights=False)}
+        for idf, count in idf_tables.items():
+            try:
+                by_idf[idf] = make(idf=idf, weights=count(bundle))
+            except IdfError as error:
+                raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
+
+    def select(self, name: str | None = None, idf: str | None = None) -> Model:
+        """Return a model by its name, or the only one, with an idf table or without; 422 if there is none."""
+        known = ", ".join(self._models)
+        if name is None and len(self._models) > 1:
+            raise ApiError(422, "model_missing", f"Name a `model`; the server has: {known}.")
+        if name is not None and name not in self._models:
+            raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
+        by_idf = next(iter(self._models.values())) if name is None else self._models[name]
+        if idf not in by_idf:
+            known = ", ".join(table for table in by_idf if table is not None) or "none"
+            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
+        return by_idf[idf]
+
+    def __iter__(self) -> Iterator[Model]:
+        """Iterate over the models, each without idf and with every idf table."""
+        return (model for by_idf in self._models.values() for model in by_idf.values())
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models."""
+        return [*self._models]
+
+    def info(self) -> list[ModelInfo]:
+        """Describe the models."""
+        return [_info(by_idf) for by_idf in self._models.values()]
+
+    def check_capacity(self) -> None:
+        """Raise a QueueFullError if the queues of all models are full."""
+        refusal = None
+        for model in self:
+            try:
+                model.batcher.check_capacity()
+            except QueueFullError as error:
+                refusal = error
+            else:
+                return
+        if refusal is not None:
+            raise refusal
+
+    def close(self) -> None:
+        """Stop all batchers, so that no caller waits any longer, and close all scorers."""
+        for model in self:
+            model.batcher.close()
+        for model in self:
+            model.close()
+        for shared in self._shared:
+            shared.close()
+
+
+def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:
+    model = by_idf[None]
+    scorer = model.scorer
+    return ModelInfo(
+        model.name,
+        scorer.manifest.num_layers,
+        scorer.signature.precision,
+        scorer.provider,
+        scorer.hash,
+        scorer.max_length,
+        model.languages,
+        [idf for idf in by_idf if idf is not None],
+    )
+
+
+def _name_and_source(spec: str) -> tuple[str, str]:
+    name, equals, source = spec.partition("=")
+    return ("", spec) if not equals or Path(spec).exists() else (name, source)

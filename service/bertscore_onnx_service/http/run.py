@@ -1,0 +1,281 @@
+"""Runs the server until a signal stops it, and then lets it finish the requests in progress."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_service.http.admission import Admission
+from bertscore_onnx_service.http.limits import Limits
+from bertscore_onnx_service.http.models import Models
+from bertscore_onnx_service.http.request_log import RequestLog
+
+_BACKLOG = 2048
+"""Connections that wait to be accepted."""
+
+_OTHER_FILES = 64
+"""Open files that are not connections."""
+
+_LAST_SECONDS = 2.0
+"""Seconds of the drain time for failing the remaining requests and sending their answers; at most half of it."""
+
+_IDLE_SECONDS = 15
+
+_log = logging.getLogger(__name__)
+
+
+def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> None:
+    """Serve until SIGTERM, SIGINT or SIGHUP, then drain; a second signal ends that at once.
+
+    While the server drains it still answers, so that a load balancer learns from `/health/ready` to send no more;
+    requests to score are refused. What has not been scored when the drain time is over fails.
+    """
+    asyncio.run(_run(app, models, limits, listen(host, port)))
+
+
+async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.socket) -> None:
+    admission: Admission = app.state.admission
+    server = make_server(app, max_files=_raise_file_limit())
+    is_stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if is_stopping.is_set():
+            server.force_exit = server.should_exit = True
+            admission.cancel_drain()
+        is_stopping.set()
+
+    for number in _stop_signals():
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
+    serving = asyncio.create_task(server.serve([listener]))
+    host, port = listener.getsockname()[:2]
+    names = ", ".join(models.names)
+    _log.info("Serving %s on http://%s:%d", names, f"[{host}]" if ":" in host else host, port)
+    waiting = asyncio.create_task(is_stopping.wait())
+    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    _log.info("Stopping; %d requests are in progress.", admission.active)
+    seconds = limits.drain - min(_LAST_SECONDS, limits.drain / 2)
+    if not await admission.drain(seconds):
+        _log.warning("%d requests were not answered in %g s.", admission.active, seconds)
+    await asyncio.to_thread(models.close)
+    server.should_exit = True
+    await serving
+    _log.info("Stopped.")
+
+
+def end_at_signals() -> None:
+    """End this process with status 0 on a signal to stop, until `run` handles these signals.
+
+    The first process of a container would otherwise ignore SIGTERM while it loads its models.
+    """
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    for number in _stop_signals():
+        signal.signal(number, end)
+
+
+def _stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop a server; a hang-up only if it is not ignored, as under nohup."""
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
+
+
+def _raise_file_limit() -> int:
+    """Raise the limit of open files of this process as far as the system allows; return it."""
+    if os.name != "posix":
+        return 1 << 16
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most in (-1, resource.RLIM_INFINITY):
+        most = 1 << 20
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket to listen on, with any free port for 0; an InputError is raised if that fails."""
+    with ExitStack() as on_failure:
+        try:
+            # The protocol is named because asyncio sends small answers without delay only if it is.
+            options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+            family, kind, protocol, _, address = options[0]
+            listener = on_failure.enter_context(socket.socket(family, kind, protocol))
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            raise InputError(
+                f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
+            ) from error
+        on_failure.pop_all()
+    return listener
+
+
+def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files: int = 65_536) -> uvicorn.Server:
+    """Return a uvicorn server; it logs errors only, since the middleware writes the access lines.
+
+    A connection without a request is closed after `idle_seconds`, or at most twice that time; connections beyond what
+    `max_files` open files allow are broken off.
+    """
+    accepted = min(_BACKLOG, max_files // 8)  # in one turn of the event loop, before they are counted
+    config = _Config(
+        app,
+        max_connections=max(max_files - 2 * accepted - _OTHER_FILES, 1),  # as many may be about to be closed
+        backlog=accepted,
+        timeout_keep_alive=idle_seconds,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server without signal handlers, and with a longer backlog.
+
+    uvicorn raises a signal again after its shutdown, and has no hook before it: reliability case 6 needs answers while
+    the server drains, and exit status 0. With few files uvicorn's `backlog`, which is also the number of connections it
+    accepts at once, is too short for the idle connections of case 11.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept connections."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(_BACKLOG)
+
+
+# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of docs/reliability.md: uvicorn
+# answers 503 instead of closing idle connections, and begins to time one after its first answer; hypercorn accepts more
+# connections than the system allows, and gives half-closed clients no answer; granian keeps requests of clients that
+# have gone. A client could otherwise keep a connection for ever by an incomplete request head, by not receiving a
+# finished answer, or by continuing to send after a refusal; open more connections than the system allows; or block the
+# event loop with a body in chunks of one byte or a head of thousands of lines.
+
+READ_BYTES = 16_384
+"""Bytes that are read from a connection in one turn of the event loop."""
+
+SEND_BYTES = 131_072
+"""Bytes of answers that the system buffers for a client; by default it buffers some megabytes."""
+
+LINGER_SECONDS = 1.0
+"""How long a client may keep sending after its request was refused, so that it receives the answer."""
+
+COSTLY_SECONDS = 0.002
+"""Several times the cost of reading `READ_BYTES` of an ordinary body."""
+
+COSTLY_SHARE = 4
+"""Costly reads of all connections together get a quarter of the event loop's time."""
+
+
+class _Config(uvicorn.Config):
+    """The state that all connections of a server share."""
+
+    def __init__(self, app: Any, *, max_connections: int, **options: Any) -> None:
+        """Take the options of uvicorn, and the most connections at a time."""
+        super().__init__(app, http=_Connection, **options)
+        self.max_connections = max_connections
+        self.connections: dict[_Connection, None] = {}
+        """The open ones, the oldest first."""
+        self.next_costly = 0.0
+        """When costly reads may continue, by the loop's clock."""
+
+
+class _Connection(H11Protocol):
+    """A connection with bounds; `timeout_keep_alive` applies from its beginning, and not only after an answer."""
+
+    config: _Config
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the checks; if there are too many connections, break off an idle one (case 11)."""
+        super().connection_made(transport)
+        transport.max_size = READ_BYTES  # type: ignore[attr-defined]
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        self._next_check = self.loop.call_later(self.timeout_keep_alive, self._check, None)
+        others = self.config.connections
+        if len(others) >= self.config.max_connections:
+            idle = next((other for other in others if other.is_idle), self)
+            idle.transport.abort()
+            others.pop(idle, None)
+        if not transport.is_closing():
+            others[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the checks."""
+        self._next_check.cancel()
+        self.config.connections.pop(self, None)
+        super().connection_lost(exc)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to answer."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        """Read data; if that was costly, let other connections go first (case 11: chunks of one byte)."""
+        begun = time.thread_time()
+        super().data_received(data)
+        cost = time.thread_time() - begun
+        if cost > COSTLY_SECONDS and not self.transport.is_closing():
+            self.config.next_costly = max(self.config.next_costly, self.loop.time()) + COSTLY_SHARE * cost
+            self.transport.pause_reading()
+            self.loop.call_at(self.config.next_costly, self._resume_reading)
+
+    def on_response_complete(self) -> None:
+        """Continue with the next request, or end a connection that still sends the rest of a refused one (case 11)."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self.loop.call_later(LINGER_SECONDS, self._end_upload, self.cycle)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer and log data that is not HTTP, and end the current request (cases 9 and 11)."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer has begun
+            self.transport.abort()
+        log = RequestLog(status=400, reason="malformed_http")
+        self.app.state.metrics.count("other", log)
+        log.write({"client": self.client, "method": "-", "raw_path": b"-"})
+
+    def _resume_reading(self) -> None:
+        if not self.flow.read_paused:  # by uvicorn, for reasons of its own
+            self.transport.resume_reading()
+
+    def _end_upload(self, cycle: object) -> None:
+        if self.cycle is cycle and self.conn.their_state is h11.SEND_BODY:
+            self.transport.abort()
+
+    def _check(self, before: object) -> None:
+        """Break off a connection that has had nothing to answer, or has been closing, since the last check."""
+        now = (self.transport.is_closing(), self.cycle)
+        if now == before and (self.is_idle or self.transport.is_closing()):
+            self.transport.abort()
+            return
+        self._next_check = self.loop.call_later(self.timeout_keep_alive, self._check, now)

@@ -1,0 +1,290 @@
+"""Scores the rows of a Ray dataset, counts its documents, and does the work of a job on Ray."""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Unpack
+from warnings import warn
+
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.scoring.inputs import check_positive
+from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
+from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx_service.jobs.parts import Advance, Part, Result, Work, cut_tasks
+
+__all__ = ["count_documents", "score_dataset"]
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+ROWS_PER_BATCH = 1024
+"""How many rows an actor scores at a time: as fast as 4,096 at a time on a CPU, and few actors end together."""
+
+ROWS_PER_COUNT = 65_536
+"""How many rows are counted at a time: each batch returns a row of counts for each of its different tokens."""
+
+MOST_CPUS_PER_ACTOR = 4
+"""A few actors with several CPUs hold fewer copies of the weights than many with one."""
+
+CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
+"""How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading, cutting and writing, and
+actors get the rest: when they claimed three quarters of four CPUs, one of four actors ran while there was much to read.
+"""
+
+SMALL_NODE = 8
+"""Nodes with fewer CPUs than this count as small."""
+
+
+def score_dataset(
+    ds: "Dataset",
+    bundle: str | PathLike[str] | None = None,
+    candidate: str = "candidate",
+    reference: str = "reference",
+    *,
+    context: str | None = None,
+    names: Sequence[str] = SCORE_NAMES,
+    errors: Errors = "raise",
+    num_actors: int | None = None,
+    cpus_per_actor: int | None = None,
+    gpus_per_actor: float = 0,
+    rows_per_batch: int = ROWS_PER_BATCH,
+    **settings: Unpack[ScorerSettings],
+) -> "Dataset":
+    """Score the rows of a dataset by a pool of actors, each with a scorer.
+
+    The result is computed when it is used, as any dataset is. The call itself runs one short task that opens the bundle
+    as an actor will, so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the
+    documents.
+
+    Args:
+        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score: materialize it if that
+            is expensive, or does not give the same rows each time.
+        bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`. None for the default
+            model of `lang`.
+        candidate: the name of the column of candidates, a text per row.
+        reference: the name of the column of references, a text or a list of texts per row.
+        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
+            them.
+        names: the names of the columns of scores, as for `ScoreBatch`.
+        errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
+            number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
+            the reason.
+        num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
+            grows while rows wait for it.
+        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. The actor claims
+            half of them from Ray, or a fifth on nodes with less than 8, to leave room for tasks that read and write.
+        gpus_per_actor: its share of GPUs; with GPUs, scoring runs on CUDA, otherwise on the CPU, unless `device` is
+            given.
+        rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
+        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
+
+    Returns:
+        The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and `best_reference`,
+        int64, the position of the reference with the best F; each a list over the layers with `all_layers`. It has
+        blocks of `rows_per_batch` rows. Rows keep their order in each block, and blocks keep theirs where
+        `execution_options.preserve_order` of Ray's context is set. The schema's metadata has the signature, under
+        `bertscore_onnx.signature`, in Parquet files too. A dataset without rows stays as it is.
+
+    Raises:
+        InputError: there is no such setting, or it is out of range; a column is missing; there are columns with the
+            names of those that are to be added; or there are no documents to count.
+        BertScoreOnnxError: as for `BERTScorer`, in a process of the cluster.
+        MissingExtraError: Ray Data is not installed.
+    """
+    _check_dataset(ds)
+    check_positive("num_actors", num_actors)
+    check_positive("cpus_per_actor", cpus_per_actor)
+    check_positive("rows_per_batch", rows_per_batch)
+    _check_gpus(gpus_per_actor, settings.get("device"))
+    cpus = cpus_per_actor or _cpus_per_actor()
+    counts = counts_first(settings)
+    defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
+    given = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
+    score_batch = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given)
+    schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
+    if schema is not None:
+        Column((candidate,), "candidate").find(schema.names, "The dataset")
+        Column((reference,), "reference").find(schema.names, "The dataset")
+        if context is not None:
+            context_column(context).find(schema.names, "The dataset")
+        check_free(schema.names, score_batch.columns.names, "The dataset", "drop it")
+    most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
+    _try_out(score_batch, gpus_per_actor)
+    if counts:
+        given["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(given))
+
+    from ray.data import ActorPoolStrategy
+
+    # An actor takes whole blocks: one that is large would keep one actor busy, and each of many small ones is a task.
+    return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
+        ScoreBatch,
+        fn_constructor_args=(bundle, candidate, reference),
+        fn_constructor_kwargs={"context": context, "names": names, "errors": errors, **given},
+        batch_size=rows_per_batch,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        udf_modifying_row_count=False,
+        compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
+        num_cpus=_claim(cpus),
+        num_gpus=gpus_per_actor or None,
+    )
+
+
+def count_documents(
+    ds: "Dataset",
+    bundle: str | PathLike[str] | None = None,
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    **settings: Unpack[TokenizerSettings],
+) -> DocumentCounts:
+    """Count in how many references of a dataset each token occurs, for `idf`; the model is not loaded.
+
+    Tasks count some rows each, and this process adds up their integers as they come, regardless of blocks.
+
+    Args:
+        ds: the dataset; one column is read.
+        bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no references.
+        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+
+    Raises:
+        InputError: there is no such setting; the column is missing; or the dataset has no rows.
+        MissingExtraError: Ray Data is not installed.
+    """
+    _check_dataset(ds)
+    count_batch = CountBatch(bundle, reference, errors=errors, **settings)
+    names = ds.columns()
+    if names:
+        Column((reference,), "reference").find(names, "The dataset")
+    counted = ds.select_columns([reference]).map_batches(
+        count_batch, batch_size=ROWS_PER_COUNT, batch_format="pyarrow", zero_copy_batch=True
+    )
+    total: DocumentCounts | None = None
+    for table in counted.iter_batches(batch_size=None, batch_format="pyarrow"):
+        if table.num_rows:
+            counts = DocumentCounts.from_arrow(table)
+            total = counts if total is None else total + counts
+    if total is None:
+        raise InputError("The dataset has no rows, so there are no documents to count; expected one or more.")
+    return total
+
+
+def _check_dataset(ds: object) -> None:
+    check_installed(("ray", "ray.data"), "ray", "Scoring on Ray")
+    from ray.data import Dataset
+
+    if not isinstance(ds, Dataset):
+        raise InputTypeError(f"The dataset is a {type(ds).__module__}.{type(ds).__name__}; expected one of Ray Data.")
+
+
+def _check_gpus(gpus: object, device: object) -> None:
+    if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or not gpus >= 0:
+        raise InputError(f"gpus_per_actor is {gpus!r}; expected a number of 0 or more.")
+    if not gpus and str(device).startswith("cuda"):
+        raise InputError(f"device is {device!r}, and the actors are to have no GPU; give gpus_per_actor=1.")
+    if 0 < gpus <= 1 and re.fullmatch(r"cuda:0*[1-9]\d*", str(device)):
+        raise InputError(f'device is {str(device)!r}, and Ray shows each actor its own card as "cuda"; leave it out.')
+
+
+def _try_out(score_batch: ScoreBatch, gpus: float) -> None:
+    """Load the scorer in a process of the cluster, and raise its error, if any."""
+    import ray
+
+    kind, text = ray.get(ray.remote(num_gpus=gpus)(attempt).remote(score_batch))
+    if kind:
+        raise error_named(kind, text)
+
+
+def _nodes() -> list[dict[str, float]]:
+    """Return the resources of each node of the cluster, by Ray's names."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def _smallest_node() -> int:
+    """Return the CPUs of the smallest node that has any."""
+    return int(min((node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1), default=1))
+
+
+def _cpus_per_actor() -> int:
+    """Return a quarter of the smallest node, within bounds."""
+    return max(1, min(_smallest_node() // 4, MOST_CPUS_PER_ACTOR))
+
+
+def _claim(cpus: int) -> float:
+    """Return the CPUs that an actor claims from Ray."""
+    return cpus / (CPUS_PER_CLAIM_ON_SMALL_NODES if _smallest_node() < SMALL_NODE else CPUS_PER_CLAIM)
+
+
+def _num_actors(cpus: int, gpus: float) -> int:
+    """Return how many actors fit into the cluster, at least one."""
+
+    def fitting(node: dict[str, float]) -> int:
+        by_cpus = int(node.get("CPU", 0) // cpus)
+        return min(by_cpus, int(node.get("GPU", 0) // gpus)) if gpus else by_cpus
+
+    number = sum(map(fitting, _nodes()))
+    if not number:
+        needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
+        warn(f"No node of the cluster has the {needed} of an actor; none starts until one joins.", stacklevel=3)
+    return max(1, number)
+
+
+# The work of a job, task by task; a task whose process dies is done again.
+
+CPUS_PER_TASK = 4
+"""The default: each process has the model's weights in memory once."""
+
+MAX_RETRIES = 3
+"""How often a task is done again if its process died."""
+
+
+class RayEngine:
+    """The Ray cluster that this process is connected to, or that `RAY_ADDRESS` names; else one that starts here."""
+
+    def __init__(self, nthreads: int | None, device: object) -> None:
+        """Give each task as many CPUs as its scorer has threads, and a GPU if its device is one."""
+        check_installed(["ray"], "ray,cpu", "Scoring on Ray")
+        self._nthreads = nthreads
+        self._num_gpus = int(str(device).startswith("cuda"))
+        _check_gpus(self._num_gpus, device)
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, in any order; an `Engine`.
+
+        After an error the tasks under way continue, two for each worker at most, until they or this process end: Ray
+        2.60 aborts this process if a task is cancelled at the moment when it is done.
+        """
+        import ray
+
+        if not ray.is_initialized():
+            ray.init(log_to_driver=False)
+        cpus_of_nodes = [int(node["Resources"]["CPU"]) for node in ray.nodes() if "CPU" in node["Resources"]]
+        num_cpus = self._nthreads or min([CPUS_PER_TASK, *cpus_of_nodes])
+        num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // num_cpus)
+        do = ray.remote(num_cpus=num_cpus, num_gpus=self._num_gpus, max_retries=MAX_RETRIES, max_calls=0)(_do_task)
+        shared = ray.put(work)
+        unsent = deque(cut_tasks(parts, num_workers))
+        sent: dict[object, int] = {}
+        while unsent or sent:
+            while unsent and len(sent) < 2 * num_workers:
+                task = unsent.popleft()
+                sent[do.remote(shared, task)] = sum(part.rows for part in task)
+            [done], _ = ray.wait(list(sent), num_returns=1)
+            outcome = ray.get(done)
+            if isinstance(outcome, BertScoreOnnxError):
+                raise outcome
+            advance(sent.pop(done))
+            yield from outcome
+
+
+def _do_task(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
+    """Return the results of a task, or its error: our own errors are not retried."""
+    try:
+        return list(work(parts, lambda rows: None))
+    except BertScoreOnnxError as error:
+        return error

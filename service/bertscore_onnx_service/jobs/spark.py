@@ -1,0 +1,291 @@
+"""Scores the rows of a Spark DataFrame, counts its documents, and does the work of a job on Spark.
+
+Frames may be of classic Spark or of Spark Connect.
+"""
+
+import os
+import re
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from itertools import chain
+from math import ceil
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Unpack
+
+from bertscore_onnx.errors import InputError, InputTypeError, check_installed
+from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
+from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
+from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, check_free, context_column
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx_service.jobs.parts import Advance, Part, Result, Work, cut_tasks
+
+__all__ = ["count_documents", "score_dataframe"]
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
+
+Batches = Iterator["pyarrow.RecordBatch"]
+"""The batches of a partition, as Spark passes and takes them."""
+
+
+def score_dataframe(
+    df: "DataFrame",
+    bundle: str | PathLike[str] | None = None,
+    candidate: str = "candidate",
+    reference: str = "reference",
+    *,
+    context: str | None = None,
+    names: Sequence[str] = SCORE_NAMES,
+    errors: Errors = "raise",
+    **settings: Unpack[ScorerSettings],
+) -> "DataFrame":
+    """Score the rows of a frame.
+
+    The result is computed when it is used, as any frame is. The call itself runs one short task that opens the bundle,
+    so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the documents.
+
+    Args:
+        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache it if that is
+            expensive, or does not give the same rows each time.
+        bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an archive that Spark
+            ships (`--archives bundle.zip#NAME`), the name under which it is extracted, with the folder in it if there
+            is one. None for the default model of `lang`.
+        candidate: the name of the column of candidates, of the type string.
+        reference: the name of the column of references, string or array<string>.
+        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
+            them.
+        names: the names of the columns of scores, as for `ScoreBatch`.
+        errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
+            number in there, both from 0, which fails the job; "null" for nulls as its scores and a further column
+            `error` with the reason.
+        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
+            `nthreads` is at most `spark.task.cpus`.
+
+    Returns:
+        The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and `best_reference`, bigint,
+        the position of the reference with the best F; each an array over the layers with `all_layers`. Rows keep their
+        order in each partition. The metadata of these columns has the signature, under `bertscore_onnx.signature`.
+
+    Raises:
+        InputError: there is no such setting; a column is missing or of another type; there are columns with the names
+            of those that are to be added; or there are no documents to count.
+        BertScoreOnnxError: as for `BERTScorer`, on an executor.
+        MissingExtraError: pyspark is not installed, or a package that it needs.
+    """
+    _check_frame(df)
+    _check_texts(df, Column((candidate,), "candidate"))
+    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
+    if context is not None:
+        _check_texts(df, context_column(context))
+    counts = counts_first(settings)
+    given = checked_settings({**settings, "idf": False} if counts else settings)
+    added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given).columns
+    taken = [name for name in df.columns if name.lower() in added.names]  # Spark ignores case
+    check_free(taken, taken, "The frame", "drop it")
+
+    def score_batch() -> ScoreBatch:
+        return ScoreBatch(
+            _on_executor(bundle), candidate, reference, context=context, names=names, errors=errors, **given
+        )
+
+    signature = _signature(df, score_batch)
+    if counts:
+        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(given))
+        signature = _signature(df, score_batch)
+
+    def score(batches: Batches, title: str) -> Batches:
+        return score_batch().stream(batches, title)
+
+    from pyspark.sql.types import StructType
+
+    schema = StructType([*df.schema.fields, *_fields(added, {SIGNATURE.decode(): signature})])
+    return _by_position(df).mapInArrow(_by_name(score, df.columns), schema)
+
+
+def count_documents(
+    df: "DataFrame",
+    bundle: str | PathLike[str] | None = None,
+    reference: str = "reference",
+    *,
+    errors: Errors = "raise",
+    **settings: Unpack[TokenizerSettings],
+) -> DocumentCounts:
+    """Count in how many references of a frame each token occurs, for `idf`; the model is not loaded.
+
+    Each partition is counted by itself, and Spark adds up the integers, regardless of partitioning.
+
+    Args:
+        df: the frame; one column is read.
+        bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no references.
+        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+
+    Raises:
+        InputError: there is no such setting; the column is missing or of another type; or the frame has no rows.
+        MissingExtraError: pyspark is not installed, or a package that it needs.
+    """
+    _check_frame(df)
+    CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
+    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
+
+    def count(batches: Batches, title: str) -> Batches:
+        counter = CountBatch(_on_executor(bundle), reference, errors=errors, **settings)
+        yield from counter.total(batches, title).to_arrow().to_batches()
+
+    from pyspark.sql.functions import sum as sum_of
+
+    references = _by_position(df).select(str(df.columns.index(reference)))
+    rows = references.mapInArrow(_by_name(count, [reference]), "token bigint, documents bigint, tokenization string")
+    table = rows.groupBy("tokenization", "token").agg(sum_of("documents").alias("documents")).toArrow()
+    if not table.num_rows:
+        raise InputError("The frame has no rows, so there are no documents to count; expected one or more.")
+    return DocumentCounts.from_arrow(table)
+
+
+def _check_frame(df: object) -> None:
+    check_installed(("pyspark", "pandas", "pyarrow"), "spark", "Scoring on Spark")
+    from pyspark.sql import DataFrame
+
+    if not isinstance(df, DataFrame):
+        raise InputTypeError(f"The frame is a {type(df).__module__}.{type(df).__name__}; expected that of Spark.")
+
+
+def _check_texts(df: "DataFrame", column: Column) -> None:
+    """Raise InputError if a column is missing, or is not of texts."""
+    from pyspark.sql.types import ArrayType, StringType
+
+    name = column.find(df.columns, "The frame")
+    kind = given = df.schema[name].dataType
+    if column.may_hold_lists and isinstance(kind, ArrayType):
+        kind = kind.elementType
+    if not isinstance(kind, StringType):
+        expected = "string or array<string>" if column.may_hold_lists else "string"
+        raise InputError(f"The frame: the column {name!r} is of type {given.simpleString()}; expected {expected}.")
+
+
+def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
+    """Return the columns of scores as Spark's fields."""
+    from pyspark.sql.types import ArrayType, BooleanType, FloatType, LongType, StringType, StructField
+
+    kinds = added.kinds(FloatType(), LongType(), BooleanType(), StringType(), ArrayType)
+    return [StructField(name, kinds[name], metadata=None if name == REASON else metadata) for name in added.names]
+
+
+def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
+    """Load the scorer on an executor, and return its signature, or raise its error."""
+
+    def sign(_: Batches) -> Batches:
+        import pyarrow
+
+        kind, text = attempt(score_batch())
+        yield pyarrow.RecordBatch.from_pydict({"kind": [kind], "text": [text]})
+
+    [row] = df.sparkSession.range(1, numPartitions=1).mapInArrow(sign, "kind string, text string").collect()
+    if row.kind:
+        raise error_named(row.kind, row.text)
+    return str(row.text)
+
+
+def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
+    """Return the path of a bundle on this executor: in the folder where Spark extracts archives, or as it is given."""
+    if bundle is None:
+        return None
+    from pyspark import SparkFiles
+
+    extracted = SparkFiles.get(fspath(bundle))
+    return extracted if os.path.isdir(extracted) else fspath(bundle)
+
+
+def _by_position(df: "DataFrame") -> "DataFrame":
+    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails on names with dots, or that occur twice."""
+    return df.toDF(*_positions(len(df.columns)))
+
+
+def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Callable[[Batches], Batches]:
+    """Return a function for `mapInArrow` that gives the columns, called by position, their names for some work.
+
+    The work takes the batches of a partition that has rows, and the name of the partition in messages.
+    """
+
+    def of_partition(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        named = (batch.rename_columns(names) for batch in batches if batch.num_rows)
+        for first in named:
+            for done in work(chain([first], named), f"partition {TaskContext.get().partitionId()}"):
+                yield done.rename_columns(_positions(done.num_columns))
+
+    return of_partition
+
+
+def _positions(number: int) -> list[str]:
+    return list(map(str, range(number)))
+
+
+# The work of a job, task by task; Spark does a lost task again.
+
+JOBS = 8
+"""How many jobs of Spark run at a time. Each returns its results when it ends; together they have two tasks for each
+worker, so that none is idle."""
+
+
+class SparkEngine:
+    """The Spark session of this process, or one that starts here with the settings of `spark-submit`."""
+
+    def __init__(self) -> None:
+        check_installed(["pyspark"], "spark,cpu", "Scoring on Spark")
+
+    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
+        """Yield the results of all parts, in any order; an `Engine`.
+
+        Each worker gets the work and the tasks once: idf weights and the digests of large files would make tasks large.
+        """
+        from py4j.protocol import Py4JJavaError
+        from pyspark import inheritable_thread_target
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:  # not by spark-submit
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        session = SparkSession.builder.getOrCreate()
+        context = session.sparkContext
+        tasks = cut_tasks(parts, context.defaultParallelism)
+        shared = context.broadcast((work, tasks))
+        tag = f"bertscore-onnx-{uuid.uuid4().hex}"
+
+        def do(numbers: range) -> tuple[int, list[Result]]:
+            context.addJobTag(tag)
+            results = context.parallelize(numbers, len(numbers)).flatMap(partial(_do_task, shared)).collect()
+            return sum(part.rows for number in numbers for part in tasks[number]), results
+
+        size = ceil(2 * context.defaultParallelism / JOBS)
+        jobs = [range(len(tasks))[start : start + size] for start in range(0, len(tasks), size)]
+        inheriting = inheritable_thread_target(session)  # the pool of the scheduler and the like
+        do_inheriting = (
+            do if inheriting is session else inheriting(do)
+        )  # threads share all with PYSPARK_PIN_THREAD=false
+        pool = ThreadPoolExecutor(JOBS)
+        try:
+            for done in as_completed([pool.submit(do_inheriting, numbers) for numbers in jobs]):
+                rows, results = done.result()
+                advance(rows)
+                yield from results
+            shared.destroy()
+        except (Py4JJavaError, PySparkException) as error:
+            own = re.search(r"^bertscore_onnx\.errors\.(\w+): (.*)$", str(error), re.MULTILINE)
+            raise (error_named(own[1], own[2]) if own else error) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            context.cancelJobsWithTag(tag)
+
+
+def _do_task(shared: "Broadcast[tuple[Work[Result], list[list[Part]]]]", number: int) -> Iterator[Result]:
+    """Yield the results of a task."""
+    work, tasks = shared.value
+    yield from work(tasks[number], lambda rows: None)

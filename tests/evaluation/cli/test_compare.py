@@ -1,0 +1,426 @@
+"""`bertscore-onnx compare`."""
+
+import json
+import re
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx_evaluation import compare
+
+BASE = "the cat sat on the mat\na red house\nit is a dog\n"
+OTHER = "a dog sits on the mat\nthe blue house\nit is the dog\n"
+REFERENCES = "a dog sits on the mat\nthe blue house is red\nit is a dog\n"
+
+
+@pytest.fixture
+def files(write):
+    return "-c", write("base.txt", BASE), write("other.txt", OTHER), "-r", write("references.txt", REFERENCES)
+
+
+def test_prints_what_python_finds(run, files, tiny_bundle):
+    result = run("compare", "-m", tiny_bundle, *files, "--metric", "bertscore", "bleu", "--resamples", "50")
+    texts = {"base": BASE.splitlines(), "other": OTHER.splitlines()}
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        expected = compare(
+            texts, REFERENCES.splitlines(), scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=50
+        )
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(expected.table() + "\n\nSegments on which other and base differ most:\n1  ")
+    assert "other      a dog sits on the mat\n" in result.stdout
+    assert "95 % interval" in result.stdout
+    assert "95 % of delta" in result.stdout
+
+
+@pytest.fixture
+def compared(run_json, files):
+    """Compare base, other and further systems; return the JSON."""
+
+    def compared(*options, metric="bleu"):
+        return run_json("compare", *files, "--metric", *metric.split(), *options)
+
+    return compared
+
+
+@pytest.mark.parametrize("test", ["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"])
+def test_json_has_test_resamples_and_seed_in_its_signature(compared, test):
+    record = compared("--test", test, "--resamples", 20, "--seed", 3, metric="chrf")
+    assert f"|test:{test}|resamples:20|seed:3|" in record["signature"]
+    assert [system["name"] for system in record["systems"]] == ["base", "other"]
+    assert record["systems"][0]["metrics"]["chrf"]["p"] is None
+    assert 0 < record["systems"][1]["metrics"]["chrf"]["p"] <= 1
+
+
+def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(compared, write):
+    metric = "bleu,tokenize=char,smooth_method=add-k,smooth_value=0.5 chrf,word_order=2,lowercase=true"
+    record = compared("-c", write("third.txt", REFERENCES), "--all-pairs", metric=metric)
+    names = [("base", "other"), ("base", "third"), ("other", "third")]
+    assert [(pair["baseline"], pair["system"]) for pair in record["pairs"]["bleu"]] == names
+    assert "tok:char|smooth:add-k[0.50]" in record["signatures"]["bleu"]
+    assert "case:lc" in record["signatures"]["chrf"]
+    assert "nw:2" in record["signatures"]["chrf"]
+
+
+def test_differences_to_plan_for_are_a_list(run_json, write):
+    files = [
+        write(name, 10 * text) for name, text in (("base.txt", BASE), ("other.txt", OTHER), ("ref.txt", REFERENCES))
+    ]
+    record = run_json("compare", "-c", *files[:2], "-r", files[2], "--metric", "bleu", "--power", 2, 5)
+    planned = record["systems"][1]["metrics"]["bleu"]["power"]
+    assert [one["difference"] for one in planned] == [2, 5]
+
+
+def test_files_of_runs_are_one_system(run_json, run, write):
+    texts = {"a.1.txt": BASE, "a.2.txt": OTHER, "b.1.txt": OTHER, "b.2.txt": REFERENCES, "ref.txt": REFERENCES}
+    *files, ref = (write(name, text) for name, text in texts.items())
+    record = run_json("compare", "-c", *files, "-r", ref, "--metric", "chrf", "--runs", 2)
+    assert [(system["name"], system["metrics"]["chrf"]["runs"]) for system in record["systems"]] == [("a", 2), ("b", 2)]
+    result = run("compare", "-c", *files[:3], "-r", ref, "--metric", "chrf", "--runs", 2)
+    assert (result.exit_code, "3 files" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("header", ["base,other", "segment,base,other"])
+def test_score_files_of_runs_are_one_metric(run_json, write, header):
+    first, second = [".5,.6", ".7,.8", ".3,.2"], [".5,.7", ".9,.8", ".3,.4"]
+    if "segment" in header:
+        first, second = ([f"{row},{text}" for row, text in enumerate(rows)] for rows in (first, second))
+        second = second[::-1]
+    files = [write(f"judge_{run}.csv", "\n".join([header, *rows])) for run, rows in enumerate((first, second))]
+    record = run_json("compare", "--scores", *files, "--runs", 2)
+    base, other = (system["metrics"]["judge"] for system in record["systems"])
+    assert (base["score"], other["score"]) == (pytest.approx(3.2 / 6), pytest.approx(3.5 / 6))
+    assert other["runs"] == 2
+
+
+def test_references_of_several_files_are_several_references(compared, write):
+    record = compared("-r", write("more.txt", BASE))
+    assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)
+    assert "nrefs:2" in record["signatures"]["bleu"]
+
+
+@pytest.mark.parametrize("names", [["a/out.txt", "b/out.txt"], ["out.v1", "out.v2", "out.v1.txt"]])
+def test_systems_whose_files_or_stems_are_called_alike_are_called_by_their_paths(run_json, write, tmp_path, names):
+    for name, content in zip(names, (BASE, OTHER, REFERENCES), strict=False):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(name, content)
+    with chdir(tmp_path):
+        systems = run_json("compare", "-c", *names, "-r", write("r.txt", REFERENCES), "--metric", "bleu")["systems"]
+    assert [system["name"] for system in systems] == names
+    scores = [system["metrics"]["bleu"]["score"] for system in systems]
+    assert scores[2:] == [pytest.approx(100)] * (len(names) - 2)
+
+
+@pytest.mark.slow
+def test_json_is_utf_8_whatever_the_locale(run_process, files, write, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    third = write("third.txt", "caf\u00e9 \U0001f38c\nb\nc\n")
+    result = run_process("compare", *files, "-c", third, "--metric", "bleu", "--format", "json")
+    record = json.loads(result.stdout.decode())
+    assert "caf\u00e9 \U0001f38c" in [one["candidates"].get("third") for one in record["segments"]]
+
+
+def test_a_report_is_written_beside_what_is_printed(run, files, tmp_path):
+    report = tmp_path / "report.html"
+    result = run("compare", *files, "--metric", "bleu", "--html", report)
+    assert result.exit_code == 0
+    assert "BLEU" in result.stdout
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [file.name for file in tmp_path.iterdir() if "report" in file.name] == ["report.html"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tmp_path):
+    report = tmp_path / "report.html"
+    with Path("/dev/full").open("w") as full:
+        result = run_process("compare", *files, "--metric", "bleu", "--format", "json", "--html", report, stdout=full)
+    assert result.returncode == 1
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused, files, tmp_path):
+    stderr = refused("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
+    assert "report.html" in stderr  # before the model is looked for
+    assert "--html" in refused("compare", *files, "--metric", "bleu", "--html", files[2])
+    assert files[2].read_text() == OTHER
+
+
+def test_systems_that_do_not_fit_are_named(refused, files, write):
+    longer = refused("compare", *files, "-c", write("longer.txt", BASE + "one more\n"), "--metric", "bleu")
+    assert re.search(r"longer\.txt has 4 lines.*longer\.txt, line 4 has no partner", longer)
+    assert "base.txt is given twice" in refused("compare", *files, "-c", files[1], "--metric", "bleu", status=2)
+
+
+def test_one_system_is_no_comparison(refused, files):
+    assert "there is one system" in refused("compare", *files[:2], *files[3:], "--metric", "bleu", status=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--metric", "bluu"], 1, "Did you mean 'bleu'"),
+        (["--metric", "comet"], 1, "give its scores (--scores)"),
+        ([], 2, "name a model"),
+        (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),
+        (["--metric", "bleu", "--idf"], 2, "no effect"),
+        (["--metric", "bleu,tokenize"], 2, "'bleu,tokenize' is not of the form NAME,FIELD=VALUE"),
+        (["--metric", "chrf", "CHRF,word_order=2"], 2, "with each of them once"),
+        (["--metric", "bertscore,idf=true", "-m", "x"], 2, "bertscore has no fields"),
+        (["--metric", "bleu,tokenize=nope"], 1, "'nope'. Its tokenizers are none, zh, 13a"),
+        (["--metric", "bleu", "--resamples", "0"], 2, "resamples"),
+    ],
+)
+def test_wrong_options_are_refused(refused, files, options, status, message):
+    assert message in refused("compare", *files, *options, status=status)
+
+
+def test_documents_are_read_a_name_per_line(compared, refused, files, write):
+    names = write("documents.txt", "".join(f"doc-{line % 2}\n" for line in range(REFERENCES.count("\n"))))
+    record = compared("--documents", names, "--margin", 5)
+    assert record["num_documents"] == 2
+    assert "Tested on 2 documents only." in record["warnings"][0]
+    assert "other" in record["systems"][1]["metrics"]["bleu"]["verdict"]
+    stderr = refused("compare", *files, "--metric", "bleu", "--documents", write("few.txt", "a\n"))
+    assert "few.txt has 1 line" in stderr
+    table = "candidate\tdocument\n" + "".join(
+        f"{text}\tdoc-{line % 2}\n" for line, text in enumerate(BASE.splitlines())
+    )
+    by_column = compared("--documents", write("base.tsv", table), "--margin", 5)
+    assert by_column["systems"] == record["systems"]
+    assert "no column 'document'" in refused(
+        "compare", *files, "--metric", "bleu", "--documents", write("other.tsv", "reference\n" + REFERENCES)
+    )
+
+
+@pytest.fixture
+def one_table(write):
+    """A table of texts with a column for each system, and the same sentences in files."""
+    rows = zip(BASE.splitlines(), OTHER.splitlines(), REFERENCES.splitlines(), strict=True)
+    lines = [f"{at},{base},{other},{reference}\n" for at, (base, other, reference) in enumerate(rows)]
+    return write("outputs.csv", "".join(["id,base,other,reference\n", *reversed(lines)]))
+
+
+def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
+    expected = compared("--all-pairs")
+    assert run_json("compare", "-c", one_table, "--metric", "bleu", "--all-pairs")["pairs"] == expected["pairs"]
+    named = write("named.csv", one_table.read_text().replace("reference", "gold"))
+    options = ("--columns", "reference=gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
+    assert run_json("compare", "-c", named, *options)["pairs"] == expected["pairs"]
+    rows = one_table.read_text().splitlines()[1:]
+    cells = [
+        (at, name, text, reference)
+        for row in rows
+        for at, *texts, reference in [row.split(",")]
+        for name, text in zip(("base", "other"), texts, strict=True)
+    ]
+    long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
+    options = ("--columns", "candidate=mt", "--input-format", "csv", "--delimiter", ";")
+    options = (*options, "--metric", "bleu", "--all-pairs")
+    assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
+
+
+def outputs(new, number=40):
+    """Return the lines of a table of three systems, whose newest has the same output in all rows."""
+    rows = [(row, f"a dog sits on the mat {row}") for row in range(number)]
+    return ["id,reference,old,mid,new,note,"] + [f"{row},{text},{text},{text},{new},," for row, text in rows]
+
+
+@pytest.mark.parametrize("new", ["", "None", "nan", "failed"])
+def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new):
+    wide, long = outputs(new), ["id,system,candidate,reference"]
+    for line in wide[1:]:
+        row, reference, *texts = line.split(",")[:5]
+        long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
+    if new != "failed":  # it may be no system
+        stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
+        assert "the column 'new' holds no value, unlike old, mid" in stderr
+    for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ())):
+        options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0, *named)
+        result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
+        assert result.exit_code == 1
+        assert re.search("Failed: chrF: (new|C) is worse than (old|A)", result.stderr)
+
+
+def test_a_text_may_look_like_a_number(run, refused, write):
+    lines = outputs("the cat")
+    lines[9] = lines[9].replace("the cat", "2023")
+    options = ("--metric", "chrf", "--examples", 0)
+    result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
+    assert "systems old, mid, new; segments by the column 'id'" in result.stderr
+    names, *rows = (line.split(",") for line in lines)
+    records = [dict(zip(names, row, strict=True)) for row in rows]
+    assert run("compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options).stdout == (
+        result.stdout
+    )
+    records[8]["new"] = 2023
+    mixed = write("outputs.jsonl", "\n".join(map(json.dumps, records)))
+    assert "line 9: the column 'new' holds a number; expected a text" in refused("compare", "-c", mixed, *options)
+
+
+def test_a_column_of_numbers_or_nulls_among_texts_is_not_ignored(run, refused, write):
+    numbers = write("outputs.csv", "\n".join(outputs("42")))
+    stderr = refused("compare", "-c", numbers, "--metric", "chrf")
+    assert "the column 'new' holds only numbers, unlike old, mid" in stderr
+    assert "Name the systems with `--systems`" in stderr
+    named = ("--metric", "chrf", "--fail-if-worse", "--systems", "old", "mid")
+    assert run("compare", "-c", numbers, *named).exit_code == 0
+    assert "Failed: chrF: new is worse" in run("compare", "-c", numbers, *named, "new").stderr
+    nulls = [{"id": row, "reference": "a", "old": "a", "mid": "b", "new": None} for row in range(3)]
+    table = write("outputs.jsonl", "\n".join(map(json.dumps, nulls)))
+    assert "'new' holds no value, unlike old, mid" in refused("compare", "-c", table, "--metric", "chrf")
+
+
+def test_tables_of_texts_are_joined_by_their_ids(compared, run_json, refused, write):
+    def table(name, texts, order):
+        rows = [f"{at}\t{text}\n" for at, text in enumerate(texts.splitlines())]
+        return write(name, "id\tcandidate\n" + "".join(rows[at] for at in order))
+
+    base, other = table("base.tsv", BASE, [0, 1, 2]), table("other.tsv", OTHER, [2, 0, 1])
+    references = table("references.tsv", REFERENCES, [1, 2, 0])
+    options = ("--columns", "reference=candidate", "--metric", "bleu", "--all-pairs")
+    found = run_json("compare", "-c", base, other, "-r", references, *options)
+    assert found["pairs"] == compared("--all-pairs")["pairs"]
+    lines = write("references.txt", REFERENCES)
+    assert "line 3: segment '0' is not in the order of ids" in refused(
+        "compare", "-c", base, other, "-r", lines, "--metric", "bleu"
+    )
+
+
+class TestGivenScores:
+    WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
+
+    def test_a_column_for_each_system(self, run, write):
+        result = run("compare", "--scores", write("comet.tsv", self.WIDE), "--format", "json")
+        found = json.loads(result.stdout)
+        assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
+        assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
+        assert found["systems"][1]["metrics"]["comet"]["won"] == 30
+        assert "comet.tsv: systems base, other; segments by the column 'segment'; ignored note." in result.stderr
+
+    def test_a_row_for_each_system_segment_and_metric(self, run, write):
+        rows = "".join(
+            f"{system},{segment},{metric},{value + segment % 3}\n"
+            for metric in ("comet", "errors")
+            for system, value in (("base", 1), ("other", 2))
+            for segment in range(25)
+        )
+        table = write("judged.csv", "system,segment,metric,score\n" + rows)
+        found = json.loads(run("compare", "--scores", table, "--lower-better", "errors", "--format", "json").stdout)
+        verdicts = [found["systems"][1]["metrics"][name]["verdict"] for name in ("comet", "errors")]
+        assert [text.split(":")[0] for text in verdicts] == ["other is better than base", "other is worse than base"]
+
+    @pytest.mark.parametrize("value", ["", "NA"])
+    def test_a_column_without_any_score_is_not_ignored(self, run, refused, write, value):
+        lines = self.WIDE.splitlines()
+        table = write("comet.tsv", "\n".join([f"{lines[0]}\tnew", *(f"{line}\t{value}" for line in lines[1:])]))
+        assert "'new' holds no value, unlike base, other; expected numbers" in refused("compare", "--scores", table)
+        assert run("compare", "--scores", table, "--systems", "base", "other").exit_code == 0
+
+    def test_beside_our_own(self, run, tiny_bundle, write):
+        files = [write(name, f"{text}\n" * 30) for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))]
+        table = write("comet.tsv", self.WIDE)
+        arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
+        result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
+        assert result.exit_code == 0
+        assert "other is better than base: +0.1000" in result.stdout
+        assert result.stdout.startswith("BERTScore F1 ")
+
+    def test_systems_and_the_baseline_are_chosen(self, run_json, refused, write):
+        table = write("comet.csv", "id,year,base,other,index\n1,2019,.1,.2,.5\n2,2020,.3,.4,.6\n")
+        found = run_json("compare", "--scores", table, "--systems", "other", "index", "--baseline", "index")
+        assert [system["name"] for system in found["systems"]] == ["index", "other"]
+        assert "--baseline 'third'" in refused("compare", "--scores", table, "--baseline", "third").replace(
+            "The b", "--b"
+        )
+        assert "no column 'third'" in refused("compare", "--scores", table, "--systems", "base", "third")
+
+    def test_a_missing_score_is_named_or_its_segment_left_out(self, run, refused, write):
+        table = write("comet.tsv", self.WIDE.replace("7\t0.0\t0.1", "7\t\t0.1"))
+        assert "comet.tsv, line 9: there is no value of 'base' for segment '7'" in refused("compare", "--scores", table)
+        result = run("compare", "--scores", table, "--missing", "drop")
+        assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
+        assert "1 segment left out" in result.stdout
+
+    GROUPED = "segment,domain,base,worse\n" + "".join(
+        f"{n},{'news' if n % 3 else 'talks'},0.{n % 7}5,0.{n % 7}{n % 4}\n" for n in range(90)
+    )
+
+    def test_groups_are_those_of_python(self, run, run_json, write):
+        table = write("judge.csv", self.GROUPED)
+        rows = [line.split(",") for line in self.GROUPED.splitlines()[1:]]
+        scores = {name: [float(row[at]) for row in rows] for name, at in (("base", 2), ("worse", 3))}
+        expected = compare(scores={"judge": scores}, by=[row[1] for row in rows])
+        assert (
+            run_json("compare", "--scores", table, "--by", "domain")["groups"]
+            == json.loads(expected.to_json())["groups"]
+        )
+        assert "ignored" not in run("compare", "--scores", table, "--by", "domain").stderr
+        names = write("domains.csv", "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows))
+        plain = write(
+            "plain.csv", "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows])
+        )
+        found = run_json("compare", "--scores", plain, "--documents", names, "--by", "domain")
+        assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30]
+
+    def test_texts_are_grouped_by_a_column_of_their_table(self, run_json, write):
+        rows = [f"{n}\tthe cat {n % 5}\ta cat {n % 4}\tthe cat {n % 3}\t{'xy'[n % 2]}\n" for n in range(50)]
+        table = write("texts.tsv", "id\tbase\tother\treference\tstyle\n" + "".join(rows))
+        found = run_json("compare", "-c", table, "--metric", "chrf", "--by", "style")
+        assert [system["name"] for system in found["systems"]] == ["base", "other"]
+        assert [group["name"] for group in found["groups"]["chrf"]] == ["x", "y"]
+
+    @pytest.mark.parametrize("blank", ["", " "])
+    def test_a_row_without_a_group_is_missing_in_every_format(self, run_json, refused, write, blank):
+        names, *rows = (line.split(",") for line in self.GROUPED.splitlines())
+        rows[7][1] = blank
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        records[7]["domain"] = None
+        by_csv = write("judge.csv", "\n".join(",".join(row) for row in [names, *rows]))
+        by_json = write("judge.jsonl", "\n".join(map(json.dumps, records)))
+        assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, "--by", "domain")
+        found = [
+            run_json("compare", "--scores", table, "--by", "domain", "--missing", "drop") for table in (by_csv, by_json)
+        ]
+        assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30]
+        assert (found[0]["groups"], found[0]["dropped"]) == (found[1]["groups"], ["7"])
+
+    def test_an_unknown_column_of_groups_is_named(self, refused, write):
+        table = write("judge.csv", self.GROUPED)
+        assert "no column 'genre' to group by" in refused("compare", "--scores", table, "--by", "genre")
+
+    def test_a_worse_system_fails_after_results_are_written(self, run, write, tmp_path):
+        table, page = write("judge.csv", self.GROUPED), tmp_path / "page.html"
+        options = ("--fail-if-worse", "--format", "json", "--html", page)
+        failed = run("compare", "--scores", table, *options)
+        assert failed.exit_code == 1
+        assert "Failed: judge: worse is worse than base: -0.03" in failed.stderr
+        assert json.loads(failed.stdout)["systems"][1]["metrics"]["judge"]["significant"]
+        assert page.exists()
+        assert run("compare", "--scores", table, "--baseline", "worse", *options).exit_code == 0
+
+    def test_a_margin_has_to_be_shown(self, run, write):
+        table = write("judge.csv", self.GROUPED)
+        statuses = [
+            run("compare", "--scores", table, "--fail-if-worse", "--margin", margin).exit_code for margin in (0.2, 0.01)
+        ]
+        assert statuses == [0, 1]
+
+    def test_tables_and_sentences_fit_the_terminal(self, run, write, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        names = [f"a-system-with-a-rather-long-name-{row}" for row in range(12)]
+        rows = ["\t".join(str((n * (row + 3)) % 11 + row / 4 + 0.3) for row in range(12)) for n in range(60)]
+        table = write("judge.tsv", "\n".join(["\t".join(names), *rows]))
+        text = run("compare", "--scores", table, "--all-pairs", "--resamples", 2000).stdout
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert len(lines) < 110
+        assert "A wider terminal also shows" in text
+
+    def test_options_without_what_they_need_are_refused(self, refused, write):
+        assert "--scores" in refused("compare", status=2)
+        assert "--lower-better" in refused(
+            "compare", "-c", "a", "b", "-r", "c", "-m", "x", "--lower-better", "y", status=2
+        )
+        assert "--ref" in refused("compare", "--scores", write("a.tsv", self.WIDE), "--metric", "bleu", status=2)

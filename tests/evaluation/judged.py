@@ -1,0 +1,40 @@
+"""Systems with judgements and scores, made from arrays."""
+
+import numpy as np
+
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
+
+
+def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", **fields):
+    """Return systems with human scores of segments; human scores of systems are their means, NaN without judgements.
+
+    Args:
+        human: (systems, segments), NaN where nobody judged.
+        metrics: by name, in the same shape.
+        systems: their names; A, B, C and so on.
+        texts: a candidate and a reference by system and segment.
+        language_pair: its name.
+        fields: other fields of JudgedSystems.
+    """
+    human = np.asarray(human, dtype=np.float64)
+    num_judged = (~np.isnan(human)).sum(axis=1)
+    scores = {name: np.asarray(scores, dtype=np.float64) for name, scores in metrics.items()}
+    return JudgedSystems(
+        language_pair,
+        tuple(systems or "ABCDEFGH"[: len(human)]),
+        np.where(num_judged == 0, np.nan, np.nansum(human, axis=1) / np.maximum(num_judged, 1)),
+        human,
+        {name: MetricScores(matrix.mean(axis=1), matrix) for name, matrix in scores.items()},
+        segments=tuple(str(number) for number in range(1, human.shape[1] + 1)),
+        candidates=texts and tuple(tuple(candidate for candidate, _ in row) for row in texts),
+        references=tuple(tuple((reference,) for _, reference in row) for row in texts or ()),
+        **fields,
+    )
+
+
+def judged_wholes(human, metrics, language_pair="cs-en"):
+    """Return systems with human scores and scores of metrics of whole systems alone, (systems,)."""
+    human = np.array(human, dtype=np.float64)
+    scores = {name: MetricScores(np.array(row, dtype=np.float64), None) for name, row in metrics.items()}
+    return JudgedSystems(language_pair, tuple("ABCDEFGH"[: len(human)]), human, None, scores)

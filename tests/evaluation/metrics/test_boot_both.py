@@ -1,0 +1,255 @@
+"""Resamples of systems and segments, and close pairs of systems, against plain loops."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import (
+    correlate,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    superiority,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
+from bertscore_onnx_evaluation.metrics.resampling import resampled_both, student_interval
+from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics
+from tests.evaluation.judged import judged, judged_wholes
+
+
+def outputs(rng, systems=6, segments=30, liking=0.5):
+    """Draw human scores and two equally good metrics, which like some systems more than others."""
+    quality, difficulty = rng.normal(size=(systems, 1)), rng.normal(size=segments)
+    human = quality + difficulty + 1.5 * rng.normal(size=(systems, segments))
+    shared = rng.normal(size=(systems, segments))
+    metrics = [
+        0.6 * quality
+        + liking * rng.normal(size=(systems, 1))
+        + 0.5 * difficulty
+        + 0.5 * shared
+        + 0.3 * (human - quality - difficulty)
+        + rng.normal(size=(systems, segments))
+        for _ in range(2)
+    ]
+    return human, metrics
+
+
+def statistics(human, metric):
+    segments = SegmentStatistics(human, metric, np.arange(human.shape[1]))
+    kept = np.arange(len(human)) > 0
+    systems = SystemStatistics(
+        (human.mean(axis=1), metric.mean(axis=1)), (human, metric), np.arange(human.shape[1]), kept
+    )
+    return segments, systems
+
+
+def test_drawn_systems_and_segments_have_the_correlations_of_scipy():
+    human, [metric, _] = outputs(np.random.default_rng(0))
+    segments, systems = statistics(human, metric)
+    names = ("pearson", "pearson_by_item", "pearson_by_system")
+
+    def sums(weights):
+        return [*(segments.sums(weights)[name] for name in names), systems.sums(weights)["pearson"]]
+
+    found = resampled_both(sums, 6, 30, np.random.default_rng(7), 20)
+    rng = np.random.default_rng(7)
+    drawn_systems = [rng.choice(6, size=(20, 6), replace=True), rng.choice(30, size=(20, 30), replace=True)]
+    for row, of_systems, of_segments in zip(found, *drawn_systems, strict=True):
+        one, other = (side[of_systems][:, of_segments] for side in (human, metric))
+        expected = [
+            stats.pearsonr(one.ravel(), other.ravel()).statistic,
+            np.mean([stats.pearsonr(*pair).statistic for pair in zip(one.T, other.T, strict=True)]),
+            np.mean([stats.pearsonr(*pair).statistic for pair in zip(one, other, strict=True)]),
+            stats.pearsonr(one.mean(axis=1), other.mean(axis=1)).statistic,
+        ]
+        assert row == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_system_that_is_drawn_twice_is_no_pair_with_itself():
+    human, [metric, _] = outputs(np.random.default_rng(1))
+    _, systems = statistics(human, metric)
+    weights = np.array([2.0, 0, 1, 1, 0, 2])
+    one = systems.sums(weights)["accuracy"]
+    means = [side.mean(axis=1) for side in (human, metric)]
+    right = total = 0.0
+    for a, b in itertools.combinations(range(6), 2):
+        weight = weights[a] * weights[b]
+        total += weight
+        right += weight * ((means[0][a] - means[0][b]) * (means[1][a] - means[1][b]) > 0)
+    assert float(one.statistic(one.sums.sum(axis=0))) == pytest.approx(right / total)
+
+
+def test_intervals_are_of_students_t_about_the_value():
+    human, [one, other] = outputs(np.random.default_rng(2), systems=8)
+    found = meta_evaluate([judged(human, {"one": one, "other": other})], test="boot-both", sentinels=False)
+    by_segments = meta_evaluate([judged(human, {"one": one, "other": other})], sentinels=False)
+    for wide, narrow in zip(found.language_pairs[0].metrics, by_segments.language_pairs[0].metrics, strict=True):
+        for level in ("system", "segment"):
+            for name, measure in getattr(wide, level).measures.items():
+                fixed = getattr(narrow, level)[name]
+                assert measure.value == fixed.value
+                assert measure.low <= measure.value <= measure.high
+        assert wide.system["pearson"].low < narrow.system["pearson"].low
+    assert found.language_pairs[0].pairs[0].segment.p_holm <= 1
+    resamples = np.random.default_rng(0).normal(3.0, 0.5, 100_000)
+    expected = stats.t(7).ppf(0.975) * 0.5 * (8 / 7) ** 0.5
+    assert student_interval(3.0, resamples, 8) == pytest.approx((3 - expected, 3 + expected), abs=0.03)
+
+
+def test_whole_systems_are_drawn_alone():
+    human = np.arange(9.0)
+    metric = human + np.random.default_rng(0).normal(size=9)
+    one = judged_wholes(human[:8], {"m": metric[:8], "n": -metric[:8]})
+    [result] = meta_evaluate([one], test="boot-both", sentinels=False).language_pairs
+    good, bad = result.metrics
+    assert (good.name, good.system["pearson"].low > 0, bad.system["pearson"].high < 0) == ("m", True, True)
+    assert result.pairs[0].system.p < 0.05
+
+
+def test_few_systems_are_refused_and_equal_metrics_have_p_1():
+    human, [one, other] = outputs(np.random.default_rng(4), systems=4)
+    with pytest.raises(InputError, match=r"there are 4 systems, and a test that draws systems needs 5 or more"):
+        meta_evaluate([judged(human, {"one": one, "other": other})], test="boot-both")
+    human, [one, _] = outputs(np.random.default_rng(4), systems=5)
+    [result] = meta_evaluate([judged(human, {"one": one, "same": one})], test="boot-both").language_pairs
+    assert (result.pairs[0].segment.p, result.pairs[0].system.p) == (1, 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_draws_without_a_value_are_left_out():
+    """Of one segment, draws of one system alone have no correlation."""
+    human, metrics = np.random.default_rng(0).normal(size=(2, 5, 1))
+    [result] = meta_evaluate([judged(human, {"m": metrics})], test="boot-both", sentinels=False).language_pairs
+    measure = result.metrics[0].system["pearson"]
+    assert -1 <= measure.low <= measure.value <= measure.high <= 1
+
+
+def test_a_metric_without_scores_of_segments_has_no_interval():
+    human, [one, other] = outputs(np.random.default_rng(4))
+    judgements = judged(human, {"one": one, "other": other})
+    whole = MetricScores(other.mean(axis=1), None)
+    judgements = replace(judgements, metrics={**judgements.metrics, "whole": whole})
+    [result] = meta_evaluate([judgements], test="boot-both", sentinels=False).language_pairs
+    metrics = {metric.name: metric for metric in result.metrics}
+    assert metrics["whole"].system["pearson"].value == metrics["other"].system["pearson"].value
+    assert metrics["whole"].system["pearson"].low is None
+    assert metrics["one"].system["pearson"].low is not None
+
+
+def rates_over_other_systems(trials, systems, liking):
+    """Return by statistic how often intervals hold the value over all systems, and how often equal metrics differ."""
+    names = ("pearson", "pearson_by_item", "acc_eq")
+    truth = []
+    for seed in range(min(trials, 20)):
+        human, [metric, _] = outputs(np.random.default_rng([1, seed]), 100, 60, liking)
+        measures = (correlate(human, metric), correlate(human, metric, by="segment"))
+        r = stats.pearsonr(human.mean(axis=1), metric.mean(axis=1)).statistic
+        truth.append([r, *(one.value for one in measures), tie_calibrated_accuracy(human, metric).value])
+    truth = np.mean(truth, axis=0)
+    found = []
+    for seed in range(trials):
+        human, [one, other] = outputs(np.random.default_rng([2, seed]), systems, 60, liking)
+        judgements = judged(human, {"one": one, "other": other}, systems=map(str, range(systems)))
+        result = meta_evaluate([judgements], permutations=1, test="boot-both", sentinels=False).language_pairs[0]
+        metric = next(metric for metric in result.metrics if metric.name == "one")
+        measures = [metric.system["pearson"], *(metric.segment[name] for name in names)]
+        pair = result.pairs[0]
+        tests = [pair.system, pair.segment, pair.tests["pearson_by_item"], pair.tests["acc_eq"]]
+        found.append(
+            [
+                [one.low <= value <= one.high for one, value in zip(measures, truth, strict=True)],
+                [test.p < 0.05 for test in tests],
+            ]
+        )
+    return np.mean(found, axis=0)
+
+
+def test_equal_metrics_seldom_differ_over_other_systems():
+    covered, differ = rates_over_other_systems(6, 8, 0.8)
+    assert covered.min() >= 0.5
+    assert differ.max() <= 0.4
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(("systems", "liking"), [(6, 0.8), (8, 0.8), (15, 0.8), (12, 2.0)])
+def test_rates_over_other_systems_over_many_trials(systems, liking, record_property):
+    covered, differ = rates_over_other_systems(200, systems, liking)
+    title = f"{systems} systems, likings {liking:g}"
+    record_property(f"{title} | lowest coverage", f"{covered.min():.3f}")
+    record_property(f"{title} | highest share of p < 0.05", f"{differ.max():.3f}")
+    assert covered.min() >= 0.92
+    assert differ.max() <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
+
+
+# Close pairs of systems.
+
+
+def test_only_close_pairs_count_for_the_accuracy():
+    human, metric = np.array([1.0, 2, 3, 4]), np.array([1.0, 1.5, 1.2, 5])
+    pairs = [(a, b) for a, b in itertools.combinations(range(4), 2) if abs(metric[a] - metric[b]) <= 0.5]
+    right = np.mean([(human[a] - human[b]) * (metric[a] - metric[b]) > 0 for a, b in pairs])
+    found = pairwise_accuracy([(human, metric)], max_delta=0.5)
+    assert (found.value, found.n) == (pytest.approx(right), len(pairs))
+    assert pairwise_accuracy([(human, metric)], max_delta=0.1).reason.endswith("whose scores differ by 0.1 or less")
+
+
+def test_soft_accuracy_of_close_pairs_is_that_of_a_plain_loop():
+    human, [metric, _] = outputs(np.random.default_rng(3))
+    by_human, by_metric = superiority(human), superiority(metric)
+    means = metric.mean(axis=1)
+    pairs = [(a, b) for a, b in itertools.combinations(range(6), 2) if abs(means[a] - means[b]) <= 0.5]
+    expected = 1 - np.mean([abs(by_human[pair] - by_metric[pair]) for pair in pairs])
+    found = soft_pairwise_accuracy(human, metric, max_delta=0.5)
+    assert (found.value, found.n) == (pytest.approx(expected), len(pairs))
+
+
+def test_close_pairs_are_those_of_the_scores_of_systems():
+    human, [metric, _] = outputs(np.random.default_rng(3))
+    judgements = judged(human, {"corpus": metric})
+    of_corpus = np.array([5.0, 1, 3, 9, 2, 8])  # of another scale and order than its segments
+    judgements = replace(judgements, metrics={"corpus": MetricScores(of_corpus, metric)})
+    by_human, by_metric = superiority(human), superiority(metric)
+    pairs = [(a, b) for a, b in itertools.combinations(range(6), 2) if abs(of_corpus[a] - of_corpus[b]) <= 3]
+    expected = 1 - np.mean([abs(by_human[pair] - by_metric[pair]) for pair in pairs])
+    [found] = meta_evaluate([judgements], max_delta=3, sentinels=False).language_pairs[0].metrics
+    assert found.system["spa"].value == pytest.approx(expected)
+    assert found.system["spa"].n == found.system["accuracy"].n == len(pairs)
+
+
+def test_close_pairs_of_a_metric_without_scores_of_systems_are_those_of_its_means():
+    human, metrics = outputs(np.random.default_rng(3))
+    judgements = judged(human, {})
+    of_each = {str(at): MetricScores(None, 100 * one) for at, one in enumerate(metrics)}
+    of_means = {str(at): MetricScores(100 * one.mean(axis=1), 100 * one) for at, one in enumerate(metrics)}
+    found = [
+        meta_evaluate([replace(judgements, metrics=each)], max_delta=50, test="boot-both", sentinels=False)
+        for each in (of_each, of_means)
+    ]
+    tests = [one.language_pairs[0].pairs[0].tests["spa"] for one in found]
+    assert tests[0] == tests[1]
+
+
+def test_each_metric_has_its_own_limit_and_the_number_of_pairs_is_noted():
+    human, [one, other] = outputs(np.random.default_rng(4))
+    judgements = judged(human, {"one": one, "other": 100 * other})
+    found = meta_evaluate([judgements], max_delta={"other": 50}, sentinels=False)
+    metrics = {metric.name: metric for metric in found.language_pairs[0].metrics}
+    close = pairwise_accuracy([(human.mean(axis=1), other.mean(axis=1))], max_delta=0.5)
+    assert metrics["other"].system["accuracy"].value == close.value
+    assert metrics["other"].system["accuracy"].low <= close.value <= metrics["other"].system["accuracy"].high
+    assert metrics["one"].system["accuracy"].n == 15
+    assert f"accuracy and SPA of other are of {close.n} of 15 pairs of systems" in found.table()
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [({"blue": 1}, r"no metric 'blue' .*; there are m"), (0, "above 0"), (float("nan"), "above 0")],
+)
+def test_limits_that_make_no_sense_are_refused(limit, message):
+    with pytest.raises(InputError, match=message):
+        meta_evaluate([judged_wholes([1, 2], {"m": [1, 2]})], max_delta=limit)

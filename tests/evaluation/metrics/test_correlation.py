@@ -1,0 +1,308 @@
+"""Correlation, pairwise accuracy and tie calibration, against scipy and plain loops."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx_evaluation.metrics.auc import average_precision
+from bertscore_onnx_evaluation.metrics.correlation import (
+    average,
+    correlate,
+    correlate_pairs,
+    mean_by_system,
+    outliers,
+    pairwise_accuracy,
+    pearson,
+    soft_pairwise_accuracy,
+    superiority,
+    system_means,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
+from bertscore_onnx_evaluation.metrics.metric_tests import williams
+from tests.evaluation.judged import judged
+
+ORACLES = {
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall_b": stats.kendalltau,
+    "kendall_c": lambda human, metric: stats.kendalltau(human, metric, variant="c"),
+}
+
+
+@pytest.fixture
+def scores():
+    """Judgements with ties and gaps of 6 systems × 30 segments, and a metric's scores."""
+    rng = np.random.default_rng(7)
+    human = rng.integers(0, 6, (6, 30)).astype(np.float64)
+    metric = (human + rng.normal(scale=3, size=human.shape)).round()
+    human[rng.random(human.shape) < 0.2] = np.nan
+    return human, metric
+
+
+@pytest.mark.parametrize("coefficient", ORACLES)
+def test_all_judged_pairs_at_once(scores, coefficient):
+    human, metric = scores
+    is_judged = ~np.isnan(human)
+    measure = correlate(human, metric, coefficient=coefficient)
+    assert measure.value == pytest.approx(
+        ORACLES[coefficient](human[is_judged], metric[is_judged]).statistic, abs=1e-12
+    )
+    assert measure.n == is_judged.sum()
+
+
+@pytest.mark.parametrize("by", ["segment", "system"])
+@pytest.mark.parametrize("coefficient", ORACLES)
+def test_the_mean_of_groups(scores, coefficient, by):
+    human, metric = (matrix.T if by == "segment" else matrix for matrix in scores)
+    expected = [
+        ORACLES[coefficient](row[~np.isnan(row)], other[~np.isnan(row)]).statistic
+        for row, other in zip(human, metric, strict=True)
+    ]
+    measure = correlate(*scores, coefficient=coefficient, by=by)
+    assert measure.value == pytest.approx(np.mean(expected), abs=1e-12)
+    assert measure.groups == len(expected)
+
+
+def test_groups_without_a_value_are_left_out_and_counted():
+    human = np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [1.0, np.nan, np.nan]])
+    measure = correlate(human, np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]), by="system")
+    assert (measure.value, measure.n, measure.groups, measure.left_out) == (pytest.approx(1), 3, 1, 2)
+
+
+ALONE, NOBODY = np.array([1.0]), np.full((2, 3), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("measure", "reason"),
+    [
+        (lambda: correlate_pairs(np.full(3, 0.1), np.arange(3)), "the human scores are constant"),
+        (lambda: correlate_pairs(np.arange(3), np.full(3, 0.1)), "the metric's scores are constant"),
+        (lambda: correlate_pairs(np.array([1, np.nan]), np.arange(2)), "1 judged, and a correlation needs two"),
+        (lambda: pairwise_accuracy([]), "no language pair has two judged systems"),
+        (lambda: pairwise_accuracy([(ALONE, ALONE)]), "no language pair has two judged systems"),
+        (lambda: soft_pairwise_accuracy(np.ones((1, 3)), np.ones((1, 3))), "a pair needs two systems"),
+        (lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))), "no segment is judged for every system"),
+    ],
+)
+def test_no_value_has_a_reason(measure, reason):
+    assert (measure().value, measure().reason) == (None, reason)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_squares_neither_vanish_nor_overflow(scale):
+    human, metric = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0])
+    expected = stats.pearsonr(human, metric).statistic
+    assert correlate_pairs(scale * human, metric).value == pytest.approx(expected, abs=1e-12)
+
+
+def test_language_pairs_have_the_same_weight():
+    small = correlate_pairs(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    large = correlate_pairs(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0]))
+    nothing = correlate_pairs(np.ones(3), np.arange(3.0))
+    assert average([small, large]).value == pytest.approx(0.5)
+    assert average([nothing, nothing]).reason == "no group has a value: the human scores are constant"
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "options", "message"),
+    [
+        (np.ones((2, 3)), np.ones((3, 2)), {}, r"\(2, 3\) and metric scores of shape \(3, 2\); expected both as"),
+        (np.ones((1, 2)), np.array([[1, np.nan]]), {}, "The metric gave no finite score at system 0, segment 1"),
+        (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "Annotators gave no finite score at system 0, segment 1"),
+        (np.ones((1, 2)), np.ones((1, 2)), {"by": "word"}, "There is no grouping 'word'; expected one of all, segment"),
+        (np.ones((1, 2)), np.ones((1, 2)), {"coefficient": "r"}, "There is no coefficient 'r'; expected one of"),
+    ],
+)
+def test_bad_input(human, metric, options, message):
+    with pytest.raises(InputError, match=message):
+        correlate(human, metric, **options)
+
+
+def test_system_means_are_of_judged_segments():
+    assert system_means(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])).tolist() == [2, 5]
+    with pytest.raises(InputError, match=r"System 1 .* has no judged segment"):
+        system_means(np.array([[1.0], [np.nan]]))
+
+
+def test_outliers_are_far_from_the_median():
+    scores = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 2 + 2.49 * 1.4826, 2 + 10.0])
+    distance = np.abs(scores - np.median(scores))
+    expected = distance / stats.median_abs_deviation(scores, scale="normal") > 2.5
+    assert outliers(scores).tolist() == expected.tolist()
+    assert outliers(scores).tolist() == [False] * 6 + [True]
+    assert not outliers(np.array([1.0, 1.0, 1.0, 9.0])).any()  # the median deviation is 0
+
+
+def test_accuracy_is_pooled_over_the_language_pairs():
+    right = (np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 2.0, 9.0, 3.0]))
+    wrong = (np.array([1.0, 2.0]), np.array([2.0, 1.0]))
+    measure = pairwise_accuracy([right, wrong])
+    assert (measure.value, measure.n) == (3 / 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "value"), [([1, 1], [2, 2], 1), ([1, 1], [2, 3], 0), ([1, 2], [3, 3], 0), ([1, 2], [3, 4], 1)]
+)
+def test_a_tie_agrees_with_a_tie_alone(human, metric, value):
+    assert pairwise_accuracy([(np.array(human), np.array(metric))]).value == value
+
+
+def test_means_that_differ_by_rounding_are_tied():
+    assert pairwise_accuracy([(np.array([2.0, 2]), np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1]))]).value == 1
+    segments = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    [metric] = meta_evaluate([judged(np.ones((2, 3)), {"m": segments})], sentinels=False).language_pairs[0].metrics
+    assert (metric.system["accuracy"].value, metric.system.metric_ties) == (1, 1)
+
+
+def test_superiority_counts_permutations_as_a_loop_does():
+    scores = np.random.default_rng(1).integers(0, 4, (4, 9)).astype(np.float64)
+    signs = 2 * np.rint(np.random.default_rng(4).random((200, 9), dtype=np.float32)) - 1
+    p = superiority(scores, permutations=200)
+    for i, j in itertools.permutations(range(4), 2):
+        difference = scores[i] - scores[j]
+        assert p[i, j] == np.mean([(sign * difference).sum() >= difference.sum() for sign in signs])
+
+
+def test_superiority_does_not_depend_on_rounding():
+    tenths = np.random.default_rng(1).integers(0, 30, (4, 50))
+    assert np.array_equal(superiority(tenths * 0.1), superiority(tenths.astype(np.float64)))
+
+
+def test_superiority_is_uniform_under_the_null():
+    p = []
+    for seed in range(400):
+        difficulty, *outputs = np.random.default_rng(seed).normal(size=(3, 60))
+        p.append(superiority(difficulty + outputs, permutations=499, seed=seed)[0, 1])
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_spa_is_one_minus_the_mean_difference_of_p():
+    rng = np.random.default_rng(5)
+    human, metric = rng.normal(size=(2, 5, 30))
+    people, machine = superiority(human), superiority(metric)
+    difference = np.mean([abs(people[i, j] - machine[i, j]) for i, j in itertools.combinations(range(5), 2)])
+    measure = soft_pairwise_accuracy(human, metric)
+    assert (measure.value, measure.n) == (pytest.approx(1 - difference, abs=1e-12), 10)
+
+
+def test_spa_uses_segments_judged_for_every_system():
+    rng = np.random.default_rng(6)
+    human, metric = rng.normal(size=(2, 4, 20))
+    expected = soft_pairwise_accuracy(human[:, 5:], metric[:, 5:])
+    human[1, :5] = np.nan
+    assert soft_pairwise_accuracy(human, metric) == expected
+
+
+def test_soft_accuracy_needs_permutations():
+    with pytest.raises(InputError, match="0 permutations"):
+        soft_pairwise_accuracy(np.ones((2, 3)), np.ones((2, 3)), permutations=0)
+
+
+def accuracy_at(epsilon, human, metric):
+    """Score every segment in turn, the definition as it is written."""
+    segments = []
+    for g, m in zip(human.T, metric.T, strict=True):
+        right = []
+        for i, j in itertools.combinations(np.flatnonzero(~np.isnan(g)), 2):
+            tie_of_people, tie_of_metric = g[i] == g[j], abs(m[i] - m[j]) <= epsilon
+            concordant = not tie_of_metric and (g[i] - g[j]) * (m[i] - m[j]) > 0
+            right.append(concordant or (tie_of_people and tie_of_metric))
+        if right:
+            segments.append(np.mean(right))
+    return np.mean(segments)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gaps", [0, 0.3])
+def test_it_is_the_best_of_all_thresholds(seed, gaps):
+    rng = np.random.default_rng(seed)
+    human = rng.integers(0, 3, (5, 12)).astype(np.float64)
+    metric = (human + rng.normal(scale=2, size=human.shape)).round(1)
+    human[rng.random(human.shape) < gaps] = np.nan
+    candidates = {0.0} | {abs(a - b) for column in metric.T for a, b in itertools.combinations(column, 2)}
+    accuracies = {epsilon: accuracy_at(epsilon, human, metric) for epsilon in candidates}
+
+    result = tie_calibrated_accuracy(human, metric)
+
+    assert result.value == pytest.approx(max(accuracies.values()), abs=1e-12)
+    assert accuracies[result.epsilon] == pytest.approx(result.value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "value", "epsilon", "n"),
+    [
+        pytest.param([[1], [1]], [[0], [0.5]], 1, 0.5, 1, id="a difference of epsilon is a tie"),
+        # At epsilon 1 the accuracy is one half again.
+        pytest.param([[1, 1], [2, 1]], [[1, 1], [1.5, 2]], 0.5, 0, 2, id="the smallest of equal thresholds"),
+        pytest.param([[1], [2]], [[2], [1]], 0, 0, 1, id="a wrong order is wrong at every threshold"),
+        pytest.param([[1, 1], [2, np.nan]], [[1, 5], [2, np.nan]], 1, 0, 1, id="segments with one judged system"),
+        pytest.param([[1, np.nan], [np.nan, 1]], [[1, 1], [1, 1]], None, None, 0, id="no pairs"),
+    ],
+)
+def test_known_thresholds(human, metric, value, epsilon, n):
+    result = tie_calibrated_accuracy(np.array(human, dtype=float), np.array(metric, dtype=float))
+    assert (result.value, result.epsilon, result.n, result.groups) == (value, epsilon, n, n)
+    assert result.reason == ("no segment has two judged systems" if n == 0 else "")
+
+
+SCORES = np.random.default_rng(0).normal(size=(2, 3, 4))
+
+
+@pytest.fixture
+def _without_scipy(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+
+
+@pytest.mark.usefixtures("_without_scipy")
+@pytest.mark.parametrize(
+    "statistic", [lambda: correlate(*SCORES, coefficient="kendall_b"), lambda: williams(0.9, 0.8, 0.7, 9)]
+)
+def test_the_pip_line_is_named(statistic):
+    with pytest.raises(MissingExtraError, match=r"needs scipy, .*Install the extra evaluation: `pip install "):
+        statistic()
+
+
+@pytest.mark.usefixtures("_without_scipy")
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman"])
+def test_other_correlations_need_only_numpy(coefficient):
+    assert correlate(*SCORES, coefficient=coefficient).value is not None
+
+
+def test_no_digit_depends_on_the_number_of_threads():
+    human, metric = np.random.default_rng(0).normal(size=(2, 50_000))
+    values = set()
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            values.add((pearson(human, metric), average_precision(human > 0, metric).value))
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_scores_whose_sums_would_overflow_are_refused(side):
+    scores = [np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([[1.0, 3.0], [2.0, 1.0]])]
+    scores[side] = scores[side] * 1e307
+    with pytest.raises(InputError, match=r"beyond ±1e\+300"):
+        correlate(*scores)
+    with pytest.raises(InputError, match="Scale the scores"):
+        mean_by_system(scores[side])
+
+
+def test_a_useless_metric_gains_nothing_by_being_constant():
+    constant, useless = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        human, noise = rng.normal(size=(2, 8, 200))
+        metric = human + 1.5 * noise
+        metric[:, :100] = rng.normal(size=(8, 100))
+        useless.append(correlate(human, metric, by="segment").value)
+        metric[:, :100] = 0.3
+        constant.append(correlate(human, metric, by="segment").value)
+    assert np.mean(constant) == pytest.approx(np.mean(useless), abs=0.02)

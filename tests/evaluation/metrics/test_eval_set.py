@@ -1,0 +1,266 @@
+"""An EvalSet: its files, its names, and reading a language pair."""
+
+import os
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation.metrics import eval_set as eval_set_module
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, check_names, read_eval_set, score_files
+from tests.support.eval_sets import BLEU, HUMAN, means, score_lines, write, write_eval_set
+
+
+@pytest.fixture
+def eval_set(tmp_path):
+    write_eval_set(tmp_path)
+    write(tmp_path, "human-scores/en-de.da.raw.seg.score", "A\t1\n")
+    write(tmp_path, "human-scores/en-de.mqm.sys.score", "A\t1\n")
+    return EvalSet(tmp_path)
+
+
+def test_a_set_lists_its_contents(eval_set):
+    assert eval_set.language_pairs == ["en-de", "he-en"]
+    assert eval_set.golds("en-de") == ["da.raw", "mqm"]
+    assert eval_set.references("he-en") == ["refA", "refB"]
+    assert eval_set.metrics("he-en") == ["BLEU-refB", "chrF-refB"]
+    assert eval_set.metrics("en-de") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("golds", ("en-he",), "called 'en-he'; it has en-de, he-en"),
+        ("gold", ("en-de", "da"), "has no gold of en-de called 'da'; it has da.raw, mqm"),
+        ("gold", ("en-de", None), "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
+        ("reference", ("he-en", "refC"), "has no reference of he-en called 'refC'; it has refA, refB"),
+        ("chosen_metrics", ("he-en", ["BLUE-refB"], "refB"), "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_those_of_the_set(eval_set, name, arguments, message):
+    with pytest.raises(InputError, match=message):
+        getattr(eval_set, name)(*arguments)
+
+
+def test_one_of_several_references_must_be_named(tmp_path):
+    write_eval_set(tmp_path)
+    for file in (tmp_path / "metric-scores/he-en").iterdir():
+        file.unlink()
+    with pytest.raises(InputError, match=r"has 2 references of he-en: refA, refB. Name one as `reference`"):
+        EvalSet(tmp_path).reference("he-en", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "references"), [("src", set()), ("all", {"refA", "refB"}), ("refA.refB", {"refA", "refB"})]
+)
+def test_a_name_may_stand_for_none_or_several_references(eval_set, name, references):
+    assert eval_set.references_in("he-en", eval_set.reference("he-en", name)) == references
+
+
+def test_a_folder_without_judgements_is_no_set(tmp_path):
+    with pytest.raises(InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"):
+        EvalSet(tmp_path)
+
+
+def test_scores_are_written_with_all_digits():
+    segments = np.array([[0.1, 1 / 3, -2.5], [1e-17, 12345.678901234567, np.nan]])
+    assert score_files("BLEU-refB", ["A", "B"], {"sys": segments[:, 0], "seg": segments}) == {
+        "BLEU-refB.sys.score": "A\t0.1\nB\t1e-17\n",
+        "BLEU-refB.seg.score": score_lines({"A": [0.1, 1 / 3, -2.5], "B": [1e-17, 12345.678901234567, None]}),
+    }
+    assert score_files("BLEU-refB", ["A"], {"sys": np.array([1.0]), "seg": None}) == {"BLEU-refB.sys.score": "A\t1.0\n"}
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a\tb", " a"])
+def test_a_system_whose_name_the_format_cannot_hold_is_refused(name):
+    with pytest.raises(InputError, match=r"he-en: the system .* cannot stand in a file of scores"):
+        check_names("he-en", [name], ["BLEU"])
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", "a\0b"])
+@pytest.mark.parametrize("kind", ["language pair", "metric"])
+def test_a_name_that_cannot_name_a_file_is_refused(kind, name):
+    with pytest.raises(InputError, match=f"The {kind} .* cannot name a file"):
+        check_names(*(name, ["A"], ["BLEU"]) if kind == "language pair" else ("he-en", ["A"], [name]))
+
+
+HUMAN_SEGMENTS = "human-scores/he-en.mqm.seg.score"
+HUMAN_SYSTEMS = "human-scores/he-en.mqm.sys.score"
+BLEU_SEGMENTS = "metric-scores/he-en/BLEU-refB.seg.score"
+BLEU_SYSTEMS = "metric-scores/he-en/BLEU-refB.sys.score"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_eval_set(tmp_path)
+
+
+def read(folder, **options):
+    return read_eval_set(EvalSet(folder), "he-en", **options)
+
+
+def test_the_only_gold_and_the_reference_of_metrics_are_taken(folder):
+    judged = read(folder)
+    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
+    assert (judged.systems, judged.human_systems) == (("A", "B", "C", "D", "refA"), {"refA"})
+    np.testing.assert_array_equal(judged.human_segment[0], [-1, 0, -5, np.nan, -2])
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].segment[2], [10, 22, 21, 30, 8])
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])  # as read, no means
+
+
+def test_scores_of_systems_are_means_where_there_is_no_file(folder):
+    (folder / BLEU_SYSTEMS).unlink()
+    (folder / HUMAN_SYSTEMS).unlink()
+    judged = read(folder)
+    np.testing.assert_allclose(judged.metrics["BLEU-refB"].system, [24.2, 33.2, 18.2, 29, 40])
+    np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
+
+
+def test_a_metric_and_people_may_have_scores_of_systems_alone(folder):
+    (folder / HUMAN_SEGMENTS).unlink()
+    (folder / BLEU_SEGMENTS).unlink()
+    judged = read(folder)
+    assert judged.human_segment is None
+    assert judged.metrics["BLEU-refB"].segment is None
+    np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
+
+
+def test_a_metric_may_lack_scores_that_nobody_judged(folder):
+    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [*BLEU["A"][:3], None, BLEU["A"][4]]}))
+    np.testing.assert_array_equal(read(folder).judged().metrics["BLEU-refB"].segment[0, 3], np.nan)
+    write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [None, *BLEU["A"][1:]]}))
+    with pytest.raises(InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which has"):
+        read(folder).judged()
+
+
+def test_metrics_are_those_of_the_reference_or_those_named(folder):
+    write(folder, "metric-scores/he-en/QE-src.seg.score", score_lines(BLEU))
+    assert [*read(folder).metrics] == ["BLEU-refB", "chrF-refB"]
+    assert [*read(folder, metrics=["QE-src", "BLEU-refB"]).metrics] == ["QE-src", "BLEU-refB"]
+
+
+def test_references_in_use_are_no_systems_even_if_judged(folder):
+    write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "refB": [0, 0, 0, None, 0]}))
+    assert "refB" not in read(folder).systems
+    assert read(folder, reference="refA.refB", metrics=["BLEU-refB"]).systems == ("A", "B", "C", "D")
+
+
+def test_windows_line_ends_and_byte_order_marks_are_read(folder):
+    lines = score_lines(HUMAN).replace("\t", "  ").replace("\n", "\r\n")
+    write(folder, HUMAN_SEGMENTS, "\ufeff" + lines)
+    np.testing.assert_array_equal(read(folder).human_segment[1], [0, 0, -1, np.nan, -1])
+
+
+def test_systems_may_come_in_any_order(folder):
+    write(folder, BLEU_SEGMENTS, score_lines(dict(reversed(BLEU.items()))))
+    np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].segment, [*BLEU.values()])
+
+
+def test_a_system_without_any_judgement_is_not_judged(folder):
+    write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "E": [None] * 5}))
+    judged = read(folder).judged()
+    assert judged.systems == ("A", "B", "C", "D", "refA")
+
+
+def test_texts_are_those_of_all_systems_judged_or_not(folder):
+    write(folder, "system-outputs/he-en/E.txt", "one\ntwo\nthree\nfour\nfive\n")
+    judged = read(folder, with_texts=True)
+    assert judged.systems == ("A", "B", "C", "D", "E", "refA")
+    assert judged.candidates[4] == ("one", "two", "three", "four", "five")
+    assert judged.references[4][0] == ("the cat number 1 sat on the mat of refB",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (HUMAN_SEGMENTS, "A\t1\nA 2 3\n", "line 2: 3 fields; expected the name of a system and its score"),
+        (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: 'good' is not a score; expected a number, or None"),
+        (HUMAN_SEGMENTS, "A\t1\nA\t1_5\n", "line 2: '1_5' is not a score"),
+        (HUMAN_SEGMENTS, "A\tnan\n", "line 1: 'nan' is not a score"),
+        (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
+        (HUMAN_SEGMENTS, "", "is empty"),
+        (BLEU_SEGMENTS, "A\t1\nA\tnone\n", "line 2: 'none' is not a score; expected a number, or None"),
+        (
+            BLEU_SYSTEMS,
+            score_lines({"A": [1, 2], "B": [1], "C": [1], "D": [1], "refA": [1]}),
+            "BLEU-refB.sys.score has 2 lines of the system A; expected one",
+        ),
+        (BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}), "no line of the system refA"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_line(folder, name, content, message):
+    path = write(folder, name, content)
+    with pytest.raises(InputError) as caught:
+        read(folder, metrics=["BLEU-refB"])
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_human_scores_of_the_reference_alone_are_refused(folder):
+    write(folder, "human-scores/he-en.mqm.seg.score", "refB\t1\n" * 5)
+    (folder / "human-scores/he-en.mqm.sys.score").unlink()
+    with pytest.raises(InputError, match="has no mqm scores of any system for he-en"):
+        read_eval_set(EvalSet(folder), "he-en")
+
+
+def test_a_metric_that_lacks_a_judged_system_is_left_out(folder, caplog):
+    write(folder, BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}))
+    assert [*read(folder).metrics] == ["chrF-refB"]
+    assert "BLEU-refB is left out" in caplog.text
+    assert "no line of the system refA" in caplog.text
+    write(folder, "metric-scores/he-en/chrF-refB.sys.score", score_lines({"A": [1]}))
+    with pytest.raises(InputError, match="no metric has scores of all 5 systems"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}), r"C in .*seg.score has 4 lines, .* A in .* 5"),
+        (BLEU_SEGMENTS, b"A\t1\n\xff\t2\n", r"BLEU-refB.seg.score, line 2: this is not UTF-8"),
+        ("references/he-en.refB.txt", "one\ntwo\n", r"he-en.refB.txt has 2 lines, and the system A in .* has 5"),
+        ("system-outputs/he-en/B.txt", None, "no outputs of the system 'B'"),
+    ],
+)
+def test_a_file_of_another_length_or_without_text_is_named(folder, name, content, message):
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=message):
+        read(folder, with_texts=True)
+
+
+@pytest.mark.parametrize("name", ["../../../secret", "/etc/secret", "A/../B"])
+def test_the_name_of_a_system_is_not_the_name_of_a_file(folder, name):
+    for level in ("seg", "sys"):
+        scores = HUMAN if level == "seg" else means(HUMAN)
+        write(folder, f"human-scores/he-en.mqm.{level}.score", score_lines({**scores, name: scores["A"]}))
+    write(folder.parent, "secret.txt", "secret\n" * 5)
+    with pytest.raises(InputError, match=f"no outputs of the system '{name}'"):
+        read(folder, metrics=[], with_texts=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_regular_files_are_read(folder, kind):
+    file = folder / BLEU_SEGMENTS
+    file.unlink()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](file)
+    with pytest.raises(InputError, match=r"Cannot read .*BLEU-refB.seg.score \((it is not a regular|Is a directory)"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    ("bound", "content"), [("MAX_BYTES", "A 1\n"), ("MAX_LINES", "\n\n"), ("MAX_SYSTEMS", "A 1\nB 1\n")]
+)
+def test_a_file_beyond_a_bound_is_refused(folder, monkeypatch, bound, content):
+    write(folder, BLEU_SEGMENTS, content)
+    monkeypatch.setattr(eval_set_module, bound, 1)
+    with pytest.raises(InputError, match=r"more than (the )?1 "):
+        eval_set_module.read_scores(folder / BLEU_SEGMENTS)
+
+
+def test_a_stray_file_beside_the_judgements_is_no_judgement(tmp_path):
+    write_eval_set(tmp_path)
+    write(tmp_path, "human-scores/notes.score", "ours\n")
+    assert EvalSet(tmp_path).language_pairs == ["he-en"]

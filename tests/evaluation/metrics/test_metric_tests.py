@@ -1,0 +1,426 @@
+"""PERM-BOTH, clusters and Williams' test."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import meta_evaluate
+from bertscore_onnx_evaluation.metrics.correlation import (
+    correlate,
+    correlate_pairs,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+    system_means,
+    tie_calibrated_accuracy,
+)
+from bertscore_onnx_evaluation.metrics.metric_ranks import compare_units
+from bertscore_onnx_evaluation.metrics.metric_tests import clusters, perm_both, williams
+from bertscore_onnx_evaluation.metrics.resampling import correlation_interval, exchange_units, resample_units
+from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics, pearson_sums
+from tests.evaluation.judged import judged
+from tests.evaluation.simulations import equal_metrics
+
+LEVELS = ["all", "segment", "system", "system_means"]
+
+
+def correlation(human, metric, level):
+    if level == "system_means":
+        return correlate_pairs(system_means(human), system_means(metric)).value
+    return correlate(human, metric, by=level, constant_is_zero=False).value
+
+
+def arranged(exchanged, shape, level):
+    """Put the exchanges of one permutation, drawn group by group, back to systems × segments."""
+    return exchanged.reshape(shape[::-1]).T if level == "segment" else exchanged.reshape(shape)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "gaps"), [("all", 0), *((level, 0.2) for level in LEVELS)])
+def test_p_is_the_share_of_exchanges_with_as_large_a_difference(level, gaps):
+    rng = np.random.default_rng(1)
+    human = rng.integers(0, 5, (5, 7)).astype(np.float64)
+    human[0, :] += 0.5
+    human[:, 0] = range(5)
+    metrics = [human + rng.normal(scale=scale, size=human.shape) for scale in (1, 1.2, 4)]
+    human[rng.random(human.shape) < gaps] = np.nan
+    is_used = ~np.isnan(human) if level != "system_means" else np.ones(human.shape, dtype=bool)
+    z = [(metric - metric[is_used].mean()) / metric[is_used].std() for metric in metrics]
+
+    result = perm_both(human, metrics, level=level, permutations=60, seed=9)
+
+    assert result.correlations == pytest.approx([correlation(human, metric, level) for metric in metrics])
+    shares = np.ones((3, 3))
+    for i, j in itertools.permutations(range(3), 2):
+        draws = np.random.default_rng(9)
+        count = 0
+        for _ in range(60):
+            # A coin above one half leaves the pair (i, j) as it is where i comes first.
+            is_kept = arranged(np.rint(draws.random(human.size, dtype=np.float32)) == 1, human.shape, level)
+            x, y = np.where(is_kept, z[i], z[j]), np.where(is_kept, z[j], z[i])
+            delta = correlation(human, x, level) - correlation(human, y, level)
+            count += delta >= correlation(human, z[i], level) - correlation(human, z[j], level) - 1e-9
+        shares[i, j] = count / 60
+    assert np.array_equal(result.p, shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_p_does_not_depend_on_chunks(level, monkeypatch):
+    rng = np.random.default_rng(2)
+    human, *metrics = rng.normal(size=(4, 6, 11))
+    whole = perm_both(human, metrics, level=level, permutations=50)
+    monkeypatch.setattr("bertscore_onnx_evaluation.metrics.metric_tests.CHUNK_CELLS", 7 * 66)
+    assert np.array_equal(perm_both(human, metrics, level=level, permutations=50).p, whole.p)
+
+
+def test_scale_and_offset_of_a_metric_do_not_matter():
+    rng = np.random.default_rng(3)
+    human, one, other = rng.normal(size=(3, 6, 20))
+    p = perm_both(human, [one, other]).p
+    assert np.array_equal(perm_both(human, [1000 * one - 7, other]).p, p)
+
+
+def test_equal_metrics_are_not_better_than_each_other():
+    human, metric = np.random.default_rng(4).normal(size=(2, 5, 20))
+    assert np.array_equal(perm_both(human, [metric, metric.copy()]).p, np.ones((2, 2)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["all", *(pytest.param(level, marks=pytest.mark.full) for level in LEVELS[1:])])
+def test_p_is_uniform_under_the_null(level):
+    p = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        human = rng.normal(size=(6, 15))
+        metrics = [human + rng.normal(scale=2, size=human.shape) for _ in range(2)]
+        p.append(perm_both(human, metrics, level=level, permutations=199, seed=seed).p[0, 1])
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "message"),
+    [
+        (1, {}, "1 metrics and 1000 permutations; expected at least 2 metrics"),
+        (2, {"permutations": 0}, "2 metrics and 0 permutations"),
+        (2, {"level": "word"}, "There is no level 'word'; expected one of all, segment, system, system_means"),
+    ],
+)
+def test_options_are_checked(metrics, options, message):
+    scores = np.random.default_rng(5).normal(size=(2, 3))
+    with pytest.raises(InputError, match=message):
+        perm_both(scores, [scores] * metrics, **options)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_constant_metric_is_named(level):
+    scores = np.random.default_rng(6).normal(size=(3, 4))
+    with pytest.raises(InputError, match=r"Metric 1 .*: .*the metric's scores are constant"):
+        perm_both(scores, [scores, np.ones(scores.shape)], level=level)
+
+
+def test_means_of_systems_need_every_score_of_a_metric():
+    human, metric = np.random.default_rng(7).normal(size=(2, 3, 4))
+    human[2, 1] = metric[2, 1] = np.nan
+    with pytest.raises(InputError, match=r"Metric 1 .* has no score at system 2, segment 1"):
+        perm_both(human, [np.nan_to_num(metric), metric], level="system_means")
+
+
+def p_of(sums, permutations, seed, names):
+    return exchange_units([sums[name] for name in names], permutations=permutations, seed=seed)
+
+
+def rates_of_equal_metrics(trials, number, icc, permutations):
+    """Return how often the first two differ significantly, and how often there is more than one rank."""
+    found = []
+    for seed in range(trials):
+        human, metrics = equal_metrics(np.random.default_rng([seed, number]), number, icc)
+        sums = {str(at): pearson_sums(human, metric, np.arange(100)) for at, metric in enumerate(metrics)}
+        compared = compare_units("pearson", sums, partial(p_of, sums, permutations, seed))
+        found.append((compared.differences["0", "1"].p < 0.05, max(compared.ranks.values()) > 1))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize("icc", [0, 0.6])
+def test_equal_metrics_seldom_differ(icc):
+    assert rates_of_equal_metrics(150, 2, icc, 199)[0] <= 0.11
+    assert rates_of_equal_metrics(10, 10, icc, 1350)[1] <= 0.3
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("icc", [0, 0.3, 0.6])
+def test_equal_metrics_seldom_differ_over_many_trials(icc, record_property):
+    differ, _ = rates_of_equal_metrics(2000, 2, icc, 399)
+    record_property(f"two metrics, {icc} shared | meta", f"{differ:.3f}")
+    assert differ <= 0.055
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(
+    ("segments", "missing", "title"),
+    [(20, 0, "20 segments of unequal spread"), (100, 0.3, "100 of unequal spread, 30 % not judged")],
+)
+def test_equal_metrics_seldom_differ_where_segments_spread_unequally(segments, missing, title, record_property):
+    found = []
+    for seed in range(2000):
+        rng = np.random.default_rng([seed, segments])
+        spread = np.exp(0.8 * rng.normal(size=segments))
+        human, *noise = spread * rng.normal(size=(3, 8, segments))
+        metrics = [human + 1.5 * one for one in noise]
+        human[rng.random(human.shape) < missing] = np.nan
+        sums = [pearson_sums(human, metric, np.arange(segments)) for metric in metrics]
+        found.append(exchange_units(sums, permutations=299, seed=seed)[0, 1] < 0.05)
+    record_property(f"two metrics, 8 systems, {title} | meta", f"{np.mean(found):.3f}")
+    assert np.mean(found) <= 0.075
+
+
+@pytest.mark.calibration
+def test_ten_equal_metrics_have_one_rank_over_many_trials(record_property):
+    _, ranks = rates_of_equal_metrics(2000, 10, 0.3, 1350)
+    record_property("ten metrics, 0.3 shared: two ranks | meta", f"{ranks:.3f}")
+    assert ranks <= 0.06
+
+
+def test_p_of_segments_is_the_share_of_as_large_differences():
+    rng = np.random.default_rng(1)
+    human = rng.normal(size=(4, 19))
+    metrics = [human + rng.normal(size=human.shape) for _ in range(3)]
+    human[0, 2] = human[3, 5] = np.nan
+    units = np.array([0, 0, 1, 2, 3, 3, 3, *range(4, 16)])
+    is_judged = ~np.isnan(human)
+    z = [(metric - metric[is_judged].mean()) / metric[is_judged].std() for metric in metrics]
+    found = exchange_units([pearson_sums(human, metric, units) for metric in metrics], permutations=50, seed=9)
+    is_kept = np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 16))[:, units] > 0
+    for i, j in itertools.combinations(range(3), 2):
+        observed = abs(correlate(human, z[i]).value - correlate(human, z[j]).value)
+        exchanged = [[np.where(kept, z[one], z[other]) for one, other in ((i, j), (j, i))] for kept in is_kept]
+        differences = [abs(correlate(human, x).value - correlate(human, y).value) for x, y in exchanged]
+        assert found[i, j] == found[j, i] == (sum(one >= observed - 1e-9 for one in differences) + 1) / 51
+    assert np.array_equal(np.diag(found), np.ones(3))
+
+
+@pytest.mark.parametrize("gaps", [0, 0.1])
+def test_statistics_of_sums_are_those_of_all_scores(gaps):
+    rng = np.random.default_rng(2)
+    human = rng.integers(0, 5, (6, 40)).astype(np.float64)
+    metric = human + rng.normal(size=human.shape)
+    metric[:, 3] = 1
+    human[:, 4] = 2
+    human[rng.random(human.shape) < gaps] = np.nan
+    found = SegmentStatistics(human, metric, np.arange(40) // 2).sums()
+    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in found.items()}
+    assert values["pearson"] == pytest.approx(correlate(human, metric).value)
+    assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
+    assert values["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
+    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value)
+    assert values["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.01)
+    assert values["kendall_c"] == pytest.approx(correlate(human, metric, coefficient="kendall_c").value, abs=0.01)
+    assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
+    sides = (system_means(human), system_means(metric))
+    kept = np.arange(6) < 5
+    wholes = SystemStatistics(sides, (human, metric), np.arange(40) // 2, kept).sums()
+    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in wholes.items()}
+    assert values["pearson"] == pytest.approx(correlate_pairs(*sides).value)
+    assert values["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[kept] for one in sides)).value)
+    assert values["accuracy"] == pairwise_accuracy([sides]).value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_resampled_units_have_the_statistics_of_their_segments(seed):
+    rng = np.random.default_rng(seed)
+    human = rng.normal(size=(5, 60)) + np.linspace(0, 0.5, 5)[:, None]
+    metric = human + rng.normal(size=human.shape)
+    units = np.arange(60) // 2
+    drawn = rng.integers(30, size=30)
+    counts = np.bincount(drawn, minlength=30)
+    segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
+    of_segments = SegmentStatistics(human, metric, units).sums()
+    of_systems = SystemStatistics(
+        (system_means(human), system_means(metric)), (human, metric), units, np.arange(5) < 4
+    ).sums()
+    found = {name: float(one.statistic(counts @ one.sums)) for name, one in of_segments.items()}
+    wholes = {name: float(one.statistic(counts @ one.sums)) for name, one in of_systems.items()}
+    human, metric = human[:, segments], metric[:, segments]
+    sides = system_means(human), system_means(metric)
+    assert found["pearson"] == pytest.approx(correlate(human, metric).value)
+    assert found["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
+    assert found["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
+    assert found["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.03)
+    assert wholes["pearson"] == pytest.approx(correlate_pairs(*sides).value)
+    assert wholes["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[:4] for one in sides)).value)
+    assert wholes["accuracy"] == pairwise_accuracy([sides]).value
+
+
+@pytest.mark.parametrize("name", ["pearson_by_item", "pearson_by_system", "kendall", "acc_eq", "spa"])
+def test_equal_metrics_seldom_differ_by_other_statistics(name):
+    found = []
+    for seed in range(80):
+        human, metrics = equal_metrics(np.random.default_rng(seed), 2, 0.6, systems=6, segments=40)
+        sums = [SegmentStatistics(human, metric, np.arange(40)).sums()[name] for metric in metrics]
+        found.append(exchange_units(sums, permutations=199, seed=seed)[0, 1] < 0.05)
+    assert np.mean(found) <= 0.13
+
+
+def outputs(rng, segments):
+    human = rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None] + rng.normal(size=segments)
+    return human, human + 1.5 * rng.normal(size=human.shape) + rng.normal(size=segments)
+
+
+def uneven_outputs(rng, segments):
+    """Draw outputs that spread more in some segments than in others, with noise of heavy tails."""
+    spread = np.exp(0.8 * rng.normal(size=segments))
+    human = spread * rng.normal(size=(8, segments)) + np.linspace(0, 0.3, 8)[:, None]
+    noise = spread * rng.standard_t(5, size=human.shape)
+    return human, human + noise + 0.5 * rng.normal(size=segments)
+
+
+def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "kendall", "acc_eq"), drawn=outputs):
+    """Return how often intervals of 60 segments hold the values of 10,000 others, by name."""
+
+    def values(sums):
+        return {name: float(sums[name].statistic(sums[name].sums.sum(axis=0))) for name in names}
+
+    truth = values(SegmentStatistics(*drawn(np.random.default_rng(0), 10_000), np.arange(10_000)).sums())
+    held = []
+    for seed in range(1, trials + 1):
+        sums = SegmentStatistics(*drawn(np.random.default_rng(seed), 60), np.arange(60)).sums()
+        low, high = resample_units([sums[name] for name in names], num_resamples=300, seed=seed)
+        of_r = [at for at, name in enumerate(names) if name.startswith("pearson")]
+        low[of_r], high[of_r] = np.transpose([correlation_interval(sums[names[at]]) for at in of_r])
+        held.append([low <= truth[name] <= high for name, low, high in zip(names, low, high, strict=True)])
+    return dict(zip(names, np.mean(held, axis=0), strict=True))
+
+
+def test_intervals_hold_the_values_of_other_segments():
+    found = coverage(40)
+    assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.8
+
+
+@pytest.mark.calibration
+def test_intervals_hold_other_segments_over_many_trials(record_property):
+    found = coverage(2000)
+    lowest = min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall"))
+    record_property("`meta`: r and τ of 60 segments | coverage", f"{lowest:.3f}")
+    record_property("`meta`: acc*_eq of 60 segments | coverage", f"{found['acc_eq']:.3f}")
+    assert lowest >= 0.93
+
+
+@pytest.mark.calibration
+def test_intervals_of_r_hold_where_segments_spread_unequally(record_property):
+    found = coverage(2000, ("pearson", "pearson_by_item", "pearson_by_system"), uneven_outputs)
+    record_property("`meta`: r of 60 segments of unequal spread | coverage", f"{min(found.values()):.3f}")
+    assert min(found.values()) >= 0.93
+
+
+def system_intervals(trials, num_systems, segments):
+    """Return values and intervals of the agreement on the same systems by other segments, (trials, measures, 3)."""
+    rng = np.random.default_rng([num_systems, segments])
+    quality = 0.3 * rng.normal(size=num_systems)
+    qualities = quality, quality + 0.1 * rng.normal(size=num_systems)
+    rows = []
+    for _ in range(trials):
+        difficulty, shared = 0.7 * rng.normal(size=segments), 0.5 * rng.normal(size=(num_systems, segments))
+        human, metric = (one[:, None] + difficulty + shared + 0.8 * rng.normal(size=shared.shape) for one in qualities)
+        outputs = judged(human, {"m": metric}, systems=[*map(str, range(num_systems))])
+        result = meta_evaluate([outputs], sentinels=False, permutations=100)
+        measures = result.language_pairs[0].metrics[0].system
+        rows.append(
+            [(one.value, one.low, one.high) for one in map(measures.__getitem__, ("pearson", "accuracy", "spa"))]
+        )
+    return np.array(rows)
+
+
+def system_coverage(trials, num_systems, segments):
+    """Return how often the intervals of r, accuracy and SPA of systems hold the mean of their values, (measures,)."""
+    value, low, high = np.moveaxis(system_intervals(trials, num_systems, segments), 2, 0)
+    mean = value.mean(axis=0)
+    return ((low <= mean) & (mean <= high)).mean(axis=0)
+
+
+def test_intervals_of_systems_hold_their_value_and_those_of_other_segments():
+    value, low, high = np.moveaxis(system_intervals(10, 30, 60), 2, 0)
+    assert ((low < value) & (value < high)).all()
+    assert system_coverage(60, 30, 60).min() >= 0.85
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(("num_systems", "segments"), [(8, 60), (30, 60), (30, 300)])
+def test_intervals_of_systems_hold_those_of_other_segments_over_many_trials(record_property, num_systems, segments):
+    lowest = system_coverage(1000, num_systems, segments).min()
+    row = f"`meta`: r, accuracy and SPA of {num_systems} systems, {segments} segments"
+    record_property(f"{row} | coverage", f"{lowest:.3f}")
+    assert lowest >= 0.93
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_of_r_is_about_that_of_a_bootstrap(seed):
+    sums = SegmentStatistics(*outputs(np.random.default_rng(seed), 200), np.arange(200)).sums()["pearson"]
+    found = correlation_interval(sums)
+    assert found == pytest.approx(resample_units([sums])[:, 0], abs=0.015)
+
+
+def test_an_interval_of_r_needs_a_value_without_each_unit():
+    scores = np.zeros((2, 5))
+    scores[:, 0] = 0, 1
+    assert np.isnan(correlation_interval(pearson_sums(scores, scores, np.arange(5)))).all()
+
+
+def test_a_rank_begins_where_any_member_is_significantly_better():
+    scores = np.array([0.7, 0.9, 0.8, 0.6])  # walked as 1, 2, 0, 3
+    p = np.full((4, 4), 0.5)
+    p[1, 0] = 0.01  # the best beats the third, though the second does not
+    p[1, 3] = 0.01  # of another cluster by then
+    p[0, 3] = 0.05  # not below alpha
+    assert clusters(scores, p).tolist() == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("scores", "p", "message"),
+    [
+        (np.ones(2), np.ones((3, 3)), r"Scores of shape \(2,\) and p of shape \(3, 3\)"),
+        (np.array([1.0, np.nan]), np.ones((2, 2)), "without missing ones"),
+    ],
+)
+def test_scores_of_clusters_are_checked(scores, p, message):
+    with pytest.raises(InputError, match=message):
+        clusters(scores, p)
+
+
+def test_williams_is_the_equation():
+    r12, r13, r23, n = 0.9, 0.7, 0.6, 12
+    k = np.linalg.det([[1, r12, r13], [r12, 1, r23], [r13, r23, 1]])
+    t = (r12 - r13) * ((n - 1) * (1 + r23) / (2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3)) ** 0.5
+    result = williams(r12, r13, r23, n)
+    assert (result.t, result.p) == pytest.approx((t, 1 - stats.t.cdf(t, 9)))
+
+
+def test_williams_of_five_systems():
+    assert round(williams(0.999, 0.987, 0.9795, 5).p, 3) == 0.019
+
+
+def test_the_other_direction_has_the_other_p():
+    one, other = williams(0.8, 0.6, 0.5, 20), williams(0.6, 0.8, 0.5, 20)
+    assert (one.t, one.p) == pytest.approx((-other.t, 1 - other.p))
+
+
+def test_equal_metrics_have_no_value():
+    result = williams(0.9, 0.9, 1.0, 10)
+    assert (result.t, result.p) == (None, None)
+    assert "correlate perfectly" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.9, 0.8, 0.7, 3), "of 3 systems; expected at least 4"),
+        ((1.1, 0.8, 0.7, 9), "r12 is 1.1; expected a correlation"),
+        ((0.9, float("nan"), 0.7, 9), "r13 is nan"),
+        ((0.99, -0.99, 0.99, 9), "No three rows of scores correlate as"),
+    ],
+)
+def test_correlations_for_williams_are_checked(arguments, message):
+    with pytest.raises(InputError, match=message):
+        williams(*arguments)

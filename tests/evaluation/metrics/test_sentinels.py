@@ -1,0 +1,372 @@
+"""Sentinels and annotators beside the metrics, against plain loops and scipy."""
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
+from tests.evaluation.judged import judged, judged_wholes
+from tests.support.eval_sets import HUMAN, score_lines, write, write_eval_set
+
+SYSTEMS, SEGMENTS = 4, 8
+WORDS = ["the", "cat", "sat", "on", "a", "Mat", "and", "it", "was", "not", "Happy", "東京", "at", "all"]
+
+
+@pytest.fixture
+def texts():
+    """Return a candidate and a reference for each system and segment; later systems keep more words."""
+    rng = np.random.default_rng(1)
+    references = [" ".join(rng.choice(WORDS, 7)) for _ in range(SEGMENTS)]
+    return [
+        [
+            (" ".join(word if rng.random() < 0.3 + 0.2 * system else "dog" for word in reference.split()), reference)
+            for reference in references
+        ]
+        for system in range(SYSTEMS)
+    ]
+
+
+@pytest.fixture
+def scored(texts):
+    rng = np.random.default_rng(2)
+    human = np.arange(SYSTEMS)[:, None] + rng.normal(size=(SYSTEMS, SEGMENTS))
+    return judged(human, {"good": human + 0.1 * rng.normal(size=human.shape)}, texts=texts)
+
+
+def evaluate(*language_pairs, **options):
+    return meta_evaluate(language_pairs, **{"permutations": 200, **options})
+
+
+def sentinels_of(one, **options):
+    [result] = evaluate(one, **options).language_pairs
+    return {sentinel.name: sentinel for sentinel in result.sentinels}
+
+
+def words(text):
+    return Counter(re.findall(r"[東京]|[a-z]+", text.lower()))
+
+
+def overlap(candidate, reference):
+    shared = sum((words(candidate) & words(reference)).values())
+    return 2 * shared / (sum(words(candidate).values()) + sum(words(reference).values()))
+
+
+def scores_by_loop(texts):
+    found = {"sentinel-length": [], "sentinel-ratio": [], "sentinel-overlap": [], "sentinel-other": []}
+    for system, row in enumerate(texts):
+        following = texts[(system + 1) % len(texts)]
+        found["sentinel-length"].append([len(candidate) for candidate, _ in row])
+        lengths = [(len(candidate), len(reference)) for candidate, reference in row]
+        found["sentinel-ratio"].append([min(pair) / max(pair) for pair in lengths])
+        found["sentinel-overlap"].append([overlap(*pair) for pair in row])
+        found["sentinel-other"].append(
+            [overlap(other, reference) for (other, _), (_, reference) in zip(following, row, strict=True)]
+        )
+    return {name: np.array(scores, dtype=float) for name, scores in found.items()}
+
+
+def accuracy_by_loop(human, metric):
+    """Return acc*_eq at its best epsilon."""
+    first, second = zip(*itertools.combinations(range(len(human)), 2), strict=True)
+    of_human, of_metric = (side[[*first]] - side[[*second]] for side in (human, metric))
+    shares = []
+    for epsilon in {0.0, *np.abs(of_metric).ravel()}:
+        is_tied = np.abs(of_metric) <= epsilon
+        shares.append(np.where(is_tied, of_human == 0, of_human * of_metric > 0).mean())
+    return max(shares)
+
+
+def test_sentinels_of_texts_are_those_of_a_plain_loop(scored, texts):
+    found = sentinels_of(scored)
+    human = scored.human_segment
+    assert {*found} == {"sentinel-random", "sentinel-constant", *scores_by_loop(texts)}
+    for name, scores in scores_by_loop(texts).items():
+        segment, system = found[name].segment, found[name].system
+        r = stats.pearsonr(human.ravel(), scores.ravel()).statistic
+        assert segment["pearson"].value == pytest.approx(r, abs=1e-12)
+        assert segment["acc_eq"].value == pytest.approx(accuracy_by_loop(human, scores), abs=1e-12)
+        r = stats.pearsonr(human.mean(axis=1), scores.mean(axis=1)).statistic
+        assert system["pearson"].value == pytest.approx(r, abs=1e-12)
+        assert found[name].rank is segment.rank is None
+
+
+def test_the_best_of_several_references_counts(scored, texts):
+    references = tuple(tuple((*of_output, "dog dog dog") for of_output in row) for row in scored.references)
+    found = sentinels_of(replace(scored, references=references))["sentinel-overlap"]
+    scores = [[max(overlap(one, other), overlap(one, "dog dog dog")) for one, other in row] for row in texts]
+    r = stats.pearsonr(scored.human_segment.ravel(), np.ravel(scores)).statistic
+    assert found.segment["pearson"].value == pytest.approx(r, abs=1e-12)
+
+
+def test_the_chance_level_is_that_of_a_simulation():
+    human = np.random.default_rng(0).integers(0, 3, (5, 20)).astype(float)
+    found = sentinels_of(judged(human, {"m": human}))["sentinel-random"].segment["acc_eq"]
+    rng = np.random.default_rng(77)
+    draws = [accuracy_by_loop(human, rng.normal(size=human.shape)) for _ in range(60)]
+    assert found.value == pytest.approx(np.mean(draws), abs=4 * np.std(draws) * (1 / 60 + 1 / 100) ** 0.5)
+    assert found.low < found.value < found.high
+
+
+def test_a_constant_gets_the_share_of_ties():
+    human = np.random.default_rng(0).integers(0, 3, (5, 20)).astype(float)
+    found = sentinels_of(judged(human, {"m": human}))["sentinel-constant"]
+    ties = np.mean([(human[a] == human[b]).mean() for a, b in itertools.combinations(range(5), 2)])
+    assert found.segment["acc_eq"].value == pytest.approx(ties, abs=1e-12)
+    assert (found.segment["pearson"].value, found.system["spa"].value) == (None, None)
+
+
+def test_the_order_of_systems_and_segments_changes_nothing(scored):
+    rows, columns = [2, 0, 3, 1], [5, 1, 7, 0, 2, 6, 3, 4]
+
+    def moved(values):
+        return tuple(tuple(values[row][column] for column in columns) for row in rows)
+
+    [(name, metric)] = scored.metrics.items()
+    other = replace(
+        scored,
+        systems=tuple(scored.systems[row] for row in rows),
+        segments=tuple(scored.segments[column] for column in columns),
+        human_system=scored.human_system[rows],
+        human_segment=scored.human_segment[rows][:, columns],
+        metrics={name: MetricScores(metric.system[rows], metric.segment[rows][:, columns])},
+        candidates=moved(scored.candidates),
+        references=moved(scored.references),
+    )
+    found, again = sentinels_of(scored), sentinels_of(other)
+    for name in found:
+        for level in ("pearson", "acc_eq", "kendall"):
+            assert again[name].segment[level].value == pytest.approx(found[name].segment[level].value, abs=1e-12)
+
+
+def test_a_metric_has_to_beat_every_sentinel(scored, texts):
+    """p is the largest, by all ways to exchange whole segments, and Holm's for the number of metrics."""
+    human, shared = scored.human_segment, scores_by_loop(texts)
+    metrics = {
+        "good": scored.metrics["good"].segment,
+        "overlap": shared["sentinel-overlap"] + 0.01 * np.random.default_rng(5).normal(size=human.shape),
+    }
+    [result] = evaluate(judged(human, metrics, texts=texts)).language_pairs
+    found = {test.metric: test for test in result.sentinel_tests if test.statistic == "pearson"}
+
+    def r(metric):
+        z = (metric - metric.mean()) / metric.std() if metric.std() else metric * 0
+        return 0.0 if not z.any() else np.corrcoef(human.ravel(), z.ravel())[0, 1]
+
+    def p(metric, sentinel):
+        sides = [(one - one.mean()) / (one.std() or 1.0) for one in (metric, sentinel)]
+        observed = r(metric) - r(sentinel)
+        deltas = []
+        for kept in itertools.product([True, False], repeat=SEGMENTS):
+            first, second = np.where(kept, *sides), np.where(kept, *sides[::-1])
+            deltas.append(abs(r(first) - r(second)))
+        return np.mean(np.array(deltas) >= observed - 1e-9) if observed > 0 else 1.0
+
+    rng = np.random.default_rng(4)
+    sentinels = {**shared, "sentinel-random": rng.normal(size=human.shape), "sentinel-constant": np.zeros(human.shape)}
+    expected = {name: max(p(metric, sentinel) for sentinel in sentinels.values()) for name, metric in metrics.items()}
+    assert {name: test.p for name, test in found.items()} == pytest.approx(expected)
+    assert found["good"].p_holm == pytest.approx(min(2 * expected["good"], 1))
+    assert found["overlap"].sentinel == "sentinel-overlap"
+    assert "not significantly better than sentinel-overlap" in evaluate(judged(human, metrics, texts=texts)).table()
+
+
+def test_without_texts_there_are_a_random_and_a_constant_sentinel(scored):
+    assert [*sentinels_of(replace(scored, candidates=None, references=()))] == ["sentinel-random", "sentinel-constant"]
+    assert sentinels_of(scored, sentinels=False) == {}
+    wholes = judged_wholes([1, 2, 4, 3], {"m": [1, 2, 3, 4]})
+    assert [*sentinels_of(wholes)] == ["sentinel-random", "sentinel-constant"]
+
+
+LEFT_OUT = "left out sentinel-length, sentinel-ratio, sentinel-overlap and sentinel-other: "
+
+
+def notes_of(one):
+    [result] = evaluate(one).language_pairs
+    return [note for note in result.notes if note.startswith("left out")]
+
+
+def test_a_note_says_why_sentinels_of_texts_are_left_out(scored):
+    candidates = [[*row] for row in scored.candidates]
+    candidates[1][2] = candidates[3][0] = None
+    reason = f"{LEFT_OUT}2 of 32 judged outputs have no text, or no reference"
+    assert notes_of(replace(scored, candidates=candidates)) == [reason]
+    references = [[() if at == 5 else one for at, one in enumerate(row)] for row in scored.references]
+    assert notes_of(replace(scored, references=references)) == [reason.replace("2 of", "4 of")]
+    assert notes_of(replace(scored, references=())) == [reason.replace("2 of", "32 of")]
+    assert notes_of(scored) == notes_of(replace(scored, candidates=None, references=())) == []
+
+
+def test_only_judged_outputs_need_texts(scored):
+    human = scored.human_segment.copy()
+    human[1, 2] = np.nan
+    candidates = [[*row] for row in scored.candidates]
+    candidates[1][2] = None
+    one = replace(scored, human_segment=human, candidates=candidates)
+    assert len(sentinels_of(one)) == 6
+    assert notes_of(one) == []
+
+
+def test_the_only_output_of_a_segment_has_no_other(scored):
+    human = scored.human_segment.copy()
+    human[1:, 2] = np.nan
+    candidates = [
+        [text if row == 0 or at != 2 else None for at, text in enumerate(texts)]
+        for row, texts in enumerate(scored.candidates)
+    ]
+    one = replace(scored, human_segment=human, candidates=candidates)
+    assert len(sentinels_of(one)) == 5
+    assert notes_of(one) == ["left out sentinel-other: a judged output is the only one of its segment"]
+
+
+def test_a_set_without_the_outputs_of_a_judged_system_says_so(tmp_path):
+    folder = write_eval_set(tmp_path)
+    (folder / "system-outputs/he-en/A.txt").unlink()
+    one = read_eval_set(EvalSet(folder), "he-en", with_texts=None)
+    assert one.candidates[one.systems.index("A")] == (None,) * 5
+    assert notes_of(one) == [f"{LEFT_OUT}4 of 20 judged outputs have no text, or no reference"]
+    with pytest.raises(InputError, match="no outputs of the system 'A'"):
+        read_eval_set(EvalSet(folder), "he-en", with_texts=True)
+
+
+def test_a_metric_called_as_a_sentinel_is_refused(scored):
+    metric = scored.metrics["good"]
+    with pytest.raises(InputError, match=r"two of the scores are called 'sentinel-random'. Rename the metric"):
+        evaluate(replace(scored, metrics={"sentinel-random": metric}))
+
+
+def share_of_equal_scores_above_the_sentinels(trials):
+    """Return how often a metric is called better than the length, whose agreement with people is the same."""
+    found = []
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        human = rng.normal(size=(4, 40))
+        lengths, metric = (50 + 5 * human + 10 * rng.normal(size=human.shape) for _ in range(2))
+        texts = [[("a" * int(length), "") for length in row] for row in lengths.clip(1)]
+        [result] = evaluate(judged(human, {"m": metric}, texts=texts), permutations=99).language_pairs
+        found.append([test.p_holm < 0.05 for test in result.sentinel_tests])
+    return np.mean(found, axis=0)
+
+
+def test_a_metric_whose_name_only_begins_like_one_is_ranked(scored):
+    """Perrella et al. submitted sentinel-cand-mqm and others to the metrics tasks."""
+    [metric] = scored.metrics.values()
+    [result] = evaluate(replace(scored, metrics={"sentinel-cand-mqm": metric})).language_pairs
+    assert [(one.name, one.rank) for one in result.metrics] == [("sentinel-cand-mqm", 1)]
+    assert {test.metric for test in result.sentinel_tests} == {"sentinel-cand-mqm"}
+
+
+def test_equal_scores_seldom_beat_the_best_sentinel():
+    assert share_of_equal_scores_above_the_sentinels(8)[0] <= 0.25
+
+
+@pytest.mark.calibration
+def test_equal_scores_seldom_beat_the_best_sentinel_over_many_trials(record_property):
+    found = share_of_equal_scores_above_the_sentinels(200)
+    record_property("a metric as good as the length | highest share called better", f"{found.max():.3f}")
+    assert found.max() <= 0.055
+
+
+# Annotators who are held out.
+
+
+@pytest.fixture
+def annotated(scored):
+    rng = np.random.default_rng(9)
+    human = scored.human_segment
+    other = (human + rng.normal(size=human.shape)).round(1)
+    other[1, 3] = np.nan
+    return replace(scored, annotators={"human-B": MetricScores(None, other)})
+
+
+def test_an_annotator_is_judged_as_a_metric_on_the_shared_outputs(annotated):
+    human, other = annotated.human_segment.copy(), annotated.annotators["human-B"].segment
+    metric = annotated.metrics["good"].segment
+    [result] = evaluate(annotated).language_pairs
+    [person], [good] = result.humans, result.metrics
+    shared = ~np.isnan(other)
+    for found, scores in ((person, other), (good, metric)):
+        r = stats.pearsonr(human[shared], scores[shared]).statistic
+        assert found.segment["pearson"].value == pytest.approx(r, abs=1e-12)
+        assert found.segment.n == shared.sum()
+    human[~shared] = np.nan
+    sides = [np.nanmean(one, axis=1) for one in (human, other)]
+    assert person.system["pearson"].value == pytest.approx(stats.pearsonr(*sides).statistic, abs=1e-12)
+    assert [(pair.first, pair.second) for pair in result.pairs] == [("human-B", "good")]
+    table = evaluate(annotated).table()
+    assert table.index("human-B") < table.index("good")
+
+
+def test_scores_of_systems_are_means_of_the_shared_outputs(annotated):
+    shared = ~np.isnan(annotated.annotators["human-B"].segment)
+    corpus = MetricScores(np.arange(SYSTEMS) ** 2.0, annotated.metrics["good"].segment)
+    [result] = evaluate(replace(annotated, metrics={**annotated.metrics, "corpus": corpus})).language_pairs
+    human, good = (
+        np.nanmean(np.where(shared, scores, np.nan), axis=1)
+        for scores in (annotated.human_segment, annotated.metrics["good"].segment)
+    )
+    found = {metric.name: metric.system["pearson"].value for metric in result.metrics}
+    assert found["good"] == pytest.approx(stats.pearsonr(human, good).statistic, abs=1e-12)
+    assert found["corpus"] == pytest.approx(stats.pearsonr(human, corpus.system).statistic, abs=1e-12)
+    [note] = [note for note in result.notes if "corpus" in note]
+    assert "are of all outputs" in note
+    assert "good" not in note
+
+
+def test_official_scores_of_systems_stay_where_all_outputs_are_shared(annotated):
+    official = MetricScores(np.array([3.0, 1, 4, 2]), np.nan_to_num(annotated.annotators["human-B"].segment))
+    [result] = evaluate(replace(annotated, annotators={"human-B": official})).language_pairs
+    expected = stats.pearsonr(annotated.human_system, official.system).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_judged_segments_are_averaged_where_others_judged_whole_systems_alone(annotated):
+    wholes = replace(annotated, human_segment=None)
+    [result] = evaluate(wholes).language_pairs
+    other = np.nanmean(annotated.annotators["human-B"].segment, axis=1)
+    expected = stats.pearsonr(annotated.human_system, other).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_annotator_of_some_whole_systems_is_compared_on_these(annotated):
+    wholes = MetricScores(np.array([3.0, np.nan, 4, 2]), None)
+    [result] = evaluate(replace(annotated, annotators={"human-B": wholes})).language_pairs
+    rated = [0, 2, 3]
+    expected = stats.pearsonr(annotated.human_system[rated], wholes.system[rated]).statistic
+    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
+    [good] = result.metrics
+    assert (good.system.n, good.segment.n) == (3, SYSTEMS * SEGMENTS)
+
+
+def test_the_accuracy_of_an_annotator_is_that_of_a_plain_loop(annotated):
+    complete = MetricScores(None, np.nan_to_num(annotated.annotators["human-B"].segment))
+    [result] = evaluate(replace(annotated, annotators={"human-B": complete})).language_pairs
+    expected = accuracy_by_loop(annotated.human_segment, complete.segment)
+    assert result.humans[0].segment["acc_eq"].value == pytest.approx(expected, abs=1e-12)
+
+
+def test_judgements_of_another_kind_are_held_out_from_an_eval_set(tmp_path):
+    folder = write_eval_set(tmp_path)
+    other = {system: [None if score is None else score * 2 + 1 for score in row] for system, row in HUMAN.items()}
+    write(folder, "human-scores/he-en.esa.seg.score", score_lines(other))
+    one = read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="esa")
+    [result] = evaluate(one).language_pairs
+    assert result.humans[0].name == "human-esa"
+    assert result.humans[0].segment["pearson"].value == pytest.approx(1)
+    with pytest.raises(InputError, match=r"'mqm' are the human scores already. Hold out others"):
+        read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="mqm")
+    with pytest.raises(InputError, match="esa"):
+        read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="ESB")
+
+
+def test_an_annotator_of_other_outputs_is_refused(annotated):
+    nowhere = MetricScores(None, np.full(annotated.human_segment.shape, np.nan))
+    with pytest.raises(InputError, match=r"'human-B' judged no output that has another human score"):
+        evaluate(replace(annotated, annotators={"human-B": nowhere}))

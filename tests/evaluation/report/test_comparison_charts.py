@@ -1,0 +1,120 @@
+"""The drawings of a comparison."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx_evaluation.report.charts import LEFT, TOP
+from bertscore_onnx_evaluation.report.comparison_charts import (
+    SIDE,
+    distributions,
+    intervals,
+    length_buckets,
+    length_differences,
+    scatter,
+)
+from tests.support.comparisons import metric_result
+
+
+def dots(drawing):
+    """Return where the dots of a scatter lie, by style."""
+    found = {}
+    for style, path in re.findall(r'<path class="dots (\w+)" d="([^"]+)"', drawing.body):
+        steps = [(int(dx), int(dy)) for dx, dy in re.findall(r"m(-?\d+) ?(-?\d+)h0", path)]
+        found[style] = np.cumsum(steps, axis=0).tolist()
+    return found
+
+
+def test_the_interval_of_each_system_has_its_ends():
+    metric = metric_result("bertscore", ["a", "b"], [[0.1, 0.3, 0.5], [0.2, 0.5, 0.8]])
+    chart = intervals(metric)
+    one = metric.systems[1]
+    low, high = one.mean - one.ci, one.mean + one.ci
+    assert [row.name for row in chart.rows] == ["b", "a"]
+    assert chart.rows[0].drawing.text == f"Score 0.5000, 95 % interval {low:.4f} to {high:.4f}"
+    places = [
+        [float(value) for value in re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', row.drawing.body).groups()]
+        for row in chart.rows
+    ]
+    assert min(min(places)) == pytest.approx(100 * 0.04 / 1.08, abs=0.01)  # the lowest end, after the margin
+    assert max(max(places)) == pytest.approx(100 * 1.04 / 1.08, abs=0.01)
+
+
+def test_a_dot_lies_where_its_scores_are():
+    drawing = scatter(np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.5]), lower_is_better=False)
+    low, high = (round(SIDE * share / 1.08) for share in (0.04, 1.04))
+    assert sorted(dots(drawing)["few"]) == [
+        [LEFT + low, TOP + SIDE - high],
+        [LEFT + SIDE // 2, TOP + SIDE // 2],
+        [LEFT + high, TOP + SIDE - low],
+    ]
+    assert drawing.text == "3 segments: the system is better on 1, the baseline on 1, neither on 1"
+
+
+def test_segments_of_about_the_same_scores_share_a_dot():
+    baseline = np.repeat([0.1, 0.5, 0.9, 0.3], [1, 2, 4, 5])
+    found = dots(scatter(baseline, baseline, lower_is_better=False))
+    assert {style: len(places) for style, places in found.items()} == {"few": 1, "some": 2, "many": 1}
+
+
+def test_a_scatter_of_very_many_segments_stays_small():
+    rng = np.random.default_rng(0)
+    drawing = scatter(rng.normal(size=200_000), rng.normal(size=200_000), lower_is_better=True)
+    assert len(drawing.body) < 250_000
+    better = int(re.search(r"the system is better on (\d+)", drawing.text)[1])
+    assert 90_000 < better < 110_000
+
+
+def test_the_shaded_half_is_the_better_one():
+    higher, lower = (
+        re.search(r'"better-half" d="[^"]*L(\d+) (\d+)Z"', scatter(*np.eye(2), lower_is_better=lower).body).groups()
+        for lower in (False, True)
+    )
+    assert higher == (str(LEFT), str(TOP))
+    assert lower == (str(LEFT + SIDE), str(TOP + SIDE))
+
+
+def test_a_histogram_has_the_height_of_its_shares():
+    scores = np.repeat([[0.0, 1.0], [0.0, 0.0]], 2, axis=1)
+    chart = distributions(metric_result("bertscore", ["a", "b"], scores))
+    tops = [
+        {int(top) for top in re.findall(r"V(\d+)H", re.search(r'class="area" d="([^"]+)"', row.drawing.body)[1])}
+        for row in chart.rows
+    ]
+    assert tops == [{100, 50}, {100, 0}]  # half of the segments, and all of them
+    assert chart.rows[1].drawing.text == "Median 0.0000, middle half 0.0000 to 0.0000"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([7], [[0]]),
+        ([3, 3, 3, 3], [[0, 1, 2, 3]]),
+        ([5, 1, 4, 2, 3], [[1], [3], [4], [2], [0]]),
+        ([1, 1, 1, 1, 1, 1, 1, 1, 9], [[0, 1, 2, 3, 4, 5, 6, 7], [8]]),
+    ],
+)
+def test_segments_are_put_together_by_length(lengths, expected):
+    assert [bucket.tolist() for bucket in length_buckets(np.array(lengths))] == expected
+
+
+def test_a_bar_is_the_mean_difference_of_its_bucket():
+    gains = [0.1, -0.1] * 3 + [0.1, 0.2] * 4 + [-0.2, -0.3] * 5 + [0.4]
+    metric = metric_result("bertscore", ["a", "b"], [[0.5] * 25, 0.5 + np.array(gains)])
+    [chart] = length_differences(metric, [1], [10] * 6 + [20] * 8 + [30] * 10 + [1500])
+    assert [(row.name, row.note) for row in chart.rows] == [
+        ("10", "6 segments"),
+        ("20", "8 segments"),
+        ("30", "10 segments"),
+        ("1,500", "1 segment"),
+    ]
+    half_width = stats.t.ppf(1 - 0.025 / 4, 5) * np.std(gains[:6], ddof=1) / 6**0.5
+    low, high = re.findall(r"0\.\d+", chart.rows[0].drawing.text)[1:]
+    assert (float(low), float(high)) == (pytest.approx(half_width, rel=0.02),) * 2
+    assert chart.rows[3].drawing.text == "Mean difference +0.4000"
+    styles = [re.search(r'<rect class="([\w ]+)"', row.drawing.body)[1] for row in chart.rows]
+    assert styles == ["better unsure", "better", "worse", "better unsure"]
+    [chart] = length_differences(metric_result("ter", ["a", "b"], [[50.0] * 6, [40.0] * 6]), [1], [10] * 6)
+    assert '<rect class="better"' in chart.rows[0].drawing.body

@@ -1,0 +1,336 @@
+"""Comparing systems, from Python."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, TER
+from sacrebleu.significance import PairedTest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.baselines import compute_baseline, write_baseline
+from bertscore_onnx.errors import IdfError, InputError, InputTypeError
+from bertscore_onnx.tables.table import count
+from bertscore_onnx_evaluation import compare
+from tests.support.scores import WORDS
+
+SEGMENTS = 40
+
+
+def sentences(seed):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS.split(), rng.integers(3, 9))) for _ in range(SEGMENTS)]
+
+
+REFERENCES = sentences(0)
+SYSTEMS = {
+    "base": sentences(1),
+    "closer": [text if row % 3 else REFERENCES[row] for row, text in enumerate(sentences(2))],
+    "closest": [text if row % 2 else REFERENCES[row] for row, text in enumerate(sentences(3))],
+}
+
+
+@pytest.fixture(scope="module")
+def comparison(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        return compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu", "ter"], num_resamples=200)
+
+
+def metric_of(comparison, name):
+    [metric] = [metric for metric in comparison.metrics if metric.name == name]
+    return metric
+
+
+def test_the_score_of_a_system_is_the_mean_of_its_segments(comparison, scorer):
+    metric = metric_of(comparison, "bertscore")
+    for row, (name, texts) in enumerate(SYSTEMS.items()):
+        alone = scorer.score(texts, REFERENCES).F.astype(np.float64)
+        np.testing.assert_allclose(metric.segment_scores[row], alone, atol=1e-6)
+        assert metric.systems[row].name == name
+        assert metric.systems[row].score == pytest.approx(alone.mean(), abs=1e-6)
+
+
+def test_idf_weights_are_those_of_the_references_counted_once(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu", idf=True) as weighted:
+        [metric] = compare(SYSTEMS, REFERENCES, scorer=weighted).metrics
+        np.testing.assert_allclose(
+            metric.segment_scores[2], weighted.score(SYSTEMS["closest"], REFERENCES).F, atol=1e-6
+        )
+        with weighted.with_idf(True, REFERENCES) as fixed:
+            assert metric.signature.startswith(str(fixed.signature))
+
+
+def test_references_of_the_same_tokens_have_no_idf_weights(tiny_bundle):
+    references = ["the quick dog", "The  QUICK dog"]
+    with BERTScorer(tiny_bundle, device="cpu", idf=True) as weighted, pytest.raises(IdfError, match="the same tokens"):
+        compare({"a": ["the dog", "a dog"], "b": ["the", "a"]}, references, scorer=weighted)
+
+
+@pytest.mark.parametrize("test", ["bs", "ar"])
+def test_scores_intervals_and_p_are_those_of_sacrebleu(test, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    paired = PairedTest([*SYSTEMS.items()], {"BLEU": BLEU(), "TER": TER()}, [REFERENCES], test, 300, 1000)
+    _, expected = paired()
+    ours = compare(SYSTEMS, REFERENCES, metrics=["bleu", "ter"], test=f"sacrebleu-{test}", num_resamples=300, seed=7)
+    for metric, theirs in ((metric_of(ours, "bleu"), expected["BLEU"]), (metric_of(ours, "ter"), expected["TER"])):
+        for system, their in zip(metric.systems, theirs, strict=True):
+            assert (system.score, system.mean, system.ci) == pytest.approx(
+                (their.score, their.mean, their.ci), rel=1e-6
+            )
+            assert system.p == (None if their.p_value is None else pytest.approx(their.p_value, abs=1e-12))
+
+
+def test_metrics_share_their_resamples_and_keep_their_order(comparison, scorer):
+    [alone] = compare(SYSTEMS, REFERENCES, scorer=scorer, num_resamples=200).metrics
+    assert [metric.name for metric in comparison.metrics] == ["bertscore", "bleu", "ter"]
+    assert alone.systems == metric_of(comparison, "bertscore").systems
+
+
+def test_a_lower_error_rate_wins(comparison):
+    base, _, closest = metric_of(comparison, "ter").systems
+    assert closest.score < base.score
+    assert closest.delta < 0
+    assert closest.wins > 0.9
+    assert closest.won > closest.lost
+    assert closest.won + closest.lost + closest.tied == SEGMENTS
+
+
+def test_json_has_null_where_the_baseline_has_no_value(comparison):
+    record = json.loads(comparison.to_json())
+    assert [system["name"] for system in record["systems"]] == list(SYSTEMS)
+    base, closer, _ = (system["metrics"]["bleu"] for system in record["systems"])
+    assert [base[key] for key in ("delta", "p", "wins", "won")] == [None] * 4
+    assert closer["delta"] == pytest.approx(closer["score"] - base["score"])
+    assert 0 < closer["p"] <= 1
+    for part in ("test:permutation", "resamples:200", "seed:12345"):
+        assert part in record["signature"]
+        assert all(part in signature for signature in record["signatures"].values())
+
+
+def test_json_names_the_segments_that_differ_most(comparison, scorer):
+    record = json.loads(comparison.to_json())
+    gains = [one for one in record["segments"] if one["system"] == "closest" and one["delta"] > 0]
+    delta = scorer.score(SYSTEMS["closest"], REFERENCES).F - scorer.score(SYSTEMS["base"], REFERENCES).F
+    assert gains[0]["segment"] == delta.argmax() + 1
+    assert [one["delta"] for one in gains] == pytest.approx(np.sort(delta)[::-1][: len(gains)], abs=1e-6)
+    assert gains[0]["candidates"]["closest"] == SYSTEMS["closest"][delta.argmax()]
+    assert gains[0]["references"] == [REFERENCES[delta.argmax()]]
+
+
+def test_a_segment_of_equal_texts_is_no_further_example():
+    texts = {"base": ["a b c d"] * 3 + ["x"], "other": ["e f g h"] * 3 + ["a b c d"]}
+    comparison = compare(texts, [*["e f g h"] * 3, "a b c e"], metrics=["chrf"], num_resamples=1)
+    assert [example.segment for example in comparison.examples] == [0, 3]
+
+
+def test_every_example_has_its_matches(comparison):
+    for example in comparison.examples:
+        baseline, other = example.matches
+        assert pytest.approx(example.delta, abs=1e-5) == other.score.F - baseline.score.F
+
+
+def test_a_table_of_tsv_has_a_row_for_each_metric_and_system(comparison):
+    header, *rows = [line.split("\t") for line in comparison.table("tsv").splitlines()]
+    assert {len(row) for row in rows} == {len(header)}
+    assert [row[:2] for row in rows] == [[one.name, name] for one in comparison.metrics for name in SYSTEMS]
+    score = float(rows[1][header.index("score")])
+    assert score == comparison.metrics[0].systems[1].score
+
+
+def test_a_table_of_text_marks_significant_differences(comparison):
+    lines = comparison.table().splitlines()
+    for system in metric_of(comparison, "bertscore").systems[1:]:
+        line = next(line for line in lines if line.startswith(f"{system.name} "))
+        assert ("*" in line) == (system.p < 0.05)
+
+
+def test_the_name_of_a_metric_is_escaped_in_latex():
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.1]}
+    table = compare(scores={"\\input{x}_1": scores}).table("latex")
+    assert r"\textbackslash{}input\{x\}\_1" in table
+
+
+@pytest.mark.parametrize("size", [1e149, 1e155, 1e200])
+def test_scores_are_in_range_or_refused(size):
+    scores = {"a": [size, 2 * size, 3 * size] * 7, "b": [1.1 * size, 2.2 * size, 2.9 * size] * 7}
+    if size < 1e150:
+        assert json.loads(compare(scores=scores).to_json())["num_segments"] == 21
+    else:
+        with pytest.raises(InputError, match="beyond"):
+            compare(scores=scores)
+
+
+def test_a_table_of_latex_or_tsv_escapes_names():
+    table = compare({"a_b": ["x y"], "50%": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1).table("latex")
+    assert r"a\_b" in table
+    assert r"50\%" in table
+    assert table.count(r"\\") == 3
+    table = compare({"a\tb\nc": ["x y"], "d": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1).table("tsv")
+    assert [line.split("\t")[1] for line in table.split("\n")] == ["system", "a b c", "d"]
+
+
+def test_equal_systems_do_not_differ(scorer):
+    comparison = compare({"one": REFERENCES, "two": REFERENCES}, REFERENCES, scorer=scorer)
+    two = comparison.metrics[0].systems[1]
+    assert (two.delta, two.wins, two.won, two.lost, two.tied) == (0, 0, 0, 0, SEGMENTS)
+    assert "*" not in comparison.table()
+    assert not comparison.examples
+
+
+@pytest.mark.parametrize(
+    ("systems", "references", "message"),
+    [
+        ({"base": ["a"]}, ["a"], "one system, base"),
+        ({}, ["a"], "no texts of systems"),
+        ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], r"'other'\] has 1 value; .*1. has no partner"),
+        ({"base": ["a"], "other": []}, ["a"], r"'other'\] has 0 values; .*0. has no partner"),
+        ({"base": [], "other": []}, [], "no references"),
+        ({"base": ["a"], "other": ["b"]}, [[]], r"references\[0\] is empty"),
+    ],
+)
+def test_texts_that_do_not_belong_together_are_refused(systems, references, message):
+    with pytest.raises(InputError, match=message):
+        compare(systems, references, metrics=["bleu"])
+
+
+@pytest.mark.parametrize(
+    ("systems", "references", "metrics"),
+    [
+        ([["a"], ["b"]], ["a"], ["bleu"]),
+        ({"base": ["a"], "other": [1]}, ["a"], ["bleu"]),
+        ({"base": ["a"], "other": ["b"]}, "a", ["bleu"]),
+        ({"base": ["a"], "other": ["b"]}, ["a"], "bleu"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(systems, references, metrics):
+    with pytest.raises(InputTypeError):
+        compare(systems, references, metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metrics": ["bleu", "bluu"]}, "no metric 'bluu' here. Did you mean 'bleu'"),
+        ({"metrics": []}, "no metrics"),
+        ({"context_sentences": -1}, "context_sentences is -1; expected an integer of 0 or more"),
+        ({"metrics": ["bleu"], "context_sentences": 2}, "context_sentences has no effect without the metric bertscore"),
+        ({"metrics": ["bleu"], "test": "t"}, "no test 't'"),
+        ({"metrics": ["bleu"], "num_resamples": 0}, "0 resamples"),
+        ({"metrics": ["bleu"], "num_examples": -1}, "num_examples is -1"),
+        ({"metrics": ["bleu"], "seed": -1}, "seed is -1"),
+    ],
+)
+def test_bad_options_are_refused_before_any_text_is_read(options, message):
+    def unread():
+        raise AssertionError("the references were read")
+        yield
+
+    with pytest.raises(InputError, match=message):
+        compare(SYSTEMS, unread(), **options)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        (["bertscore"], "bertscore needs a scorer"),
+        ({"bertscore": {"word_order": 2}}, "has no options"),
+        (
+            {"bleu": {"smoth": 1}},
+            "does not take the option 'smoth' for BLEU. Its options are lowercase, force, tokenize",
+        ),
+        ({"chrf": {"word_order": -1}}, "word_order of CHRF is -1; expected a whole number from 0 to 100"),
+        ({"chrf": {"beta": 0.5}}, "beta of CHRF is 0.5; expected a whole number"),
+        ({"bleu": {"smooth_value": "x"}}, "smooth_value of BLEU is 'x'; expected a number from 0 to 100"),
+        ({"ter": {"normalized": "yes"}}, "normalized of TER is 'yes'; expected true or false"),
+        ({"bleu": {"tokenize": 13}}, "tokenize of BLEU is 13; expected a name"),
+    ],
+)
+def test_options_that_a_metric_does_not_take_are_refused(metrics, message):
+    with pytest.raises(InputError, match=message):
+        compare(SYSTEMS, REFERENCES, metrics=metrics)
+
+
+def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
+    with (
+        BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer,
+        pytest.raises(InputError, match="scored by one layer"),
+    ):
+        compare(SYSTEMS, REFERENCES, scorer=scorer)
+
+
+def test_segments_above_measured_unrelated_pairs_are_counted(tiny_bundle, tmp_path):
+    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
+    with BERTScorer(bundle, device="cpu") as scorer:
+        write_baseline(bundle, replace(compute_baseline(scorer, sentences(5) * 3, num_pairs=50), num_pairs=100), "en")
+    with BERTScorer(bundle, device="cpu") as scorer:
+        comparison = compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=10)
+    bertscore, bleu = comparison.metrics
+    np.testing.assert_array_equal(bertscore.unrelated, scorer.unrelated_scores())
+    high = bertscore.unrelated[-2]  # of 101 quantiles
+    expected = [float(np.mean(scores > high)) for scores in bertscore.segment_scores]
+    assert 0 < expected[1] < 1
+    assert [system.above_unrelated for system in bertscore.systems] == expected
+    assert {system.above_unrelated for system in bleu.systems} == {None}
+    assert f"{expected[1]:.1%}" in comparison.table()
+
+
+def test_texts_may_come_from_iterators_and_be_one_segment():
+    once = compare({"one": iter(["a cat"]), "two": iter(["a dog"])}, iter(["a cat"]), metrics=["chrf"], num_resamples=9)
+    assert (once.candidates, once.references) == ((("a cat",), ("a dog",)), (("a cat",),))
+
+
+def test_documents_are_the_units_of_tests_and_intervals():
+    names = [f"news-{segment // 3}" for segment in range(SEGMENTS)]
+    by_segment = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=100)
+    by_document = compare(SYSTEMS, REFERENCES, metrics=["bleu"], num_resamples=100, documents=names)
+    number = len({*names})
+    assert by_document.num_documents == number
+    assert f"|documents:{number}|" in by_document.signature
+    assert all(f"|documents:{number}|" in metric.signature for metric in by_document.metrics)
+    for plain, grouped in zip(by_segment.metrics, by_document.metrics, strict=True):
+        assert [one.score for one in grouped.systems] == pytest.approx([one.score for one in plain.systems])
+        assert [one.ci for one in grouped.systems] != [one.ci for one in plain.systems]
+    with pytest.raises(InputError, match="documents has 2 values"):
+        compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a", "b"])
+    with pytest.raises(InputError, match="one document"):
+        compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a"] * SEGMENTS)
+
+
+def test_a_margin_makes_a_system_equivalent_or_not():
+    for margin, expected in ((0.001, False), (90, True)):
+        same = compare(
+            {"a": SYSTEMS["base"], "b": SYSTEMS["closest"]},
+            REFERENCES,
+            metrics=["ter"],
+            margin=margin,
+            num_resamples=50,
+        )
+        assert (same.metrics[0].systems[1].equivalent, same.metrics[0].systems[1].not_worse) == (expected, True)
+    for margin, metrics in ((0, ["ter"]), (float("nan"), ["ter"]), (1, ["ter", "bleu"])):
+        with pytest.raises(InputError, match="margin"):
+            compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
+
+
+def test_planned_differences_have_a_power_and_segment_count():
+    repeated = {name: texts * 10 for name, texts in SYSTEMS.items()}
+    names = [f"news-{segment // 2}" for segment in range(10 * SEGMENTS)]
+    found = compare(repeated, REFERENCES * 10, metrics=["bleu"], num_resamples=50, documents=names, power=[1, 9])
+    of_systems = [system.power for system in found.metrics[0].systems[1:]]
+    small, large = of_systems[0]
+    assert (small.difference, large.difference) == (1, 9)
+    assert 0 < small.power < large.power < 1
+    assert small.needed > large.needed
+    assert f"with {count(max(one.needed for one, _ in of_systems))} documents, 80 times" in found.table()
+    assert json.loads(found.to_json())["systems"][1]["metrics"]["bleu"]["power"][0]["power"] == small.power
+    assert "power" not in found.table("tsv")
+    for power, metrics in (([0], ["ter"]), ([1, float("inf")], ["ter"]), ([1], ["ter", "bleu"])):
+        with pytest.raises(InputError, match="power"):
+            compare(SYSTEMS, REFERENCES, metrics=metrics, power=power)
+
+
+def test_identical_systems_cannot_be_told_apart():
+    same = {"a": SYSTEMS["base"], "b": SYSTEMS["base"]}
+    _, system = compare(same, REFERENCES, metrics=["bleu"], power=[1]).metrics[0].systems
+    assert (system.p, system.detectable, system.needed, system.power) == (1, None, None, ())

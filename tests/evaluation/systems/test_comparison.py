@@ -1,0 +1,95 @@
+"""What a comparison shows: the same stars in every form, and a paragraph for a paper."""
+
+import numpy as np
+import pytest
+
+from bertscore_onnx import __version__
+from bertscore_onnx_evaluation import compare
+
+
+def random_comparison(seed):
+    rng = np.random.default_rng(seed)
+    number, segments = int(rng.integers(2, 6)), int(rng.integers(1, 60))
+    scores = rng.normal(size=segments) + rng.normal(size=(number, segments)) + rng.normal(0, 0.3, (number, 1))
+    if seed % 3 == 0:
+        scores = np.rint(scores)
+    systems = {f"system-{row}": of_system for row, of_system in enumerate(scores)}
+    return compare(
+        scores=systems,
+        lower_is_better=["score"] if seed % 2 else [],
+        all_pairs=bool(rng.integers(2)),
+        test=("permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar")[rng.integers(4)],
+        num_resamples=int(rng.integers(20, 300)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_form_has_the_same_stars(seed):
+    found = random_comparison(seed)
+    record = found.to_dict()
+    marked = {one["name"] for one in record["systems"] if one["metrics"]["score"]["significant"]}
+    text = found.table().partition("\n\n")[0].splitlines()[2:]
+    assert {line.split()[0] for line in text if "*" in line} == marked
+    latex = [line for line in found.table("latex").splitlines() if "system-" in line]
+    assert {line.split()[0] for line in latex if "*" in line} == marked
+    page = found.to_html()
+    assert page.count('<span class="chip better">') + page.count('<span class="chip worse">') == len(marked)
+    for system in record["systems"]:
+        verdict = system["metrics"]["score"]["verdict"] or ""
+        assert (" is better than " in verdict or " is worse than " in verdict) == (system["name"] in marked)
+
+
+def test_the_methods_name_test_unit_correction_and_seed():
+    scores = np.random.default_rng(1).normal(size=(3, 40))
+    systems = dict(zip(("base", "a", "b"), scores, strict=True))
+    found = compare(scores={"COMET": systems}, documents=["x", "y"] * 20, seed=7)
+    for words in (
+        "We compared a and b with base by COMET on 40 segments of 2 documents.",
+        "a two-sided paired permutation test (10,000 random swaps of whole documents, seed 7), with Holm's correction",
+        f"bertscore-onnx {__version__} (COMET: COMET|scores:given|test:permutation|documents:2|",
+    ):
+        assert words in found.methods
+    assert found.bibtex.startswith("@software{bertscore-onnx,")
+    assert found.to_dict()["methods"] == found.methods
+
+
+def test_the_entries_are_those_of_what_was_used():
+    texts = {"base": ["a cat", "a dog"] * 10, "other": ["the cat", "a dog"] * 10}
+    found = compare(texts, ["the cat", "a dog"] * 10, metrics=["bleu"])
+    assert [line for line in found.bibtex.splitlines() if line.startswith("@")] == [
+        "@inproceedings{post-2018-call,",
+        "@software{bertscore-onnx,",
+    ]
+
+
+def test_zeros_and_ones_are_tested_by_mcnemar():
+    scores = {"base": [0, 1] * 20, "other": [1, 1] * 20}
+    assert "the test is McNemar's, exact." in compare(scores=scores).table()
+    assert "the test is McNemar's, mid-p." in compare(scores=scores, test="mid-p").table()
+    assert "McNemar" not in compare(scores=scores, test="sacrebleu-bs").table()
+
+
+def test_a_margin_and_its_intervals_agree():
+    for seed in range(60):
+        differences = np.random.default_rng(seed).exponential(size=25) - 1
+        found = compare(scores={"base": 0 * differences, "new": differences})
+        margin = float(np.random.default_rng([seed, 1]).uniform(0.1, 0.8))
+        [_, new] = compare(scores={"base": 0 * differences, "new": differences}, margin=margin).metrics[0].systems
+        low, high = new.delta_low_90, new.delta_high_90
+        assert new.equivalent == (-margin < low <= high < margin)
+        assert new.not_worse == (new.delta_low > -margin)
+        assert found.metrics[0].systems[1].delta_low <= low <= high <= new.delta_high
+
+
+def test_a_small_difference_is_not_rounded_to_zero():
+    base = np.random.default_rng(2).uniform(20, 90, 60)
+    found = compare(scores={"base": base, "new": base + np.random.default_rng(3).normal(0.003, 0.001, 60)})
+    [_, new] = found.metrics[0].systems
+    interval = f"{new.delta_low:+.5f} to {new.delta_high:+.5f}"
+    assert f"new is better than base: {new.delta:+.5f}, 95 % interval {interval}" in found.table()
+
+
+def test_text_and_json_have_ascii_signs_only():
+    found = random_comparison(4)
+    signs = set("−–—’‘“”")
+    assert not signs & {*found.table(), *found.to_json()}

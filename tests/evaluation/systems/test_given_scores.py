@@ -1,0 +1,136 @@
+"""Comparing systems by scores that were computed elsewhere."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx_evaluation import (
+    SegmentMeans,
+    approximate_randomization,
+    compare,
+    paired_bootstrap,
+    paired_permutation,
+)
+
+NAMES = ("base", "other", "third")
+
+
+@pytest.fixture
+def matrix():
+    """Scores of three systems for 60 segments."""
+    chance = np.random.default_rng(3)
+    return chance.normal(0.7, 0.1, 60) + chance.normal([[0.0], [0.02], [-0.01]], 0.05, (3, 60))
+
+
+@pytest.fixture
+def columns(matrix):
+    return dict(zip(NAMES, matrix.tolist(), strict=True))
+
+
+def test_they_are_tested_as_a_matrix_is(matrix, columns):
+    found = compare(scores=columns)
+    expected = paired_permutation(matrix)
+    [metric] = found.metrics
+    assert (found.systems, metric.name, found.num_segments, found.examples) == (NAMES, "score", 60, ())
+    assert [system.score for system in metric.systems] == pytest.approx(matrix.mean(axis=1), abs=1e-12)
+    assert [system.p for system in metric.systems[1:]] == expected.p.tolist()
+    for shown in (found.to_html(), found.table(), found.to_json()):
+        assert "third" in shown
+
+
+def test_the_permutation_test_is_that_of_scipy(matrix):
+    few = matrix[:2, :12]  # all 4,096 ways to swap them
+    [other] = compare(scores=dict(zip(NAMES, few, strict=False))).metrics[0].systems[1:]
+    exact = stats.permutation_test(
+        (few[1], few[0]), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", n_resamples=np.inf
+    )
+    assert other.p == pytest.approx(exact.pvalue, abs=1e-12)
+
+
+def test_a_data_frame_has_a_column_for_each_system(columns):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    expected = compare(scores={"COMET": columns, "MQM": columns}, lower_is_better=["MQM"])
+    assert compare(scores={"COMET": frame, "MQM": frame}, lower_is_better={"MQM"}).to_json() == expected.to_json()
+    assert compare(scores=frame).to_json() == compare(scores=columns).to_json()
+    comet, mqm = expected.metrics
+    assert (comet.ranked, mqm.ranked) == (comet.ranked, comet.ranked[::-1])
+    assert [system.won for system in comet.systems] == [system.lost for system in mqm.systems]
+
+
+def test_scores_read_back_are_compared_as_ours_are(scorer):
+    systems = {"base": ["the cat sat", "a dog"] * 10, "other": ["a cat", "the dog sat on it"] * 10}
+    references = ["the cat sat on the mat", "the dog sat"] * 10
+    ours = compare(systems, references, scorer=scorer)
+    back = dict(zip(systems, ours.metrics[0].segment_scores.tolist(), strict=True))
+    both = compare(systems, references, scorer=scorer, scores={"again": back})
+    assert [metric.name for metric in both.metrics] == ["bertscore", "again"]
+    for one, other in zip(*(metric.systems for metric in both.metrics), strict=True):
+        for name in ("score", "mean", "ci", "delta", "delta_low", "delta_high", "p", "wins"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12)
+
+
+def test_the_systems_are_taken_by_their_names(columns):
+    texts = {"third": ["a"] * 60, "base": ["b"] * 60}
+    found = compare(texts, ["c"] * 60, scores={"COMET": columns})
+    assert found.systems == ("third", "base")
+    assert found.metrics[0].systems[1].score == pytest.approx(np.mean(columns["base"]), abs=1e-12)
+    assert {example.system for example in found.examples} == {"base"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda columns: {"base": columns["base"]}, "one system, base"),
+        (lambda columns: columns | {"other": columns["other"][:-1]}, "60 for base, 59 for other, 60 for third"),
+        (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 59: there is no value of 'other'"),
+        (lambda columns: columns | {"other": ["good"] * 60}, "row 0: the column 'other' holds 'good'"),
+        (lambda columns: columns | {"other": []}, "0 for other"),
+        (lambda columns: {"BLEU": columns}, "'BLEU' is computed here"),
+        (
+            lambda columns: {"a": columns, "b": {"base": [1.0], "other": [2.0], "third": [3.0]}},
+            r"scores\['b'\] has 1 row",
+        ),
+        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, "no column 'other'"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(columns, change, message):
+    with pytest.raises(InputError, match=message):
+        compare(scores=change(columns))
+
+
+def test_other_objects_are_refused(matrix, columns):
+    with pytest.raises(InputTypeError, match="ndarray"):
+        compare(scores=matrix)
+    with pytest.raises(InputError, match="no scores of 'ter'"):
+        compare(scores=columns, lower_is_better=["ter"])
+    with pytest.raises(InputError, match="no texts of systems"):
+        compare()
+    with pytest.raises(InputError, match="has 3 values and scores has 60 rows"):
+        compare({"base": ["a"] * 3, "other": ["b"] * 3}, ["c"] * 3, scores=columns)
+
+
+def test_the_best_system_is_named(columns):
+    text = compare(scores=columns, all_pairs=True).table()
+    assert "\nother scores best: significantly better than " in text
+    assert compare(scores=columns).to_dict()["headlines"]["score"].endswith("not tested against third.")
+    lines = [line.split()[0] for line in text.splitlines()[2:5]]
+    assert lines == ["other", "base", "third"]
+
+
+def test_a_paired_test_takes_a_data_frame_and_its_names(matrix, columns):
+    pandas = pytest.importorskip("pandas")
+    found = paired_bootstrap(pandas.DataFrame(columns), num_resamples=50)
+    assert found.p.tolist() == paired_bootstrap(matrix, num_resamples=50).p.tolist()
+    assert found.names == NAMES
+    line = next(line for line in repr(found).splitlines() if line.startswith("other - base: +"))
+    assert line.endswith(f", p {found.p[0]:.4f}")
+    assert line in found._repr_html_()
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, paired_permutation, approximate_randomization])
+def test_more_systems_than_segments_are_refused_unless_meant(matrix, test):
+    with pytest.raises(InputError, match="There are 60 systems, and scores of 3 segments each"):
+        test(matrix.T)
+    assert len(test(SegmentMeans(matrix.T)).p) == 59

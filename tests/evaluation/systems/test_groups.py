@@ -1,0 +1,203 @@
+"""Systems by group of segments, and ranked by the tests of all pairs; plain loops with scipy are the oracle."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import permutation_test
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import compare
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.systems.compare_systems import group_results, metric_result
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
+from bertscore_onnx_evaluation.systems.significance import paired_permutation
+from tests.evaluation.simulations import rate
+
+
+def p_by_scipy(differences):
+    """Return the exact p of the differences that are not 0, of which there are few."""
+    few = differences[differences != 0]
+    if not len(few):
+        return 1.0
+    return permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True).pvalue
+
+
+def holm_by_loop(p_values):
+    adjusted, largest = {}, 0.0
+    for done, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, (len(p_values) - done) * p_values[place])
+        adjusted[place] = min(largest, 1.0)
+    return [adjusted[place] for place in range(len(p_values))]
+
+
+def few_differences(seed, systems, segments, differing=10):
+    """Draw scores of systems that differ from each other in few segments only."""
+    rng = np.random.default_rng(seed)
+    scores = np.tile(rng.normal(size=segments).round(2), (systems, 1))
+    chosen = rng.choice(segments, differing, replace=False)
+    scores[:, chosen] += rng.integers(-1, 6, (systems, differing)) * rng.integers(0, 3, (systems, 1))
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_are_tested_as_a_plain_loop_does(seed):
+    parts = {
+        "news": few_differences(seed, 3, 24),
+        "talks": few_differences(seed + 50, 3, 30),
+        "web": few_differences(9, 3, 19),
+    }
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(73)
+    groups = np.repeat(list(parts), [24, 30, 19])[order]
+    frame = pd.DataFrame(np.concatenate([*parts.values()], axis=1).T[order], columns=["base", "a", "b"]).assign(
+        domain=groups
+    )
+    metric = compare(scores=frame, by="domain").metrics[0]
+    found = {group.name: group for group in metric.groups}
+    assert [*found] == ["news", "talks", "web"]
+    p_values = [p_by_scipy(parts[name][row] - parts[name][0]) for name in ("news", "talks") for row in (1, 2)]
+    tested = [one for name in ("news", "talks") for one in found[name].systems[1:]]
+    assert [one.p for one in tested] == pytest.approx(p_values)
+    assert [one.p_holm for one in tested] == pytest.approx(holm_by_loop(p_values))
+    for name, scores in parts.items():
+        assert [one.score for one in found[name].systems] == pytest.approx(scores.mean(axis=1))
+    assert [one.p for one in found["web"].systems] == [None] * 3
+
+
+def test_groups_are_joined_by_the_ids_of_segments():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"id": range(60), "base": rng.normal(size=60), "new": rng.normal(size=60)})
+    groups = pd.DataFrame({"id": range(60), "document": "d", "level": [segment % 2 for segment in range(60)]})
+    groups["document"] = [f"d{segment // 2}" for segment in range(60)]
+    expected = compare(scores=frame.merge(groups), documents=groups, by="level")
+    shuffled = compare(
+        scores=frame.sample(frac=1, random_state=1), documents=groups.sample(frac=1, random_state=2), by="level"
+    )
+    assert shuffled.to_dict()["groups"] == expected.to_dict()["groups"]
+    assert {group.num_units for group in expected.metrics[0].groups} == {30}
+    listed = compare(scores=frame[["base", "new"]], documents=groups["document"], by=groups["level"])
+    assert listed.to_dict()["groups"] == expected.to_dict()["groups"]
+    long = frame.melt("id", var_name="system", value_name="score").merge(groups)
+    assert compare(scores=long, documents=groups, by="level").to_dict()["groups"] == expected.to_dict()["groups"]
+
+
+def test_a_column_of_groups_is_no_system_and_not_ignored():
+    frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "bucket": [1, 2] * 20}
+    found = compare(scores=frame, by="bucket")
+    assert found.systems == ("base", "new")
+    assert [choice.ignored for choice in found.choices] == [()] * len(found.choices)
+
+
+def test_groups_that_cannot_be_are_refused():
+    frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
+    with pytest.raises(InputError, match="no column 'genre' to group by; the tables have base, new, domain"):
+        compare(scores=frame, by="genre")
+    with pytest.raises(InputError, match="no column 'genre' to group by; there is no table"):
+        compare({"a": ["a b"] * 40, "b": ["a c"] * 40}, ["a b"] * 40, metrics=["chrf"], by="genre")
+    with pytest.raises(InputError, match="All segments are in the group 'x'"):
+        compare(scores=frame, by="domain")
+    with pytest.raises(InputError, match="`by` has 3 values"):
+        compare(scores={name: frame[name] for name in ("base", "new")}, by=["x", "y", "z"])
+    texts = {"id": range(40), "candidate": ["a b"] * 40, "domain": ["x", "y"] * 20}
+    other = {"id": range(40), "candidate": ["a c"] * 40, "domain": ["y", "x"] * 20}
+    with pytest.raises(InputError, match=r"Segment '0' is in the group 'x' in systems\['a'\], and in 'y' in systems"):
+        compare({"a": texts, "b": other}, ["a b"] * 40, metrics=["chrf"], by="domain", id_column="id")
+
+
+def test_small_groups_are_named_in_every_form():
+    frame = {"base": np.arange(50) % 7, "new": np.arange(50) % 5}
+    found = compare(scores=frame, by=["big"] * 45 + ["tiny"] * 5)
+    assert "Not tested, since they have fewer than 20 segments: tiny." in found.table()
+    assert "fewer than 20 segments: tiny." in found.to_html()
+    rows = [line.split("\t") for line in found.table("tsv").splitlines()]
+    place = rows[0].index("group")
+    assert [row[place] for row in rows[1:]] == ["", "", "big", "big", "tiny", "tiny"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ranks_and_clusters_are_those_of_a_plain_loop(seed):
+    scores = few_differences(seed, 5, 40)
+    names = [f"s{row}" for row in range(5)]
+    systems = compare(scores=dict(zip(names, scores, strict=True)), all_pairs=True).metrics[0].systems
+    pairs = [(one, other) for one in range(5) for other in range(one)]
+    p_values = holm_by_loop([p_by_scipy(scores[one] - scores[other]) for one, other in pairs])
+    means = scores.mean(axis=1)
+    better = {
+        (one, other) if means[one] > means[other] else (other, one)
+        for (one, other), p in zip(pairs, p_values, strict=True)
+        if p < 0.05
+    }
+    ranks = [
+        (1 + sum((other, row) in better for other in range(5)), 5 - sum((row, other) in better for other in range(5)))
+        for row in range(5)
+    ]
+    assert [(one.rank_low, one.rank_high) for one in systems] == ranks
+    ranked = sorted(range(5), key=lambda row: -means[row])
+    number, clusters = 1, {}
+    for end, row in enumerate(ranked, 1):
+        clusters[row] = number
+        number += all((above, below) in better for above in ranked[:end] for below in ranked[end:])
+    assert [one.cluster for one in systems] == [clusters[row] for row in range(5)]
+
+
+def test_many_systems_have_a_matrix_and_few_a_list_of_pairs():
+    rng = np.random.default_rng(1)
+    scores = {f"system-{row}": rng.normal(size=40) + row for row in range(7)}
+    found = compare(scores=scores, all_pairs=True, num_resamples=2000)
+    text = found.table()
+    assert "system-6 - system-5" not in text
+    matrix = [line.split()[2:] for line in text.splitlines() if line[:1].isdigit()]
+    assert matrix == [["<"] * row + [">"] * (6 - row) for row in range(7)]
+    assert "all others" in text
+    assert "system-6; system-5; system-4;" in text
+    assert "▲" in found.to_html()
+    few = compare(scores=dict([*scores.items()][:3]), all_pairs=True).table()
+    assert "system-2 - system-1" in few
+
+
+def test_a_regression_is_what_is_significantly_worse():
+    rng = np.random.default_rng(5)
+    base = rng.normal(size=60)
+    scores = {"base": base, "worse": base - 0.5 - 0.1 * rng.random(60), "alike": base + rng.normal(0, 0.01, 60)}
+    [sentence] = compare(scores=scores).regressions
+    assert sentence.startswith("score: worse is worse than base: -0.5")
+    assert len(compare(scores=scores, lower_is_better=["score"]).regressions) == 0
+    assert len(compare(scores=scores, margin=1).regressions) == 0
+    assert len(compare(scores=scores, margin=0.0001).regressions) == 2
+
+
+@pytest.mark.calibration
+def test_equal_systems_seldom_differ_in_any_group(record_property):
+    sizes = [20, 30, 50, 100, 200]
+    groups = np.repeat([*"abcde"], sizes)
+    test = partial(paired_permutation, num_swaps=1999, num_resamples=1)
+
+    def differ(seed):
+        corpus = SegmentMeans(np.random.default_rng(seed).normal(size=(3, sum(sizes))))
+        found = group_results(corpus, ["base", "a", "b"], groups, None, test)
+        return any(one.p_holm < 0.05 for group in found for one in group.systems[1:])
+
+    share = rate(differ, 2000)
+    record_property("three systems, five groups of 20 to 200 segments | any p < 0.05", f"{share:.3f}")
+    assert share <= 0.06
+
+
+@pytest.mark.calibration
+def test_ranks_hold_the_true_ones(record_property):
+    quality = np.array([0.0, 0.0, 0.0, 0.15, 0.15, 0.5])
+
+    def holds(seed):
+        scores = np.random.default_rng(seed).normal(size=(6, 200)) + quality[:, None]
+        tested = paired_permutation(scores, all_pairs=True, num_swaps=1999, num_resamples=1)
+        metric = MetricScores(None, scores, "m")
+        systems = metric_result("m", metric, tested, [*"abcdef"], "", (200, "segment"), all_pairs=True).systems
+        return all(
+            one.rank_low <= 1 + (quality > own).sum() and one.rank_high >= 6 - (quality < own).sum()
+            for one, own in zip(systems, quality, strict=True)
+        )
+
+    share = rate(holds, 2000)
+    record_property("six systems, three and two of them equal | ranks that all hold", f"{share:.3f}")
+    assert share >= 0.94

@@ -1,0 +1,164 @@
+"""Several runs of a system: their means are compared, and their part of the error is stated."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
+from bertscore_onnx_evaluation.systems.corpus_scores import run_effect, run_variance
+
+NUM_RUNS, NUM_SEGMENTS = 5, 100
+SYSTEMS = ("base", "other")
+
+
+def draw(rng, share, segments=NUM_SEGMENTS, runs=NUM_RUNS):
+    """Draw two equal systems, (systems, runs, segments), with a share of the variance of a score due to runs."""
+    difficulty = rng.normal(size=segments)
+    own = rng.normal(size=(2, 1, segments))
+    return difficulty + (1 - share) ** 0.5 * own + share**0.5 * rng.normal(size=(2, runs, segments))
+
+
+@pytest.fixture
+def scores():
+    return draw(np.random.default_rng(8), 0.5)
+
+
+def long_table(scores, rng=None):
+    rows = [
+        (system, segment, run, float(scores[at, run, segment]))
+        for at, system in enumerate(SYSTEMS)
+        for run in range(scores.shape[1])
+        for segment in range(scores.shape[2])
+    ]
+    if rng is not None:
+        rng.shuffle(rows)
+    columns = zip(*rows, strict=True)
+    return dict(zip(("system", "segment", "run", "score"), map(list, columns), strict=True))
+
+
+def test_means_of_runs_are_compared(scores):
+    means = paired_permutation(scores.mean(axis=1))
+    for found in (paired_permutation(scores), paired_permutation(SegmentMeans([*scores]))):
+        assert found.p.tolist() == means.p.tolist()
+        assert found.interval[0] == pytest.approx(means.interval[0], abs=1e-12)
+        assert 0 < found.run_share[0] < 1
+    assert means.run_share is None
+
+
+def test_every_form_of_runs_gives_the_same(scores):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(long_table(scores, np.random.default_rng(1)))
+    wide = frame.pivot(index=["segment", "run"], columns="system", values="score").reset_index()
+    expected = compare(scores=dict(zip(SYSTEMS, scores, strict=True))).to_dict()["systems"]
+    assert expected[1]["metrics"]["score"]["runs"] == NUM_RUNS
+    for form in (frame, wide, wide.sample(frac=1, random_state=2), long_table(scores)):
+        assert compare(scores=form).to_dict()["systems"] == expected
+
+
+def test_the_share_of_runs_is_that_of_a_plain_loop(scores):
+    deltas = scores[1].mean(axis=0) - scores[0].mean(axis=0)
+    squared_error = deltas.var(ddof=1) / NUM_SEGMENTS
+    of_runs = 0.0
+    for system in scores:
+        of_runs += np.mean([np.var(system[:, segment], ddof=1) for segment in range(NUM_SEGMENTS)])
+    share = of_runs / NUM_RUNS / NUM_SEGMENTS / squared_error
+    assert paired_permutation(scores).run_share[0] == pytest.approx(share, rel=1e-9)
+    text = compare(scores=dict(zip(SYSTEMS, scores, strict=True))).table()
+    assert f"Of the squared error of the difference, {100 * share:.0f} % is due to runs" in text
+
+
+def test_a_run_that_differs_as_a_whole_is_named(scores):
+    shifted = scores.copy()
+    shifted[1, 2] += 1
+    [warning] = compare(scores=dict(zip(SYSTEMS, shifted, strict=True))).warnings
+    assert "The runs of other differ as wholes" in warning
+    assert compare(scores=dict(zip(SYSTEMS, scores, strict=True))).warnings == []
+
+
+def test_the_test_of_whole_runs_is_that_of_a_two_way_layout():
+    scores = np.random.default_rng(3).normal(size=(4, 30)) + np.arange(4)[:, None] / 4
+    rows, columns = scores.mean(axis=1, keepdims=True), scores.mean(axis=0)
+    residual = ((scores - rows - columns + scores.mean()) ** 2).sum() / (3 * 29)
+    value = 30 * rows.var(ddof=1) / residual
+    assert run_effect(scores) == pytest.approx(stats.f.sf(value, 3, 3 * 29), rel=1e-9)
+    assert run_effect(scores[:1]) == run_effect(np.ones((3, 5))) == 1
+    assert run_effect(np.arange(3.0)[:, None] + np.zeros((3, 5))) == 0
+    assert run_variance(scores[:1]) == 0
+
+
+def test_systems_may_have_other_numbers_of_runs(scores):
+    found = compare(scores={"base": scores[0, :1], "other": scores[1]})
+    assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
+    assert "|runs:1/5|" in found.metrics[0].signature
+
+
+def test_texts_in_runs_are_scored_each(scorer):
+    references = ["the cat sat on the mat", "the dog sat", "a house"] * 8
+    runs = [["the cat sat", "a dog", "the house"] * 8, ["a cat", "the dog", "a red house"] * 8]
+    base = ["the cat", "the dog sat", "a tree"] * 8
+    found = compare({"base": base, "new": runs}, references, scorer=scorer, metrics=["bertscore", "bleu"])
+    single = [compare({"base": base, "new": run}, references, scorer=scorer) for run in runs]
+    expected = np.mean([one.metrics[0].systems[1].score for one in single])
+    assert found.metrics[0].systems[1].score == pytest.approx(expected, abs=1e-7)
+    assert [system.runs for system in found.metrics[1].systems] == [1, 2]
+    assert found.candidates[1] == tuple(runs[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda row: row["run"] == 4 and row["segment"] == 7 and row["system"] == "other",
+            "segment '7'.*run '4'|run '4'",
+        ),
+        (lambda row: row["segment"] == 7 and row["system"] == "other", "segment '7'"),
+    ],
+)
+def test_a_missing_run_is_named_or_its_segment_left_out(scores, change, message):
+    table = long_table(scores)
+    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+    kept = [row for row in rows if not change(row)]
+    without = {name: [row[name] for row in kept] for name in table}
+    with pytest.raises(InputError, match=message):
+        compare(scores=without)
+    found = compare(scores=without, missing="drop")
+    assert found.dropped == ("7",)
+    assert found.num_segments == NUM_SEGMENTS - 1
+
+
+def test_a_run_that_occurs_twice_is_refused(scores):
+    table = {name: values + values[:1] for name, values in long_table(scores).items()}
+    with pytest.raises(InputError, match="second row for segment '0' and run '0'"):
+        compare(scores=table)
+
+
+def rates(share, trials):
+    """Return how often equal systems differ, and the coverage; by segments, and with all rows taken as independent."""
+    found = []
+    for seed in range(trials):
+        scores = draw(np.random.default_rng([seed, round(100 * share)]), share)
+        for form in (scores, scores.reshape(2, -1)):
+            result = paired_permutation(form, num_swaps=999, num_resamples=500, seed=seed)
+            low, high = result.interval[0]
+            found.append((result.p[0] < 0.05, low <= 0 <= high))
+    return np.mean(np.reshape(found, (trials, 2, 2)), axis=0)
+
+
+@pytest.mark.slow
+def test_equal_systems_seldom_differ_over_their_runs():
+    (p, coverage), _ = rates(0.5, 150)
+    assert p <= 0.1
+    assert coverage >= 0.9
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_runs_over_many_trials(share, record_property):
+    by_segment, by_row = rates(share, 2000)
+    row = f"{NUM_RUNS} runs of {NUM_SEGMENTS} segments, {100 * share:.0f} % of the variance due to runs"
+    for name, (p, coverage) in (("by segment", by_segment), ("rows as independent", by_row)):
+        record_property(f"{row} | p < 0.05, {name}", f"{p:.3f}")
+        record_property(f"{row} | coverage, {name}", f"{coverage:.3f}")
+    assert by_segment[0] <= 0.055
+    assert by_segment[1] >= 0.93

@@ -1,0 +1,219 @@
+"""Segments are joined by their ids: the order of rows, and the form of a table, change no result."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import approximate_randomization, compare, paired_bootstrap, paired_permutation
+
+pandas = pytest.importorskip("pandas")
+
+SYSTEMS = ("newstest", "base", "other")
+EXTRA = ("Unnamed: 0", "", "index", "year", "src_len", "human", "lang_pair", "doc_id", "num_tokens", "segmentNumber")
+"""Columns of numbers that are no systems."""
+
+
+@pytest.fixture
+def table():
+    """Scores of three systems for 40 segments, with the document of each."""
+    chance = np.random.default_rng(7)
+    scores = chance.normal(0.7, 0.1, 40)[:, None] + chance.normal([0.0, 0.01, 0.02], 0.05, (40, 3))
+    frame = pandas.DataFrame(scores, columns=SYSTEMS)
+    frame.insert(0, "segment", range(40))
+    frame["document"] = [f"doc-{row // 4}" for row in range(40)]
+    return frame
+
+
+def shuffled(frame, seed):
+    return frame.sample(frac=1, random_state=seed)
+
+
+def long_form(frame, seed):
+    rows = frame.melt(id_vars=["segment"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
+    return shuffled(rows, seed)
+
+
+def result(comparison):
+    record = json.loads(comparison.to_json())
+    del record["columns"]
+    return record
+
+
+def compared(scores, **options):
+    return result(compare(scores={"comet": scores}, num_resamples=200, all_pairs=True, **options))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_form_and_order_of_a_table_change_nothing(table, seed):
+    draw = random.Random(seed)  # noqa: S311 -- of the form of a table
+    expected = compared(table, documents=table, systems=SYSTEMS)
+    given = table.drop(columns="document")
+    for name in draw.sample(EXTRA, draw.randrange(len(EXTRA))):
+        given.insert(draw.randrange(given.shape[1]), name, [draw.randrange(100) for _ in range(40)])
+    given["segment"] = given["segment"].map(draw.choice([int, str, float]))
+    if draw.random() < 0.5:
+        given = given.sort_values("segment", key=lambda ids: ids.map(str))
+    documents = shuffled(table[["segment", "document"]], seed)
+    assert compared(shuffled(given, seed), documents=documents) == expected
+    rows = long_form(table, seed)
+    assert compared(rows, documents=documents, systems=SYSTEMS) == expected
+    by_name = compared(rows, documents=documents)
+    assert [system["name"] for system in by_name["systems"]] == sorted(SYSTEMS)
+
+
+@pytest.mark.parametrize("test", [paired_permutation, paired_bootstrap, approximate_randomization])
+def test_a_paired_test_of_a_frame_takes_systems_alone(table, test):
+    expected = test(table[list(SYSTEMS)].to_numpy().T, num_resamples=50)
+    found = test(shuffled(table.assign(year=2024), 3), num_resamples=50)
+    assert found.names == SYSTEMS
+    assert (found.p.tolist(), found.interval.tolist()) == (expected.p.tolist(), expected.interval.tolist())
+
+
+def test_texts_references_and_documents_are_joined(table):
+    texts = table.assign(
+        base=[f"the cat sat on {row} mats" for row in range(40)],
+        other=[f"a cat is on {row + row % 3} mats" for row in range(40)],
+        newstest=[f"{row}" for row in range(40)],
+        reference=[f"the cat sits on {row} mats" for row in range(40)],
+        source="katze",
+    )
+    expected = compare(
+        {name: texts[name].tolist() for name in ("base", "other")},
+        texts["reference"].tolist(),
+        scores={"comet": {name: table[name] for name in ("base", "other")}},
+        documents=table["document"],
+        metrics=["bleu"],
+        num_resamples=100,
+    )
+    found = compare(
+        shuffled(texts[["segment", "source", "base", "other", "reference"]], 1),
+        shuffled(texts, 2),
+        scores={"comet": shuffled(table, 3)},
+        documents=shuffled(table, 4),
+        metrics=["bleu"],
+        num_resamples=100,
+    )
+    assert result(found)["systems"] == result(expected)["systems"]
+    assert [example.delta for example in found.examples] == [example.delta for example in expected.examples]
+    segment = found.examples[0].segment
+    assert found.candidates[0][segment] == f"the cat sat on {found.segments[segment]} mats"
+    one_by_one = compare(
+        {name: shuffled(texts[["segment", name]].rename(columns={name: "candidate"}), 5) for name in ("base", "other")},
+        shuffled(texts, 6),
+        metrics=["bleu"],
+        num_resamples=100,
+    )
+    assert result(one_by_one)["systems"][1]["metrics"]["bleu"]["won"] == expected.metrics[0].systems[1].won
+
+
+def test_the_index_of_a_frame_may_hold_the_ids(table):
+    indexed = shuffled(table, 2).set_index("segment")
+    assert compared(indexed, documents=indexed) == compared(table, documents=table)
+    with pytest.raises(InputError, match="2 columns 'base'"):
+        compare(scores=table.rename(columns={"other": "base"}))
+
+
+def test_the_columns_that_were_taken_are_listed(table):
+    found = compare(scores=table.assign(note="good", year=2024))
+    [choice] = found.choices
+    assert (choice.systems, choice.id_column, choice.ignored) == (SYSTEMS, "segment", ("document", "note", "year"))
+    assert found.to_dict()["columns"][0]["ignored"] == ("document", "note", "year")
+
+
+def test_any_column_is_a_system_if_it_is_named(table):
+    scores = table.rename(columns={"newstest": "id", "base": "human"})
+    found = compare(scores=scores, systems=["human", "id"], baseline="id")
+    assert found.systems == ("id", "human")
+
+
+def test_counts_beside_scores_are_no_guess(table):
+    with pytest.raises(InputError, match="votes holds whole"):
+        compare(scores=table.assign(votes=range(40)))
+    with pytest.raises(InputError, match="row 2: the column 'other' holds 'n/a!'"):
+        compare(scores=table.astype({"other": object}).assign(other=["1", "2", "n/a!", *["3"] * 37]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.replace({"segment": {7: 8}}), "row 8: segment '8' occurs again; .* row 7"),
+        (lambda frame: frame.drop(index=7), "row 7: segment '7' is not in scores"),
+        (lambda frame: frame.assign(other=frame["other"].where(frame["segment"] != 7)), "row 7: .* 'other' for .* '7'"),
+        (lambda frame: frame.replace({"segment": {7: 99}}), "segment '7' is not in scores"),
+    ],
+)
+def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message):
+    documents = table[["segment", "document"]]
+    with pytest.raises(InputError, match=message):
+        compare(scores=change(table), documents=documents)
+    found = compare(scores=shuffled(change(table), 1), documents=documents, missing="drop")
+    left = table[~table["segment"].isin([7, *[8] * ("again" in message)])]
+    expected = compare(scores=left, documents=left)
+    assert [system.p for system in found.metrics[0].systems] == [system.p for system in expected.metrics[0].systems]
+    assert "7" in found.dropped
+    number = len(found.dropped)
+    assert f"|dropped:{number}" in found.metrics[0].signature
+    assert f"{number} segment" in found.table("latex").splitlines()[-1]
+    assert found.table("tsv").splitlines()[1].split("\t")[-1] == str(number)
+    assert f"{number} segment" in found.table()
+    assert f"{number} segment" in found.to_html()
+    assert found.to_dict()["dropped"] == list(found.dropped)
+
+
+def test_a_repeated_id_is_counted_as_left_out(table):
+    repeated = pandas.concat([table, table.iloc[[7]]])
+    found = compare(scores=repeated, missing="drop")
+    assert found.dropped == ("7",)
+    assert compared(repeated, missing="drop")["systems"] == compared(table.drop(index=7))["systems"]
+
+
+def test_rows_that_contradict_each_other_are_no_missing_ones(table):
+    rows = long_form(table, 1)
+    with pytest.raises(InputError, match="has a second row for segment"):
+        compare(scores=pandas.concat([rows, rows.iloc[[7]]]), missing="drop")
+    for frame in (rows, table):
+        with pytest.raises(InputError, match="the column 'segment' holds"):
+            compare(scores=frame.assign(segment=frame["segment"].where(frame["segment"] != 7)), missing="drop")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"segment": [1], "base": [2.0]}, "has 1 columns of numbers"),
+        ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 1: the system 'a' has a second row"),
+        ({"system": ["a"], "score": [1.0]}, "no column 'segment'"),
+    ],
+)
+def test_a_table_of_another_form_is_refused(columns, message):
+    with pytest.raises(InputError, match=message):
+        compare(scores=pandas.DataFrame(columns))
+
+
+def test_lists_stand_beside_ids_in_order_only(table):
+    documents = table["document"].tolist()
+    assert compared(table, documents=documents) == compared(table, documents=table)
+    with pytest.raises(InputError, match="is not in the order of ids, and documents has no ids"):
+        compare(scores=shuffled(table, 1), documents=documents)
+    by_position = compare(scores=shuffled(table, 1), documents=documents, id_column="none")
+    assert by_position.segments == tuple(range(1, 41))
+
+
+def test_ids_that_number_lines_find_their_lines(table):
+    documents = table["document"].tolist()
+    few = table.drop(index=[3, 9])
+    found = compare(scores=few, documents=documents, missing="drop")
+    assert (found.dropped, found.segments[3]) == (("3", "9"), "4")
+    for start in (5, 1000):
+        with pytest.raises(InputError, match="not the numbers of these"):
+            compare(scores=few.assign(segment=few["segment"] + start), documents=documents, missing="drop")
+
+
+def test_rows_of_one_segment_agree_about_its_document(table):
+    rows = table.melt(id_vars=["segment", "document"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
+    assert compared(rows, documents=shuffled(rows, 1)) == compared(rows, documents=table)
+    rows.loc[45, "document"] = "another"
+    with pytest.raises(InputError, match=r"row 45: segment '5' has another value than in .* row 5"):
+        compare(scores=rows, documents=rows)

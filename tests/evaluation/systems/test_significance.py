@@ -1,0 +1,489 @@
+"""Paired tests, resampling, intervals, Holm's correction and outcomes of segments."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.significance import estimate_ci
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import compare
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
+from bertscore_onnx_evaluation.systems.significance import (
+    approximate_randomization,
+    bootstrap_indices,
+    confidence_interval,
+    holm,
+    kept_segments,
+    paired_bootstrap,
+    paired_permutation,
+    segment_outcomes,
+)
+from tests.evaluation.simulations import EQUAL_SYSTEMS, SHAPES, rate
+
+TESTS = (paired_permutation, paired_bootstrap, approximate_randomization)
+
+
+@pytest.fixture
+def scores():
+    """Return three systems that share the difficulty of the segments, so that p is neither near 0 nor 1."""
+    rng = np.random.default_rng(4)
+    return (rng.normal(0.9, 0.03, 120) + rng.normal(0, 0.01, (3, 120)) + [[0], [0.001], [-0.0004]]).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_the_bootstrap_is_that_of_a_plain_loop(scores, seed):
+    base, system = scores[0].astype(np.float64), scores[1].astype(np.float64)
+    resampled = [
+        (base[row].mean(), system[row].mean())
+        for row in np.random.default_rng(seed).choice(120, size=(1000, 120), replace=True)
+    ]
+    distances = [abs(two - one) for one, two in resampled]
+    mean_distance = sum(distances) / 1000
+    exceeding = sum(one - mean_distance > abs(system.mean() - base.mean()) for one in distances)
+    ordered = sorted(two for _, two in resampled)
+
+    result = paired_bootstrap(scores, seed=seed)
+
+    assert result.pairs.tolist() == [[0, 1], [0, 2]]
+    assert result.p[0] == (exceeding + 1) / 1001
+    assert 0.002 < result.p[0] < 0.4
+    assert result.score[1] == pytest.approx(system.mean(), abs=1e-12)
+    assert result.delta[0] == pytest.approx(system.mean() - base.mean(), abs=1e-12)
+    assert result.mean[1] == pytest.approx(sum(ordered) / 1000, abs=1e-12)
+    assert result.half_width[1] == pytest.approx((ordered[974] - ordered[25]) / 2, abs=1e-12)
+    assert result.wins[0] == sum(two > one for one, two in resampled) / 1000
+
+
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_approximate_randomization_is_that_of_a_plain_loop(scores, seed):
+    base, system = scores[0].astype(np.float64), scores[1].astype(np.float64)
+    exceeding = 0
+    for kept in np.random.default_rng(seed).integers(2, size=(10_000, 120), dtype=bool):
+        swapped = np.where(kept, system, base).mean() - np.where(kept, base, system).mean()
+        exceeding += abs(swapped) > abs(system.mean() - base.mean())
+
+    result = approximate_randomization(scores, seed=seed)
+
+    assert result.p[0] == (exceeding + 1) / 10_001
+    assert 0.002 < result.p[0] < 0.9
+
+
+def test_swaps_that_give_the_same_difference_are_not_counted():
+    base, system = [0.1, 0.1, 0.1, 0.5], [0.4, 0.3, 0.2, 0.5]  # all in favour of one: no swap gives more
+    assert approximate_randomization([base, system]).p[0] == 1 / 10_001
+
+
+def test_ties_do_not_depend_on_rounding():
+    rng = np.random.default_rng(2)
+    base = rng.integers(0, 10, 12) / 10
+    system = base + rng.choice([-0.1, 0.1, 0.2], 12)
+    orders = [np.random.default_rng(seed).permutation(12) for seed in range(5)]
+    sums = 2 * np.random.default_rng(12345).integers(2, size=(10_000, 12), dtype=bool) - 1
+    tenths = np.rint(10 * (system - base)).astype(int)
+    for order in orders:
+        exceeding = (np.abs(sums @ tenths[order]) > abs(tenths.sum())).sum()
+        assert approximate_randomization([base[order], system[order]]).p[0] == (exceeding + 1) / 10_001
+
+
+@pytest.mark.parametrize(
+    ("gains", "p"),
+    [([1, 0, 0, 0], 1), ([0.1, 0.2, 0.3, 0.4], 0.125), ([1, 2, 3] + [0] * 997, 0.25), ([0] * 5, 1), ([3, -1, 0], 1)],
+)
+def test_few_segments_that_differ_have_an_exact_p(gains, p):
+    base = np.random.default_rng(0).random(len(gains))
+    assert paired_permutation([base, base + gains]).p.tolist() == [p]
+    statistics = np.stack([base, base + gains])[:, :, None]
+    assert paired_permutation(SummedStatistics(statistics, lambda sums: float(sums[0]))).p.tolist() == [p]
+
+
+def test_the_exact_p_is_scipys():
+    difference = np.random.default_rng(4).normal(0.3, 1, 12)
+    exact = stats.permutation_test(
+        (difference,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert paired_permutation([np.zeros(12), difference]).p[0] == pytest.approx(exact.pvalue)
+
+
+@pytest.mark.parametrize(("won", "lost"), [(1, 0), (5, 0), (9, 2), (6, 6), (40, 20)])
+def test_of_scores_of_0_and_1_it_is_mcnemars_test(won, lost):
+    scores = np.zeros((2, 100))
+    scores[1, :won], scores[0, won : won + lost] = 1, 1
+    exact, mid = (paired_permutation(scores, mid_p=mid_p).p[0] for mid_p in (False, True))
+    binomial = stats.binomtest(won, won + lost)
+    tolerance = 1e-12 if won + lost <= 13 else 0.005  # the swaps are drawn
+    assert exact == pytest.approx(binomial.pvalue, abs=tolerance)
+    equal = stats.binom.pmf(won, won + lost, 0.5) * (1 if won == lost else 2)
+    assert mid == pytest.approx(binomial.pvalue - equal / 2, abs=tolerance)
+
+
+@pytest.mark.parametrize("tail", [0.025, 0.05])
+def test_an_interval_is_the_wider_of_two_at_each_end(tail):
+    differences = np.random.default_rng(6).lognormal(size=40) - 1.5
+    result = paired_permutation([0 * differences, differences], num_swaps=1, num_resamples=1000, seed=3)
+    indices = np.random.default_rng(3).choice(40, size=(1000, 40), replace=True)
+    error = stats.sem(differences)
+    mean = differences.mean()
+    ratios = sorted((differences[row].mean() - mean) / stats.sem(differences[row]) for row in indices)
+    t = stats.t.ppf(1 - tail, 39)
+    place = int(np.ceil((1 - tail) * 1001)) - 1
+    above, below = (t + (1 + 10 / 40) * max(0, end - t) for end in (-ratios[999 - place], ratios[place]))
+    found = result.interval[0] if tail == 0.025 else result.interval_90[0]
+    assert found == pytest.approx([mean - below * error, mean + above * error], rel=2e-3)
+
+
+AT_ONCE = 50
+"""Pairs of systems that share their swaps and resamples, which takes far less time."""
+
+
+def many_trials(differences, number, *, documents=None, **options):
+    """Test differences, which are drawn by seed, (segments,), against 0; return p, and which intervals hold 0."""
+    p, holds = [], []
+    for start in range(0, number, AT_ONCE):
+        drawn = [differences(seed) for seed in range(start, min(start + AT_ONCE, number))]
+        metric = SegmentMeans([0 * drawn[0], *drawn])
+        metric = metric if documents is None else metric.by_document(documents)
+        result = paired_permutation(metric, seed=start, **options)
+        p.append(result.p)
+        holds.append((result.interval[:, 0] <= 0) & (result.interval[:, 1] >= 0))
+    return np.concatenate(p), np.concatenate(holds)
+
+
+def trials(case, number, *, documents=True):
+    """Return p of pairs of equally good systems, and how often the interval of their difference holds 0."""
+    units = case.units if documents else None
+    p, holds = many_trials(case.differences, number, documents=units, num_swaps=4999)
+    return p, holds.mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["20 segments", "100 segments, 3 % differ", "20 documents of 10 segments"])
+def test_equal_systems_seldom_differ(name):
+    p, coverage = trials(EQUAL_SYSTEMS[name], 150)
+    assert (p < 0.05).mean() <= 0.1
+    assert coverage >= 0.87
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", EQUAL_SYSTEMS)
+def test_equal_systems_seldom_differ_over_many_trials(name, record_property):
+    case = EQUAL_SYSTEMS[name]
+    p, coverage = trials(case, 2000)
+    record_property(f"{name} | compare", f"{(p < 0.05).mean():.3f}")
+    assert (p < 0.05).mean() <= 0.055
+    if case.differing == 1:
+        assert stats.kstest(p, "uniform").pvalue > 0.05
+        record_property(f"{name} | coverage", f"{coverage:.3f}")
+        assert coverage >= 0.93
+
+
+def shape_rates(name, segments, number, **options):
+    """Return how often p is below .05, and the interval holds the mean of 0, for differences of a shape."""
+    p, holds = many_trials(
+        lambda seed: SHAPES[name](np.random.default_rng([seed, segments]), segments), number, **options
+    )
+    return (p < 0.05).mean(), holds.mean()
+
+
+EXCHANGEABLE = (
+    "normal",
+    "Student's t, 3 degrees",
+    "two lognormal scores",
+    "30 % differ",
+    "3 % differ",
+    "0 or 1",
+    "0, 0.5 or 1",
+    "counts of errors",
+)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [8, 13, 20, 100, 1000])
+@pytest.mark.parametrize("name", EXCHANGEABLE)
+def test_differences_of_any_shape_keep_the_level(name, segments, record_property):
+    p, _ = shape_rates(name, segments, 8000 if segments <= 20 else 2000, num_resamples=1)
+    record_property(f"{name} | p < 0.05, {segments:,} segments", f"{p:.3f}")
+    assert p <= 0.055
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [20, 50, 200])
+@pytest.mark.parametrize(
+    "name", ["normal", "Student's t, 3 degrees", "exponential", "lognormal", "two lognormal scores"]
+)
+def test_intervals_of_any_shape_hold(name, segments, record_property):
+    _, coverage = shape_rates(name, segments, 2000, num_swaps=1)
+    record_property(f"{name} | coverage, {segments} segments", f"{coverage:.3f}")
+    assert coverage >= (0.9 if name == "lognormal" and segments == 20 else 0.93)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("number", [20, 50, 100])
+def test_documents_whose_length_matters_have_intervals_that_hold(number, record_property):
+    sizes = np.arange(1, 51)
+    mean = (sizes**2).sum() / sizes.sum()  # of the size of a segment's document
+
+    def holds(seed):
+        rng = np.random.default_rng([seed, number])
+        drawn = rng.integers(1, 51, size=number)
+        documents = np.arange(number).repeat(drawn)
+        effect = 0.02 * (drawn - mean) + 0.1**0.5 * rng.normal(size=number)
+        differences = effect[documents] + 0.9**0.5 * rng.normal(size=len(documents))
+        metric = SegmentMeans([0 * differences, differences]).by_document(documents)
+        low, high = paired_permutation(metric, num_swaps=1, seed=seed).interval[0]
+        return low <= 0 <= high
+
+    coverage = rate(holds, 2000)
+    record_property(f"{number} documents of 1 to 50 segments, better on long ones | coverage", f"{coverage:.3f}")
+    assert coverage >= (0.91 if number == 20 else 0.93)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [20, 100, 1000])
+def test_equal_means_are_not_enough(segments, record_property):
+    p, coverage = shape_rates("2 % fail", segments, 2000)
+    of_t = rate(
+        lambda seed: _t_test(SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)) < 0.05, 2000
+    )
+    for column, value in (("compare", p), ("paired t-test", of_t), ("coverage", coverage)):
+        record_property(f"2 % fail, {segments:,} segments | {column}", f"{value:.3f}")
+
+
+def _t_test(differences):
+    """Return p of the t-test of differences: 1 if all are 0, and 0 if all are another number."""
+    if np.ptp(differences) == 0:
+        return float(differences[0] == 0)
+    return stats.ttest_1samp(differences, 0).pvalue
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [14, 20, 50])
+@pytest.mark.parametrize("name", ["0 or 1", "0, 0.5 or 1", "counts of errors"])
+def test_mid_p_of_few_grades(name, segments, record_property):
+    def rates(gain):
+        def differences(seed):
+            rng = np.random.default_rng([seed, segments])
+            drawn = SHAPES[name](rng, segments)
+            return np.where(rng.random(segments) < gain, np.abs(drawn), drawn)  # some losses are gains
+
+        exact, mid = (
+            (many_trials(differences, 2000, mid_p=mid_p, num_resamples=1)[0] < 0.05).mean() for mid_p in (False, True)
+        )
+        return exact, mid, rate(lambda seed: _t_test(differences(seed)) < 0.05, 2000)
+
+    equal, better = rates(0), rates(0.6)
+    for column, rate_of, power_of in zip(("exact", "mid-p", "t-test"), equal, better, strict=True):
+        record_property(f"{name}, {segments} segments | {column}: equal", f"{rate_of:.3f}")
+        record_property(f"{name}, {segments} segments | {column}: better", f"{power_of:.3f}")
+    assert equal[1] <= 0.055 + 0.005
+    assert better[1] >= better[2] - 0.05
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("number", [3, 5, 10])
+def test_the_best_of_equal_systems_is_seldom_significant(number, record_property):
+    def is_found(seed):
+        scores = np.random.default_rng([seed, number]).normal(size=(number, 100))
+        systems = {f"system {row}": of_system for row, of_system in enumerate(scores)}
+        return "significantly better than" in compare(scores=systems, seed=seed, num_resamples=999).to_dict()[
+            "headlines"
+        ]["score"].replace("not significantly", "")
+
+    found = rate(is_found, 2000)
+    record_property(f"{number} systems | a headline names one as significantly better", f"{found:.3f}")
+    assert found <= 0.055
+
+
+def test_documents_that_are_ignored_make_equal_systems_differ():
+    p, coverage = trials(EQUAL_SYSTEMS["20 documents of 10 segments"], 150, documents=False)
+    assert (p < 0.05).mean() > 0.1
+    assert coverage < 0.88
+
+
+@pytest.mark.parametrize("test", TESTS[1:])
+def test_p_of_a_system_against_itself_is_the_smallest(scores, test):
+    result = test([scores[0], scores[0]])
+    assert result.delta.tolist() == [0]
+    assert result.wins.tolist() == [0]
+    assert result.p[0] == 1 / (1001 if test is paired_bootstrap else 10_001)  # as sacreBLEU: ties are not counted
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_all_pairs_are_compared_and_corrected(scores, test):
+    result, baseline = test(scores, all_pairs=True), test(scores)
+    assert result.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
+    np.testing.assert_array_equal(result.p[:2], baseline.p)
+    assert result.delta[2] == pytest.approx(result.score[2] - result.score[1])
+    assert result.p_holm.min() == pytest.approx(min(3 * result.p.min(), 1))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_an_error_rate_is_won_by_the_lower(scores, test):
+    high, low = test(scores), test(SegmentMeans(scores, lower_is_better=True))
+    np.testing.assert_array_equal(high.p, low.p)
+    np.testing.assert_allclose(high.wins + low.wins, 1)
+    assert high.wins[0] > 0.5 > low.wins[0]
+
+
+def p_under_the_null(test, **options):
+    rng = np.random.default_rng(3)
+    return np.array([test(rng.normal(size=(2, 200)), **options).p[0] for _ in range(400)])
+
+
+@pytest.mark.slow
+def test_p_is_uniform_under_the_null():
+    centred = p_under_the_null(paired_bootstrap, centred=True)
+    swapped = p_under_the_null(approximate_randomization, num_swaps=1000, num_resamples=1)
+    assert stats.kstest(centred, "uniform").pvalue > 0.05
+    assert stats.kstest(swapped, "uniform").pvalue > 0.05
+
+
+@pytest.mark.calibration
+def test_p_of_an_uncentred_bootstrap_is_too_small():
+    p = p_under_the_null(paired_bootstrap)
+    assert p.max() < 0.5
+    assert 0.07 < (p < 0.05).mean() < 0.13
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "options"), [(paired_bootstrap, {}), (approximate_randomization, {"num_swaps": 1000})]
+)
+def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
+    scores = np.random.default_rng(0).random((10, 100_000))
+    tracemalloc.start()
+    try:
+        result = test(scores, num_resamples=300, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(result.p) == 9
+    assert peak < 120e6  # the indices of all resamples would take 240 MB, the swaps as numbers 800 MB
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "message"),
+    [
+        ([[0.1, 0.2]], {}, "one system"),
+        ([0.1, 0.2], {}, r"shape \(2,\)"),
+        ([[], []], {}, r"shape \(2, 0\)"),
+        ([[0.1, 0.2], [0.3]], {}, "no matrix"),
+        ([["a"], ["b"]], {}, "no matrix"),
+        ([[0.1, 0.2], [0.3, float("nan")]], {}, "System 1 has the score nan for segment 1"),
+        ([[0.1], [0.2]], {"num_resamples": 0}, "at least one"),
+        ([[0.1], [0.2]], {"seed": -1}, "seed is -1"),
+    ],
+)
+@pytest.mark.parametrize("test", TESTS)
+def test_bad_input_is_refused(test, scores, options, message):
+    with pytest.raises(InputError, match=message):
+        test(scores, **options)
+
+
+def test_a_mean_given_as_a_function_of_sums_has_the_same_p(scores):
+    told = SummedStatistics(scores.astype(np.float64)[:, :, None], lambda sums: float(sums[0]) / 120)
+    for test in TESTS:
+        means, sums = test(scores), test(told)
+        np.testing.assert_array_equal(sums.p, means.p)
+        np.testing.assert_allclose(sums.half_width, means.half_width, rtol=1e-3)  # its sums are in float32
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_that_are_rounded_tie_as_in_a_plain_loop(seed):
+    def score(sums):
+        return float(100 * sums[0] / sums[1])
+
+    rng = np.random.default_rng(seed)
+    thirds = np.tile(rng.integers(9, 40, 17) / 3, (5, 1))  # such as the mean length of three references
+    systems = np.stack([rng.integers(0, 8, thirds.shape), thirds], axis=-1)
+    kept = np.random.default_rng(12345).integers(2, size=(41, 17), dtype=bool)
+    expected = []
+    for system in systems[1:]:
+        swapped = zip(kept @ systems[0] + ~kept @ system, ~kept @ systems[0] + kept @ system, strict=True)
+        observed = abs(score(sum(systems[0])) - score(sum(system)))
+        expected.append((sum(abs(score(one) - score(other)) > observed for one, other in swapped) + 1) / 42)
+
+    assert approximate_randomization(SummedStatistics(systems, score), num_swaps=41).p.tolist() == expected
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_indices_are_those_of_one_draw(num_segments):
+    whole = np.random.default_rng(5).choice(num_segments, size=(1000, num_segments), replace=True)
+    blocks = [*bootstrap_indices(np.random.default_rng(5), num_segments, 1000)]
+    assert len(blocks) == (3 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+
+
+@pytest.mark.parametrize("num_segments", [1, 37, 3001])
+def test_swaps_and_later_draws_are_those_of_one_draw(num_segments):
+    one, other = np.random.default_rng(5), np.random.default_rng(5)
+    whole = one.integers(2, size=(1001, num_segments), dtype=bool)
+    blocks = [*kept_segments(other, num_segments, 1001)]
+    assert len(blocks) == (4 if num_segments == 3001 else 1)
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+    assert one.integers(1 << 40) == other.integers(1 << 40)
+
+
+@pytest.mark.parametrize("num_resamples", [1, 2, 39, 40, 41, 1000])
+def test_intervals_are_sacrebleus(num_resamples):
+    scores = np.random.default_rng(0).normal(size=(num_resamples, 2))
+    mean, half_width = confidence_interval(scores)
+    for system in range(2):
+        expected = estimate_ci(scores[:, system])
+        assert (mean[system], half_width[system]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+        ([0.02, 0.02, 0.02], [0.06, 0.06, 0.06]),
+        ([0.9, 0.7], [1, 1]),
+        ([0.3], [0.3]),
+        ([], []),
+    ],
+)
+def test_known_corrections(p, adjusted):
+    np.testing.assert_allclose(holm(p), adjusted, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_keeps_the_order_and_is_between_p_and_bonferroni(p):
+    values, adjusted = np.array(p), holm(p)
+    assert (adjusted >= values).all()
+    assert (adjusted <= np.minimum(values * len(p), 1)).all()
+    assert (np.diff(adjusted[np.argsort(values)]) >= 0).all()
+
+
+SCORES = [[1, 2, 3, 4], [1, 3, 3, 1], [2, 3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("options", "won", "lost", "tied"),
+    [
+        ({}, [0, 1, 4], [0, 1, 0], [4, 2, 0]),
+        ({"lower_is_better": True}, [0, 1, 0], [0, 1, 4], [4, 2, 0]),
+        ({"tolerance": 1}, [0, 0, 0], [0, 1, 0], [4, 3, 4]),
+    ],
+)
+def test_segments_are_counted_against_the_baseline(options, won, lost, tied):
+    assert segment_outcomes(np.array(SCORES), **options).tolist() == [won, lost, tied]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: approximate_randomization([[0.1], [0.2]], num_swaps=0), "at least one"),
+        *((lambda p=p: holm(p), "from 0 to 1") for p in ([0.1, 1.2], [-0.1], [float("nan")], [[0.1]])),
+        *(
+            (lambda of=of: SummedStatistics(of, lambda sums: float(sums[0])), "systems, segments, statistics")
+            for of in (np.ones((2, 3)), np.ones((2, 0, 3)), np.full((2, 3, 1), np.nan))
+        ),
+    ],
+)
+def test_arguments_are_checked(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,157 @@
+"""The words of a comparison."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.tables.table import count
+from bertscore_onnx_evaluation.systems.verdicts import (
+    MetricResult,
+    PlannedPower,
+    SystemResult,
+    equals,
+    fixed,
+    headline,
+    p_value,
+    power,
+    runs,
+    signed,
+    verdict,
+)
+
+
+def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
+    """Return a metric of a baseline `base` and a system `new`."""
+    base = SystemResult("base", 0.5, 0.5, 0.1)
+    scale = 100 if name == "ter" else 1
+    won, lost, tied = counts
+    new = SystemResult(
+        "new",
+        0.5 + delta,
+        0.5 + delta,
+        0.1,
+        delta=delta,
+        delta_low=delta - 0.02 * scale,
+        delta_high=delta + 0.03 * scale,
+        delta_low_90=delta - 0.01 * scale,
+        delta_high_90=delta + 0.02 * scale,
+        p=p,
+        p_holm=p,
+        wins=0.9,
+        won=won,
+        lost=lost,
+        tied=tied,
+        differing=won + lost,
+    )
+    units = segments, "segment"
+    return MetricResult(name, "signature", name == "ter", (base, new), (), np.zeros((2, segments)), units=units)
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "sentence"),
+    [
+        (metric(0.01, 0.001), "better", "is better than base: @, p = 0.0010."),
+        (metric(-0.01, 0.049), "worse", "is worse than base: @, p = 0.0490."),
+        (metric(0.01, 0.05), "unclear", "does not differ significantly from base: @, p = 0.0500."),
+        (metric(-0.01, 0.4), "unclear", "does not differ significantly from base: @, p = 0.4000."),
+        (metric(-1.5, 0.00001, name="ter"), "better", "is better than base: @, p < 0.0001."),
+        (metric(1.5, 0.01, name="ter"), "worse", "is worse than base: @, p = 0.0100."),
+        (metric(0.0, 0.001), "same", "has the same score as base."),
+        (metric(0.2, 0.001, segments=1), "unclear", "does not differ significantly from base: @, p = 0.0010."),
+    ],
+)
+def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
+    read, new = verdict(found, found.systems[1], "base"), found.systems[1]
+    delta, low, high = (signed(value, found) for value in (new.delta, new.delta_low, new.delta_high))
+    assert (read.name, read.sentence) == (name, sentence.replace("@", f"{delta}, 95 % interval {low} to {high}"))
+    assert read.segments == "Better on 60 segments, worse on 30, tied on 10."
+    assert verdict(found, found.systems[0], "base") is None
+
+
+def test_holms_p_decides_between_several_systems():
+    found = metric(0.01, 0.02)
+    new = replace(found.systems[1], p_holm=0.06)
+    found = replace(found, systems=(found.systems[0], new, replace(new, name="newer")))
+    reading = verdict(found, new, "base")
+    assert headline(found).startswith("new scores best: not significantly better than base")
+    assert reading.name == "unclear"
+    assert "p = 0.0200 (0.0600 with Holm's correction)" in reading.sentence
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((1, 0, 0), "Better on 1 segment, worse on 0, tied on 0."),
+        ((0, 0, 100), "Tied on every segment."),
+        ((1200, 0, 3), "Better on 1,200 segments, worse on 0, tied on 3."),
+    ],
+)
+def test_segments_are_counted(counts, words):
+    found = metric(0.01, 0.5, counts=counts)
+    assert verdict(found, found.systems[1], "base").segments == words
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "text"),
+    [
+        (0.01234, "bertscore", "+0.0123"),
+        (-0.01234, "bertscore", "-0.0123"),
+        (0.00004, "bertscore", "0.0000"),
+        (-0.00004, "bertscore", "0.0000"),
+        (0, "ter", "0.00"),
+        (10, "ter", "+10.00"),
+    ],
+)
+def test_a_difference_has_a_sign_unless_it_is_rounded_to_zero(value, name, text):
+    assert signed(value, metric(0, 1, name=name)) == text
+
+
+def test_numbers_have_their_decimals():
+    assert [fixed(-0.0, 1), fixed(-1.25, 1), fixed(100, 0)] == ["0.0", "-1.2", "100"]
+    assert [p_value(0.000999), p_value(1), p_value(0.00001)] == ["0.0010", "1.0000", "< 0.0001"]
+    assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
+    assert [count(12), count(1234567)] == ["12", "1,234,567"]
+
+
+def test_a_margin_is_answered():
+    found = replace(metric(0.01, 0.4), margin=0.02)
+    answers = []
+    for not_worse, equivalent in ((False, False), (True, False), (True, True)):
+        new = replace(found.systems[1], not_worse=not_worse, equivalent=equivalent)
+        answers.append(verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2])
+    assert answers == [
+        "Whether it is worse than base by 0.0200 or more remains open.",
+        "It is not worse than base by 0.0200 or more.",
+        "The two are equivalent within 0.0200: 90 % interval 0.0000 to +0.0300.",
+    ]
+
+
+def test_power_is_said_of_the_system_that_needs_most():
+    found = metric(0.01, 0.4)
+    new = replace(found.systems[1], detectable=0.05, needed=2500)
+    assert power(replace(found, systems=(found.systems[0], new))) == (
+        "With 100 segments a difference of 0.0500 is found 80 times in 100; detecting the observed difference would "
+        "take about 2,500 other segments."
+    )
+    assert power(found) == "Fewer than 20 segments of new differ from the baseline's, too few to plan with."
+    planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))
+    assert power(replace(found, systems=(found.systems[0], planned))).endswith(
+        " One of 0.0200 is found 29 times in 100; with 1,234 segments, 80 times."
+    )
+
+
+def test_few_units_that_differ_are_named():
+    found = metric(0.01, 0.25, counts=(3, 0, 97))
+    sentence = verdict(found, found.systems[1], "base").sentence
+    assert sentence.endswith("p = 0.2500. Only 3 of 100 segments differ, too few to rely on the interval.")
+
+
+def test_runs_are_put_into_words():
+    found = metric(0.01, 0.4)
+    new = replace(found.systems[1], runs=5, run_share=0.5)
+    assert runs(replace(found, systems=(replace(found.systems[0], runs=5), new))) == (
+        "Scores are means of 5 runs. Of the squared error of the difference, 50 % is due to runs and 50 % to segments: "
+        "twice the runs would narrow the interval by 13 %, twice the segments by 29 %."
+    )
+    assert runs(found) == ""

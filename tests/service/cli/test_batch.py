@@ -1,0 +1,167 @@
+"""`bertscore-onnx batch`: what it prints, and what it takes."""
+
+import json
+
+import pytest
+
+from bertscore_onnx.scoring.tokenization import count_documents
+
+TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red house\n3,it,a\n"
+
+
+@pytest.fixture
+def batch(run, write, tmp_path, tiny_bundle):
+    """Score a table into a folder."""
+    path = write("pairs.csv", TABLE)
+
+    def batch(*options, inputs=(path,), model=tiny_bundle):
+        return run("batch", "-m", model, "--device", "cpu", "-i", *inputs, "-o", tmp_path / "scores", *options)
+
+    return batch
+
+
+def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp_path):
+    result = batch()
+    f1 = scorer.score(["the cat sat", "a house", "it"], ["a cat sat", "the red house", "a"]).F.mean()
+    first, second = result.stdout.splitlines()
+    assert first == f"{tmp_path / 'scores'}: 3 rows in 1 part; 0 without scores"
+    assert second.startswith(f"{scorer.hash} P: 0.")
+    assert second.endswith(f" F1: {f1:.6f}")
+
+
+def test_started_again_it_reports_what_was_complete(batch):
+    batch()
+    assert batch().stdout.splitlines()[0].endswith("in 1 part (1 complete before); 0 without scores")
+
+
+def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
+    summary = json.loads(batch("--format", "json").stdout)
+    assert (summary["signature"], summary["output"]) == (scorer.hash, str(tmp_path / "scores"))
+    assert (summary["rows"], summary["failures"], summary["parts"], summary["parts_before"]) == (3, 0, 1, 0)
+    assert set(summary) > {"precision", "recall", "f1"}
+
+
+def test_several_inputs_and_columns_follow_one_option(batch, write, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    batch("--keep", "id", "reference", inputs=[write("a.csv", TABLE), write("b.csv", TABLE)])
+    parts = sorted((tmp_path / "scores").glob("part-*"))
+    assert [pq.read_schema(part).names[:3] for part in parts] == [["id", "reference", "precision"]] * 2
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    long = "the cat sat on the mat " * 20
+    rows = [("the cat", "a cat", False), (long, "a cat", True), ("a", long, True), ("", "the dog", False)] * 3
+    table = "candidate,reference\n" + "".join(f"{candidate},{reference}\n" for candidate, reference, _ in rows)
+    options = ("--part-rows", 5, "--columns", "precision=p", "recall=r", "f1=f", "truncated=cut")
+    result = batch(*options, inputs=[write("in.csv", table)])
+    assert result.exit_code == 0, result.stderr
+    scored = pq.read_table(tmp_path / "scores").to_pydict()
+    assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
+    assert scored["cut"] == [expected for *_, expected in rows]
+    assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
+    assert "in 3 parts; 0 without scores, 6 with a truncated text" in result.stdout
+    again = batch(*options, inputs=[tmp_path / "in.csv"]).stdout
+    assert "in 3 parts (3 complete before); 0 without scores, 6 with a truncated text" in again
+    assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
+
+
+def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
+    count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
+    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--format", "json").stdout)
+    for part in (tmp_path / "scores").iterdir():
+        part.unlink()
+    counted = json.loads(batch("--idf", "--format", "json").stdout)
+    assert counted == by_file
+
+
+def test_verify_finds_a_damaged_part_which_the_next_run_names_and_scores_again(batch, run, tmp_path):
+    folder = tmp_path / "scores"
+    batch()
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (0, f"{folder}: complete, and all files are as the job wrote them\n")
+    part = folder / "part-00000-00000.parquet"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 1
+    part.write_bytes(content)
+    result = run("batch", "--verify", folder)
+    assert (result.exit_code, result.stdout) == (1, f"{part} has changed since the job wrote it\n")
+    assert f"Warning: {part} has changed" in batch().stderr
+    assert run("batch", "--verify", folder).exit_code == 0
+
+
+def test_a_part_that_is_missing_is_named_and_scored_again(batch, tmp_path):
+    batch()
+    part = tmp_path / "scores" / "part-00000-00000.parquet"
+    part.unlink()
+    assert f"Warning: {part} is missing; it is scored again." in batch().stderr
+    assert part.exists()
+
+
+def test_verify_of_another_folder_is_an_error_of_one_line(run, tmp_path):
+    result = run("batch", "--verify", tmp_path)
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1)
+    assert "_manifest.json" in result.stderr
+
+
+def test_an_error_is_one_line_in_the_words_of_the_command(batch):
+    result = batch("--columns", "candidate=mt")
+    assert result.exit_code == 1
+    assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
+    assert "Name one with `--columns candidate=NAME`" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--errors", "skip"], "'skip'"),
+        (["--part-rows", "0"], "--part-rows"),
+        (["--columns", "id"], "--keep names the columns"),
+    ],
+)
+def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
+    result = batch(*options)
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
+    path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
+    options = ["--columns", "candidate=mt", "reference=gold+other"]
+    assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "scores", *options).exit_code == 0
+    [row] = read_parts()
+    assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
+    path = write("other.csv", "mt|gold\nthe cat|a cat\n")
+    options = ["--columns", "candidate=mt", "reference=gold"]
+    assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
+    options += ["--delimiter", "|"]
+    assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0
+
+
+@pytest.fixture
+def read_parts(tmp_path):
+    """Return the rows of all parts, as dicts."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    return lambda: [
+        row for part in sorted((tmp_path / "scores").glob("part-*")) for row in pq.read_table(part).to_pylist()
+    ]
+
+
+def test_a_single_file_as_output_is_refused_with_the_ways_to_get_one(refused, write):
+    message = refused("batch", "-m", "x", "-c", write("pairs.csv", TABLE), "-o", "out.csv", status=2)
+    assert "out.csv is the name of one file" in message
+    assert "bertscore-onnx score -c TABLE -o FILE" in message
+
+
+def test_an_interruption_reports_what_is_saved_and_that_the_command_resumes(batch, monkeypatch):
+    def interrupt(self, scored):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bertscore_onnx_service.jobs.parts.PartWriter.add", interrupt)
+    result = batch()
+    assert result.exit_code == 130
+    assert (
+        "0 of 1 parts are complete, and the scores of 0 of 3 rows are saved. Run the same command to resume."
+        in result.stderr
+    )

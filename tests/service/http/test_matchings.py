@@ -1,0 +1,76 @@
+"""A server whose models match otherwise, and pairs in contexts."""
+
+import json
+
+import pytest
+
+from bertscore_onnx import BERTScorer, Matching
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_service.http.limits import Limits
+from bertscore_onnx_service.http.models import Models
+from tests.support.http_server import CPU, NDJSON, error_of, refusal, serving_bundles
+
+PAIRS = [
+    {"candidate": "the cat sat.", "reference": "a cat sits.", "context": "it was red"},
+    {"candidate": "a dog ran", "references": ["the dog", "a dog sat"], "context": ["a tree", "is it"]},
+    {"candidate": "a dog ran", "reference": "the dog runs"},
+    {"candidate": "red house", "reference": "a house", "context": "", "reference_context": ["it is blue"]},
+]
+CONTEXTS = [pair.get("context") for pair in PAIRS]
+REF_CONTEXTS = [*CONTEXTS[:3], PAIRS[3]["reference_context"]]
+
+
+@pytest.fixture(scope="module")
+def expected(rescaled_bundle):
+    """The scores and the signature of a scorer, in contexts."""
+    candidates = [pair["candidate"] for pair in PAIRS]
+    references = [pair.get("references") or pair["reference"] for pair in PAIRS]
+    with (
+        BERTScorer(rescaled_bundle, device="cpu", matching="doc-bert-score") as scorer,
+        pytest.warns(match="an empty context"),
+    ):
+        return scorer.score(candidates, references, contexts=CONTEXTS, ref_contexts=REF_CONTEXTS, return_hash=True)
+
+
+@pytest.fixture(scope="module")
+def contextual(rescaled_bundle):
+    """A client of a server of Doc-BERTScore."""
+    with serving_bundles(rescaled_bundle, matching="doc-bert-score") as client:
+        yield client
+
+
+def test_pairs_have_contexts_or_none(contextual, expected):
+    answer = contextual.post("/v1/score", json={"pairs": PAIRS}).json()
+    scores, signature = expected
+    assert [score["f1"] for score in answer["scores"]] == pytest.approx(scores.F.tolist(), abs=1e-5)
+    assert answer["signature"] == signature
+    plain = contextual.post("/v1/score", json={"pairs": PAIRS[2:3]}).json()
+    assert plain["scores"][0]["f1"] == pytest.approx(float(scores.F[2]), abs=1e-5)
+    assert "|matching:doc-bert-score|" in plain["signature"]
+
+
+def test_lines_of_a_stream_have_contexts_too(contextual, expected):
+    lines = "".join(f"{json.dumps(pair)}\n" for pair in PAIRS)
+    *scores, end = map(json.loads, contextual.post("/v1/score", content=lines, headers=NDJSON).text.splitlines())
+    assert [score["f1"] for score in scores] == pytest.approx(expected[0].F.tolist(), abs=1e-5)
+    assert end["signature"] == expected[1]
+
+
+def test_matches_are_refused_that_cannot_be_shown(contextual, rescaled_bundle):
+    assert refusal(contextual.post("/v1/match", json=PAIRS[0])) == (422, "invalid")
+    assert contextual.post("/v1/match", json=PAIRS[2]).json()["candidate"] == ["[CLS]", "a", "dog", "ran", "[SEP]"]
+    with serving_bundles(rescaled_bundle, matching=Matching(method="assignment")) as client:
+        message = error_of(client.post("/v1/match", json=PAIRS[2]))["message"]
+        assert "assignment" in message
+        assert client.get("/v1/models").json()["models"][0]["rescale"] == []
+
+
+def test_a_context_of_the_references_alone_is_refused(contextual):
+    pair = {**PAIRS[2], "reference_context": "a tree"}
+    assert "without `context`" in error_of(contextual.post("/v1/score", json={"pairs": [pair]}))["message"]
+
+
+def test_centring_by_the_references_of_each_batch_is_refused(rescaled_bundle):
+    settings = {**CPU, "matching": Matching(center="references")}
+    with pytest.raises(InputError, match="references of each call"):
+        Models.load([str(rescaled_bundle)], {}, Limits(), settings)

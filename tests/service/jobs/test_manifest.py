@@ -1,0 +1,392 @@
+"""A job that is started again completes its parts and refuses other settings and inputs."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_service.jobs.job import verify_files
+from tests.support.processes import run_python
+
+
+@pytest.fixture
+def start_job(tiny_bundle, tmp_path):
+    """Start a job in a process of its own."""
+
+    def start(inputs, output, *options):
+        command = [sys.executable, "-m", "bertscore_onnx", "batch", "-m", tiny_bundle, "--device", "cpu", "-q"]
+        arguments = ["--input", inputs, "--output", tmp_path / output, *options]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        return subprocess.Popen([*map(str, command + arguments)], env=environment, stdout=subprocess.DEVNULL)
+
+    return start
+
+
+def stamps(folder):
+    """Return when each part was written, and as which file."""
+    return {part.name: (part.stat().st_mtime_ns, part.stat().st_ino) for part in folder.glob("part-*.parquet")}
+
+
+def kill_in_the_middle(process, folder, num_parts):
+    """Kill a job as soon as it has completed a number of parts."""
+    while process.poll() is None and len(stamps(folder)) < num_parts:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), pytest.param(("--idf", "--errors", "null"), marks=pytest.mark.full)], ids=str)
+def test_a_job_that_is_killed_again_and_again_is_completed(start_job, write_pairs, contents, tmp_path, options):
+    inputs = write_pairs("pairs.parquet", 6000)
+    options = (*options, "--part-rows", "100")
+    folder, before = tmp_path / "scores", {}
+    for number in range(5):
+        kill_in_the_middle(start_job(inputs, "scores", *options), folder, 1 + 5 * number)
+        assert before.items() <= stamps(folder).items()
+        before = stamps(folder)
+    assert 20 < len(before) < 60
+    (folder / ".part-00000-00059.parquet-0123456789ab").write_bytes(b"PAR1")
+    assert start_job(inputs, "scores", *options).wait(60) == 0
+    assert before.items() <= stamps(folder).items()
+    assert start_job(inputs, "undisturbed", *options).wait(60) == 0
+    assert contents(folder) == contents(tmp_path / "undisturbed")
+
+
+def test_parts_that_are_complete_are_not_written_again(score, write_pairs, contents, tmp_path):
+    path = write_pairs("pairs.parquet", 50)
+    first = score(path)
+    folder, whole = tmp_path / "scores", contents(tmp_path / "scores")
+    again = score(path)
+    assert (again.parts_before, again.f1, again.rows) == (5, first.f1, 50)
+    assert contents(folder) == whole
+    (folder / "part-00000-00002.parquet").unlink()
+    (folder / "part-00000-00003.parquet").write_bytes(whole["part-00000-00003.parquet"][:-9])
+    before = stamps(folder)
+    result = score(path)
+    assert (result.parts, result.parts_before) == (5, 3)
+    assert contents(folder) == whole
+    assert len(before.items() & stamps(folder).items()) == 3
+
+
+def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pairs, tmp_path):
+    good, bad = write_pairs("good.parquet", 30), write_pairs("bad.parquet", 30, candidate=["it"] * 15 + [None] * 15)
+    before = None
+    for _ in range(2):
+        with pytest.raises(InputError, match="row 16"):
+            score([good, bad])
+        assert len(stamps(tmp_path / "scores")) == 4
+        before = before or stamps(tmp_path / "scores")
+    assert stamps(tmp_path / "scores") == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"part_rows": 20}, "part_rows was 10 and is 20"),
+        ({"errors": "null"}, "errors was"),
+        ({"columns": ["id"]}, "columns was"),
+        ({"idf": True}, "idf was"),
+        ({"long_text": "window"}, "signature .*long_text:window"),
+        ({"max_length": 5}, "signature .*max_length:5"),
+    ],
+)
+def test_other_settings_are_refused(score, write_pairs, contents, tmp_path, changed, message):
+    path = write_pairs("pairs.parquet", 50)
+    score(path)
+    whole = contents(tmp_path / "scores")
+    with pytest.raises(InputError, match=message):
+        score(path, **changed)
+    assert contents(tmp_path / "scores") == whole
+
+
+def test_other_inputs_are_refused(score, write_pairs):
+    first, second = write_pairs("a.parquet", 50), write_pairs("b.parquet", 50)
+    score(first)
+    with pytest.raises(InputError, match=r"a.parquet and is .*b.parquet"):
+        score(second)
+    with pytest.raises(InputError, match="2"):
+        score([first, second])
+    pq.write_table(pq.read_table(first).slice(1), first)
+    with pytest.raises(InputError, match="changed"):
+        score(first)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
+@pytest.mark.parametrize("changed", [{}, {"idf": True}, {"errors": "null"}])
+def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, contents, tmp_path, changed):
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    assert [file.name for file in (tmp_path / "scores").iterdir()] == ["_manifest.json"]
+    write_pairs("pairs.parquet", 5)
+    assert score(path, **changed).failures == 0
+    score(path, "others", **changed)
+    assert contents(tmp_path / "scores") == contents(tmp_path / "others")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
+def test_a_folder_that_cannot_be_locked_is_not_free(score, write_pairs, tmp_path, monkeypatch):
+    import fcntl
+
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    write_pairs("pairs.parquet", 5)
+
+    def fail(*_):
+        raise OSError("no locks")
+
+    monkeypatch.setattr(fcntl, "flock", fail)  # another machine may still run the job
+    with pytest.raises(InputError, match="the scores of another job"):
+        score(path)
+
+
+def test_saved_scores_of_another_job_are_kept(score, write_pairs, write, contents, tmp_path):
+    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
+    with pytest.raises(InputError, match="row 1"):
+        score(path)
+    write("scores/.part-00000-00000.parquet.scores", "saved")
+    before = contents(tmp_path / "scores")
+    write_pairs("pairs.parquet", 5)
+    with pytest.raises(InputError, match="scores of another job"):
+        score(path)
+    assert contents(tmp_path / "scores") == before
+
+
+def test_a_setting_that_changes_no_bit_may_be_another(score, write_pairs):
+    path = write_pairs("pairs.parquet", 50)
+    score(path, nthreads=1)
+    assert score(path, nthreads=2, batch_size=7).parts_before == 5
+
+
+def test_folders_with_other_things_are_refused(score, write_pairs, write):
+    path = write_pairs("pairs.parquet", 50)
+    with pytest.raises(InputError, match=r"pairs.parquet"):
+        score(path, output=".")
+    score(path)
+    write("scores/other.parquet", "")
+    with pytest.raises(InputError, match=r"other.parquet"):
+        score(path)
+
+
+def test_parts_of_another_job_under_the_same_name_are_refused(score, write_pairs, tmp_path):
+    path = write_pairs("pairs.parquet", 50)
+    score(path)
+    score(path, output="others", errors="null")
+    name = "part-00000-00001.parquet"
+    (tmp_path / "others" / name).replace(tmp_path / "scores" / name)
+    with pytest.raises(InputError, match=name):
+        score(path)
+
+
+def test_a_foreign_manifest_or_a_file_as_folder_is_refused(score, write_pairs, write, tmp_path):
+    path = write_pairs("pairs.parquet", 5)
+    (tmp_path / "scores").mkdir()
+    write("scores/_manifest.json", '{"format": "another"}')
+    with pytest.raises(InputError, match="manifest"):
+        score(path)
+    write("file", "")
+    with pytest.raises(InputError, match="file"):
+        score(path, "file")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
+def test_a_folder_that_another_job_writes_to_is_refused(score, write_pairs, tmp_path):
+    import fcntl
+
+    path = write_pairs("pairs.parquet", 50)
+    (tmp_path / "scores").mkdir()
+    descriptor = os.open(tmp_path / "scores", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="Another job"):
+            score(path)
+    finally:
+        os.close(descriptor)
+    assert score(path).rows == 50
+
+
+@pytest.mark.slow  # it starts a process
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
+def test_a_full_disk_leaves_the_complete_parts_alone(score, write_pairs, tiny_bundle, tmp_path):
+    large = [""] * 20 + [os.urandom(5_000).hex() for _ in range(10)]
+    path = write_pairs("pairs.parquet", 30, large=large)
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000));"
+    code += "from bertscore_onnx.cli import main; main()"
+    options = ["-i", path, "-o", tmp_path / "scores", "--part-rows", 10, "--device", "cpu"]
+    result = run_python(code, "batch", "-m", tiny_bundle, *options)
+    assert result.returncode == 1
+    assert "part-00000-00002.parquet' (File too large). Parts that are complete stay" in result.stderr
+    assert sorted(file.name for file in (tmp_path / "scores").iterdir()) == [
+        "_manifest.json",
+        "part-00000-00000.parquet",
+        "part-00000-00001.parquet",
+    ]
+    assert score(path).parts_before == 2
+
+
+# The bytes of a job's folder change after it was complete.
+
+
+def flip_bit(file, bit):
+    content = bytearray(file.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("number", [16, pytest.param(400, marks=pytest.mark.full)])
+def test_a_flipped_bit_is_found_and_healed(score, write_pairs, contents, tmp_path, caplog, number):
+    path, options = write_pairs("pairs.parquet", 9), {"part_rows": 5, "idf": True}
+    score(path, **options)
+    folder, generator = tmp_path / "scores", np.random.default_rng(number)
+    whole = contents(folder)
+    names = sorted(whole)
+    for turn in range(number):
+        name = names[turn % len(names)]
+        flip_bit(folder / name, int(generator.integers(8 * len(whole[name]))))
+        assert verify_files(folder) == [f"{folder / name} has changed since the job wrote it"]
+        caplog.clear()
+        score(path, **options)
+        assert [name in record.getMessage() for record in caplog.records] == [True]
+        assert contents(folder) == whole
+
+
+def test_verifying_only_finds_what_is_missing_or_foreign(score, write_pairs, contents, tmp_path):
+    path, folder = write_pairs("pairs.parquet", 50), tmp_path / "scores"
+    with pytest.raises(InputError, match="folder"):
+        verify_files(folder)
+    score(path)
+    before = stamps(folder), folder.stat().st_mtime_ns
+    assert verify_files(folder) == []
+    assert (stamps(folder), folder.stat().st_mtime_ns) == before
+    (folder / "part-00000-00001.parquet").rename(folder / "part-00000-00009.parquet")
+    (folder / "part-00000-00002.parquet").write_bytes(b"")
+    whole = contents(folder)
+    assert [fault.removeprefix(f"{folder}/part-00000-0000") for fault in verify_files(folder)] == [
+        "1.parquet is missing",
+        "2.parquet has changed since the job wrote it",
+        "9.parquet is not of this job",
+    ]
+    assert contents(folder) == whole
+    (folder / "_manifest.json").unlink()
+    with pytest.raises(InputError, match=r"_manifest.json"):
+        verify_files(folder)
+
+
+def test_a_job_of_an_earlier_version_is_refused(score, write_pairs, contents, tmp_path):
+    path, manifest = write_pairs("pairs.parquet", 50), tmp_path / "scores" / "_manifest.json"
+    score(path)
+    lines = manifest.read_text().replace("job 2", "job 1").splitlines()
+    manifest.write_text("\n".join([*lines[:-3], "]", "}\n"]))
+    whole = contents(tmp_path / "scores")
+    for run in (lambda: score(path), lambda: verify_files(tmp_path / "scores")):
+        with pytest.raises(InputError, match="earlier version"):
+            run()
+    assert contents(tmp_path / "scores") == whole
+
+
+def with_metadata(part, metadata):
+    table = pq.read_table(part)
+    with pq.ParquetWriter(part, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"bertscore_onnx.part": metadata})
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["", "{", "[]", '"a"', "\udcff", "{}", '{"seal":""}', '{"seal":"' + "0" * 64 + '","rows":"x"}', '{"seal":"' * 99],
+)
+def test_parts_with_odd_metadata_are_scored_again(score, write_pairs, contents, tmp_path, metadata):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    score(path)
+    whole = contents(folder)
+    with_metadata(folder / "part-00000-00001.parquet", metadata.encode(errors="surrogateescape"))
+    assert score(path).parts_before == 1
+    assert contents(folder) == whole
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(path.parent):  # a path may have 107 bytes
+        server.bind(path.name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and devices in folders")
+@pytest.mark.parametrize("name", ["_manifest.json", "_document_counts.json", "part-00000-00001.parquet"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda path: os.mkfifo(path), id="pipe"),
+        pytest.param(lambda path: path.symlink_to("/dev/zero"), id="device"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), id="nowhere"),
+        pytest.param(lambda path: path.mkdir(), id="folder"),
+        pytest.param(make_socket, id="socket"),
+    ],
+)
+def test_what_is_no_file_in_the_place_of_one_is_refused(score, write_pairs, tmp_path, name, make):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    score(path)
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    with pytest.raises(InputError, match=f"{name} is not a file"):
+        score(path)
+    if name.startswith("part"):
+        assert verify_files(folder) == [f"{folder / name} is not a file"]
+    else:
+        with pytest.raises(InputError, match=f"{name} is not a file"):
+            verify_files(folder)
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_a_complete_job_needs_no_right_to_write(score, write_pairs, tmp_path, idf):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    result = score(path, idf=idf)
+    for file in (*folder.iterdir(), folder):
+        file.chmod(0o555)
+    before = folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns
+    try:
+        again = score(path, idf=idf)
+        assert verify_files(folder) == []
+    finally:
+        folder.chmod(0o755)
+    assert (again.parts_before, again.f1) == (2, result.f1)
+    assert (folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns) == before  # holds for root too
+
+
+def test_files_are_on_the_disk_before_they_have_their_names(score, write_pairs, tmp_path, monkeypatch):
+    synced, named = set(), []
+    fsync, replace = os.fsync, os.replace
+
+    def sync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def rename(file, name):
+        assert os.stat(file).st_ino in synced
+        synced.discard((tmp_path / "scores").stat().st_ino)
+        named.append(Path(name).name)
+        replace(file, name)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", rename)
+    score(write_pairs("pairs.parquet", 20))
+    assert named == ["_manifest.json", "part-00000-00000.parquet", "part-00000-00001.parquet", "_manifest.json"]
+    assert (tmp_path / "scores").stat().st_ino in synced
+
+
+def test_readers_of_parts_can_check_their_pages(score, write_pairs, tmp_path):
+    score(write_pairs("pairs.parquet", 20))
+    part = tmp_path / "scores" / "part-00000-00001.parquet"
+    flip_bit(part, 8 * pq.read_metadata(part).row_group(0).column(3).data_page_offset + 8 * 60)
+    with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
+        pq.read_table(part, page_checksum_verification=True)
