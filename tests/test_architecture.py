@@ -157,6 +157,20 @@ def test_a_house_uses_what_is_listed_of_the_core(house: Path) -> None:
     assert rooms == {*USES[house]}
 
 
+def test_the_houses_do_not_know_each_other_and_the_core_knows_none() -> None:
+    """Commands are named by a table, whose modules are loaded by name."""
+    wrong = []
+    for house in (RUNTIME, EVALUATION, SERVICE, EXPORT):
+        others = {"bertscore_onnx_evaluation", "bertscore_onnx_service", "reproduce"} - {f"bertscore_onnx_{house.name}"}
+        wrong += [
+            f"{file.relative_to(ROOT)} imports {name}"
+            for file in modules(house)
+            for name in imports(file)
+            if name.partition(".")[0] in others
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_export_uses_a_few_rooms_of_the_runtime() -> None:
     wrong = [
         f"{file.relative_to(ROOT)} imports {name}"

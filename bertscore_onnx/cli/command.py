@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bertscore_onnx.cli.help import names_of, write_options, write_sections
-from bertscore_onnx.cli.options import ABSENT, REPLACED
+from bertscore_onnx.cli.options import ABSENT
 from bertscore_onnx.cli.terminal import echo, one_line_warnings, with_option_names
 from bertscore_onnx.errors import BertScoreOnnxError, meant, one_line
 
@@ -32,7 +32,7 @@ class Command(TyperCommand):
         return [str(self.options_metavar), *names]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, then parse; name the new spelling of a replaced option."""
+        """Repeat such an option before each of its values, then parse."""
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         repeated = _repeated(args, names)
         try:
@@ -41,8 +41,6 @@ class Command(TyperCommand):
             return super().parse_args(ctx, [*repeated])
         except _UsageError as error:
             option = getattr(error, "option_name", "")  # which Click gives an error of an unknown option
-            if option in REPLACED:
-                raise _UsageError(f"{option} is now {_new_spelling(option, args)}.", ctx) from error
             if option in ABSENT:
                 raise _UsageError(f"There is no option {option}: {ABSENT[option]}.", ctx) from error
             if option and not getattr(error, "param", None) and error.message.startswith("No such"):
@@ -105,14 +103,6 @@ _OWN = ("--help", "-h", "--version")
 def _as_options(files: Sequence[str]) -> str:
     """Return files of candidates and references as options."""
     return " ".join(f"{'-r' if number else '-c'} {shlex.quote(name)}" for number, name in enumerate(files))
-
-
-def _new_spelling(option: str, args: Sequence[str]) -> str:
-    """Return the new spelling of a replaced option, with the values that follow it."""
-    place = next(place for place, arg in enumerate(args) if arg.partition("=")[0].replace("_", "-") == option)
-    _, equals, value = args[place].partition("=")
-    values = [value] if equals else [*takewhile(lambda arg: not arg.startswith("-"), args[place + 1 :])]
-    return REPLACED[option].format(" ".join(values), "+".join(values))
 
 
 def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:

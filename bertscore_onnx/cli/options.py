@@ -1,7 +1,7 @@
-"""The options that commands share, each declared once; the checks of their values; and the options that are gone."""
+"""The options that commands share, each declared once; the checks of their values; and options that do not exist."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,6 @@ from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
-from bertscore_onnx_service.http.limits import Limits
 
 if TYPE_CHECKING:
     from bertscore_onnx.matching.variants import Matching
@@ -266,41 +265,8 @@ class DialectOptions:
         return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
 
 
-# Options that are gone, or that never were.
+# Options that users may look for.
 
-
-_JOINED = "; commas join it with other settings, as in --matching code-bert-score,beta=3"
-
-REPLACED: Mapping[str, str] = {
-    "--preset": "--matching {0}",
-    "--exclude": f"--matching exclude={{1}}, with words=FILE for the words in a file{_JOINED}",
-    "--beta": f"--matching beta={{0}}{_JOINED}",
-    "--layers": f"--matching layers=8..12, with + between layers and ranges{_JOINED}",
-    "--pool": f"--matching layers=8..12,pool={{0}}{_JOINED}",
-    "--center": f"--matching center={{0}}{_JOINED}",
-    "--json": "--format json",
-    "--tsv": "--format tsv",
-    "--latex": "--format latex",
-    "--bleu-tokenize": "--metric bleu,tokenize={0}",
-    "--bleu-smooth": "--metric bleu,smooth_method={0}",
-    "--chrf-word-order": "--metric chrf,word_order={0}",
-    "--output-format": "--format {0}",
-    "--candidate-column": "--columns candidate={0}",
-    "--reference-column": "--columns reference={1}",
-    "--context-column": "--columns context={0}",
-    "--id-column": "--columns id={0}",
-    "--segment-column": "--columns id={0}",
-    "--document-column": "--columns document={0}",
-    "--system-column": "--columns system={0}",
-    "--language-pair-column": "--columns lang_pair={0}",
-    "--human-column": "--columns human={0}",
-    "--label-column": "--columns label={0}",
-    "--reference-format": "--input-format FORMAT {0}, the second for the references",
-    "--score-names": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME",
-    **{f"--{limit.name.replace('_', '-')}": f"--limits {limit.name}={{0}}" for limit in fields(Limits)},
-    "--perm-both": "--resamples {0}; --test perm-both names the test",
-}
-"""The new spelling of an option that is gone; {0} is what was typed after it, and {1} the same joined by +."""
 
 ABSENT: Mapping[str, str] = {
     "--encoding": "files are read as UTF-8; convert others first, such as with `iconv -f WINDOWS-1252 -t UTF-8 FILE > "

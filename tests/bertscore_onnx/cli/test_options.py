@@ -3,7 +3,6 @@
 import gzip
 import re
 import shlex
-from dataclasses import asdict
 from inspect import signature, unwrap
 
 import pytest
@@ -12,8 +11,7 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.cli.options import REPLACED, complete_model, given_settings
-from bertscore_onnx_service.http.limits import Limits
+from bertscore_onnx.cli.options import complete_model, given_settings
 
 
 @pytest.fixture
@@ -102,47 +100,6 @@ def test_settings_that_differ_from_their_defaults_are_given():
     defaults = {"model_type": None, "idf": False, "long_text": "truncate", "use_fast_tokenizer": None, "nthreads": None}
     assert given_settings(defaults) == []
     assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == ["--model", "--nthreads"]
-
-
-SPELLINGS = {
-    "--preset code-bert-score -s": "--matching code-bert-score.",
-    "--exclude special punctuation": "--matching exclude=special+punctuation, with words=FILE",
-    "--beta=3": "--matching beta=3; commas join it with other settings",
-    "--layers 8-12": "--matching layers=8..12",
-    "--pool p-means": "--matching layers=8..12,pool=p-means",
-    "--center c.txt": "--matching center=c.txt",
-    "--perm-both 20": "--resamples 20; --test perm-both",
-    "--json": "--format json.",
-    "--tsv": "--format tsv.",
-    "--latex": "--format latex.",
-    "--output-format csv": "--format csv.",
-    "--bleu-tokenize zh": "--metric bleu,tokenize=zh.",
-    "--bleu-smooth none": "--metric bleu,smooth_method=none.",
-    "--chrf-word-order 2": "--metric chrf,word_order=2.",
-    "--candidate-column mt": "--columns candidate=mt.",
-    "--reference-column first second": "--columns reference=first+second.",
-    "--context-column before": "--columns context=before.",
-    "--id-column none": "--columns id=none.",
-    "--segment-column item": "--columns id=item.",
-    "--document-column topic": "--columns document=topic.",
-    "--system-column name": "--columns system=name.",
-    "--language-pair-column LP": "--columns lang_pair=LP.",
-    "--human-column da": "--columns human=da.",
-    "--label-column same": "--columns label=same.",
-    "--reference-format text": "--input-format FORMAT text, the second for",
-    "--score-names p,r,f": "--columns precision=NAME recall=NAME f1=NAME truncated=NAME.",
-    **{f"--{name.replace('_', '-')} 5": f"--limits {name}=5." for name in asdict(Limits())},
-}
-"""What replaces the options that are gone."""
-
-
-@pytest.mark.parametrize(("typed", "spelling"), SPELLINGS.items())
-def test_an_option_that_is_gone_names_its_new_spelling(refused, typed, spelling):
-    assert f" is now {spelling}" in refused("score", "-m", "x", *typed.split(), "-c", "c.txt", status=2)
-
-
-def test_all_that_are_gone_are_tested():
-    assert {re.split("[ =]", typed)[0] for typed in SPELLINGS} == REPLACED.keys()
 
 
 def test_a_flag_may_be_repeated(run, files, tiny_bundle):
