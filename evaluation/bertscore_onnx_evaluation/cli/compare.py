@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.sources import Dialect, InputFormat
     from bertscore_onnx.tables.whole_table import WholeTable
-    from bertscore_onnx_evaluation.harness_logs import HarnessScores
+    from bertscore_onnx_evaluation.harness_logs import HarnessLog
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
     from bertscore_onnx_evaluation.systems.segments import Missing, SegmentColumns
 
@@ -69,8 +69,8 @@ def compare(
             "--scores",
             metavar="FILE...",
             help="Segment scores that other metrics, or people, gave: tables with a column for each system, or with "
-            "the columns system, segment and score; or logs of lm-evaluation-harness, Inspect or promptfoo. With -c "
-            "they stand beside our metrics, otherwise alone.",
+            "the columns system, segment and score; or logs of lm-evaluation-harness or Inspect. With -c they "
+            "stand beside our metrics, otherwise alone.",
         ),
     ] = None,
     systems: Annotated[
@@ -257,6 +257,7 @@ def compare(
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx_evaluation.harness_logs import join_logs
     from bertscore_onnx_evaluation.metrics.deltas import Deltas
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
     from bertscore_onnx_evaluation.systems.joined_inputs import columns_of_groups
@@ -274,15 +275,18 @@ def compare(
         texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, by, missing, table_of)
     names = [_read(file, id_column, missing, table_of) for file in of_documents]
     given, logs = _read_scores(scores or (), runs or 1, input_format, dialect.dialect)
+    notes: list[str] = []
+    if logs:
+        log, lower, notes = join_logs(logs)
+        given[log.title] = log
+        lower_better = [*(lower_better or ()), *lower]
+        texts = texts or [*dict.fromkeys(log.keys("system"))]
+        if not names and "document" in log.names:
+            names = [text_columns(log, DOCUMENT, missing=missing)]
     groups = None
     if by is not None:
         tables = [table_of(file) for file in (*files.values(), *of_references, *of_documents) if file.format != "text"]
         groups = columns_of_groups([*tables, *given.values()], by, id_column, missing)
-    if logs is not None:
-        texts = texts or logs.systems
-        lower_better = [*(lower_better or ()), *logs.lower_is_better]
-        if not names and "document" in logs.table.names:
-            names = [text_columns(logs.table, DOCUMENT, missing=missing)]
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents, deltas], "--html")
     measured = None if deltas is None else Deltas.read(deltas)
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
@@ -310,7 +314,7 @@ def compare(
             verbose=verbose,
         )
     if verbose is not False:
-        for note in logs.notes if logs is not None else ():
+        for note in notes:
             echo(note)
         _print_choices(comparison)
     try:
@@ -403,18 +407,15 @@ def _table(file: InputFile) -> "WholeTable":
 
 def _read_scores(
     names: Sequence[str], runs: int, input_format: "InputFormat | None", dialect: "Dialect"
-) -> "tuple[dict[str, WholeTable], HarnessScores | None]":
-    """Return the tables of scores by their names, without folder and suffixes, which metrics have; and those of logs.
-
-    Logs of harnesses are one of the tables.
-    """
+) -> "tuple[dict[str, WholeTable], list[HarnessLog]]":
+    """Return the tables of scores by their names, without folder and suffixes, which metrics have; and the logs."""
     from bertscore_onnx.tables.columns import ID_COLUMNS
     from bertscore_onnx.tables.whole_table import WholeTable, read_table
-    from bertscore_onnx_evaluation.harness_logs import join_logs, read_log
+    from bertscore_onnx_evaluation.harness_logs import read_log
     from bertscore_onnx_evaluation.systems.segments import RUN
 
     tables: dict[str, WholeTable] = {}
-    logs = []
+    logs: list[HarnessLog] = []
     for name in names:
         if input_format is None and (log := read_log(name)) is not None:
             logs.append(log)
@@ -424,16 +425,13 @@ def _read_scores(
             raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
         tables[metric] = read_table(name, input_format, dialect)
     if logs and runs > 1:
-        raise typer.BadParameter(
-            f"{logs[0].title} is a log, whose runs are its epochs or repeats.", param_hint="--runs"
-        )
+        raise typer.BadParameter(f"{logs[0].title} is a log, whose runs are its epochs.", param_hint="--runs")
     if runs > 1:
         tables = {
             name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS)
             for name, of_runs in _names_of_runs([*tables], runs).items()
         }
-    joined = join_logs(logs) if logs else None
-    return tables if joined is None else tables | {joined.table.title: joined.table}, joined
+    return tables, logs
 
 
 def _print_choices(comparison: "Comparison") -> None:
