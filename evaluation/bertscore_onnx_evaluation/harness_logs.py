@@ -77,8 +77,8 @@ def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[An
         log = read_log(os.fspath(path))
         if log is None:
             raise InputError(
-                f"{os.fspath(path)} is no log that is known; expected samples_*.jsonl of lm-evaluation-harness, or .eval or .json "
-                "of Inspect."
+                f"{os.fspath(path)} is no log that is known; expected samples_*.jsonl of lm-evaluation-harness, or "
+                ".eval or .json of Inspect."
             )
         logs.append(log)
     if not logs:
