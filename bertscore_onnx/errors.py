@@ -36,7 +36,7 @@ BertScoreOnnxError
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -119,12 +119,6 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 def _begins(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
-
-
-def no_attribute(owner: object, name: str, replacements: Mapping[str, str]) -> AttributeError:
-    """Return the error for an attribute that an object lacks, with what replaces it if it is a former one."""
-    now = f" It is gone: use {replacements[name]}." if name in replacements else ""
-    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}.{now}", name=name, obj=owner)
 
 
 class BertScoreOnnxError(Exception):

@@ -16,7 +16,7 @@ from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant, no_attribute
+from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
 from bertscore_onnx.matching.pairs import match_matrix
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching, checked_matching
@@ -68,20 +68,12 @@ MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
 
 
-_REPLACED = {
-    "separator": "`matching.separator`",
-    "with_contexts": "`TextInContext(text, context)` for each text",
-}
-"""Former attributes of a scorer, and what has their place."""
-
-
 def _refuse(function: str, unknown: Iterable[str], known: Iterable[str] = ()) -> None:
     """Raise InputTypeError for an argument that a function does not take; a known one may be meant."""
     for name in unknown:
-        new = ": a context belongs to its text, as TextInContext(text, context)" if name == "has_contexts" else ""
-        if name in ScorerSettings.__annotations__:
-            new = f": it is a setting of the scorer, BERTScorer(..., {name}=...)"
-        raise InputTypeError(f"{function} takes no {name!r}{new}.{meant(name, known)}")
+        is_setting = name in ScorerSettings.__annotations__
+        hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)" if is_setting else ""
+        raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, known)}")
 
 
 class BERTScorer(Closeable):
@@ -592,9 +584,8 @@ class BERTScorer(Closeable):
             matching=None if self.matching.is_default else str(self.matching),
         )
 
-    def signature_of(self, texts: Iterable[Text] = (), **unknown: Never) -> Signature:
+    def signature_of(self, texts: Iterable[Text] = ()) -> Signature:
         """Return the signature of the scores of these texts."""
-        _refuse("signature_of", unknown)
         return self.signature.in_context() if are_in_context(texts) else self.signature
 
     @property
@@ -712,12 +703,6 @@ class BERTScorer(Closeable):
             "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send the path of the bundle "
             "and make a scorer in each process."
         )
-
-    if not TYPE_CHECKING:  # to type checkers every name would be a member
-
-        def __getattr__(self, name: str) -> Never:
-            """Name what replaces a former attribute."""
-            raise no_attribute(self, name, _REPLACED)
 
     def __repr__(self) -> str:
         """Name the scorer by its signature."""

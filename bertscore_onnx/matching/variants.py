@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote
 
-from bertscore_onnx.errors import InputError, InputTypeError, meant, no_attribute
+from bertscore_onnx.errors import InputError, InputTypeError, meant
 from bertscore_onnx.text.texts import check_many
 
 Method = Literal["greedy", "assignment", "transport"]
@@ -155,17 +155,6 @@ class Matching:
                 raise InputError(f"{spec!r} has {name} twice; give it once, with + between several values.")
             changes[name] = _value(name, value, read_lines)
         return replace(base or _DEFAULT, **changes)
-
-    @classmethod
-    def named(cls, *_preset: object, **_changes: object) -> NoReturn:
-        """Raise an AttributeError: call `parse` instead."""
-        raise AttributeError('Matching.named is now Matching.parse: Matching.parse("code-bert-score,beta=3").')
-
-    if not TYPE_CHECKING:  # to type checkers every name would be a member
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Name what replaces a former attribute."""
-            raise no_attribute(self, name, {"preset": "`str(matching)`, which begins with it"})
 
     @property
     def is_default(self) -> bool:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Never, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.errors import InputError, UnknownLayerError, no_attribute
+from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
@@ -91,12 +91,6 @@ class TokenSimilarity:
 
     is_truncated: tuple[bool, bool] = (False, False)
     """Whether the candidate, and the reference, is longer than the model's maximum, so that its end is missing."""
-
-    if not TYPE_CHECKING:  # to type checkers every name would be a member
-
-        def __getattr__(self, name: str) -> Never:
-            """Name what replaces a former attribute."""
-            raise no_attribute(self, name, {"num_truncated": "`sum(is_truncated)`"})
 
     @property
     def candidate_matches(self) -> list[TokenMatch]:

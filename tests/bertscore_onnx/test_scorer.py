@@ -318,22 +318,3 @@ def test_one_layer_of_a_bundle_of_all_scores_as_with_all_layers(all_layers_bundl
 def test_a_layer_beyond_the_last_is_refused_with_their_number(request, bundle):
     with pytest.raises(UnknownLayerError, match="Layer 12"):
         BERTScorer(request.getfixturevalue(bundle), num_layers=12)
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "new"),
-    [
-        (lambda scorer: scorer, "separator", "matching"),
-        (lambda scorer: scorer, "with_contexts", "TextInContext"),
-        (lambda scorer: scorer.matching, "preset", "str"),
-        (lambda scorer: scorer.match("a", "b").best, "num_truncated", "is_truncated"),
-    ],
-)
-def test_a_former_attribute_names_what_replaces_it(scorer, owner, name, new):
-    with pytest.raises(AttributeError, match=new):
-        getattr(owner(scorer), name)
-
-
-def test_signatures_have_no_flag_of_contexts(scorer):
-    with pytest.raises(InputTypeError, match="TextInContext"):
-        scorer.signature_of(has_contexts=True)

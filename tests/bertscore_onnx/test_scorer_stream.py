@@ -179,7 +179,3 @@ def test_pairs_may_have_contexts_or_one_for_each_side(tiny_bundle, idf):
         other = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts, ref_contexts=contexts[::-1])
         pairs = [(cand, put(ref, one)) for (cand, _), (_, ref), one in zip(pairs, PAIRS, contexts[::-1], strict=True)]
         assert [one.F for one in scorer.stream(pairs)] == pytest.approx(other.F, abs=1e-6)
-        with pytest.raises(InputTypeError, match="TextInContext"):
-            list(scorer.stream([(*pair, "a context") for pair in PAIRS]))
-        with pytest.raises(InputTypeError, match="TextInContext"):
-            scorer.stream(PAIRS, has_contexts=True)

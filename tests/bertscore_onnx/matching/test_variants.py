@@ -286,8 +286,6 @@ def test_a_bad_spec(spec, message):
 def test_a_matching_of_another_type(tiny_bundle):
     with pytest.raises(InputTypeError, match="matching is 3"):
         BERTScorer(tiny_bundle, matching=3)
-    with pytest.raises(AttributeError, match="parse"):
-        Matching.named("code-bert-score", beta=3)
 
 
 def test_pooling_needs_all_layers(tiny_bundle, all_layers_bundle):

@@ -143,12 +143,6 @@ def test_long_texts_in_windows_have_all_their_tokens(tiny_bundle):
     assert_makes_its_score(found)
 
 
-@pytest.mark.parametrize("name", ["best_match", "token_similarities", "token_similarity"])
-def test_a_former_name_is_answered_with_its_replacement(name):
-    with pytest.raises(ImportError, match=r"match|best_reference"):
-        exec(f"from bertscore_onnx.similarity import {name}")  # noqa: S102 -- the statement of a user
-
-
 @pytest.mark.parametrize("reference", [None, [None]])
 def test_something_that_is_no_text_is_refused(scorer, reference):
     with pytest.raises(InputError, match="NoneType"):
