@@ -34,7 +34,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal correlations docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal reproduce correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -151,6 +151,20 @@ bench-gpu:
 # All of that with a tiny model on the CPU, so that it works when there is a GPU; takes a minute.
 bench-gpu-rehearsal: $(INSTALLED)
 	$(RUN) -m benchmarks.gpu --rehearse --output build/rehearsal
+
+# Test the scripts that make tables of papers; with DATA, a folder of judgements, also run them and compare their digits.
+# reproduce/README.md describes them.
+reproduce: $(INSTALLED)
+	$(RUN) -m pytest --quiet -m full tests/reproduce
+ifdef DATA
+	for pair in deen fien ruen ende; do \
+		$(RUN) -m reproduce.systems $(DATA)/wmt19/DA-newstest2019-$$pair-sys-nohy-scores.csv BLEU chrF YiSi-1 || exit 1; \
+	done
+	$(RUN) -m reproduce.darr $(DATA)/wmt20 cs-en chrF TER
+	$(RUN) -m reproduce.challenge_sets $(DATA)/tq_autotest/*.txt
+	$(RUN) -m reproduce.perm_both $(DATA)/wmt23 he-en mqm refB BERTscore BLEU chrF COMET XCOMET-Ensemble
+	$(RUN) -m reproduce.hybrid $(DATA)/wmt23 he-en mqm refB BERTscore BLEU chrF COMET XCOMET-Ensemble
+endif
 
 # Correlate every layer of the models within reach with the human judgements in $WMT16, $WMT23 and $SUMMEVAL, and write
 # docs/which_encoder.md; it resumes. CORRELATIONS holds options, which that page describes.

@@ -28,7 +28,7 @@ pytest_plugins = ["tests.support.command_line", "tests.support.scorers"]
 hypothesis.settings.register_profile("tests", deadline=None)  # other processes may be at work
 hypothesis.settings.load_profile("tests")
 
-FULL = {"packaging", "benchmarks", "harness", "reliability"}
+FULL = {"packaging", "benchmarks", "harness", "reliability", "reproduce"}
 """Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""
 
 RUNTIME = {"bertscore_onnx", "evaluation", "service"}

@@ -1,0 +1,1 @@
+"""Tables of papers, made again by the public functions of the library: README.md beside this file lists them."""
