@@ -18,7 +18,6 @@ from benchmarks.settings import Settings
 from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
 from bertscore_onnx_evaluation.metric_scores import corpus_metric
 from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
-from bertscore_onnx_evaluation.metrics.metric_tests import perm_both
 from bertscore_onnx_evaluation.systems.significance import paired_bootstrap
 from harness.models import Model
 from harness.processes import ChildError, environment
@@ -273,24 +272,20 @@ def _score_two_ways(
 
 
 def judging(settings: Settings) -> Case:
-    """Test systems by their scores, and metrics by human scores; no model runs."""
+    """Test systems by their scores, and a metric by human scores; no model runs."""
     draw = np.random.default_rng(0)
     bertscore = draw.normal(0.9, 0.03, (3, SYSTEMS, SEGMENTS))  # P, R and F
     ratings, scores = draw.integers(0, 26, (13, 1590)) / 25, draw.normal(size=(13, 1590))  # 124,020 pairs
-    human = draw.normal(size=(15, 1200))
-    metrics = [human + draw.normal(scale=1 + number / 10, size=human.shape) for number in range(10)]
     on_scores = {
         "1,000 resamples of P, R and F": (1.0, lambda: [paired_bootstrap(matrix) for matrix in bertscore]),
         "acc*_eq of 124,020 pairs": (0.2, lambda: tie_calibrated_accuracy(ratings, scores)),
-        "PERM-BOTH over all cells": (20.0, lambda: perm_both(human, metrics)),
-        "PERM-BOTH by segment": (20.0, lambda: perm_both(human, metrics, level="segment")),
     }
     candidates, references = settings.first_pairs(SEGMENTS)
     texts = outputs(candidates, SYSTEMS)
     on_texts = {BLEU: lambda: p_of_ours(texts, references), PEER_BLEU: lambda: p_of_peer(texts, references)}
     calls = {name: call for name, (_, call) in on_scores.items()}
     seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
-    case = Case("i", f"{SYSTEMS} systems of {SEGMENTS:,} segments; for PERM-BOTH 10 metrics of 15 × 1,200 scores")
+    case = Case("i", f"{SYSTEMS} systems of {SEGMENTS:,} segments")
     case.note = f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and its p-values are those of sacreBLEU."
     case.timings = [Timing(name, taken) for name, taken in seconds.items()]
     case.figures = [figure(name, "s", seconds[name], Goal(goal, at_most=True)) for name, (goal, _) in on_scores.items()]
