@@ -22,7 +22,7 @@ from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_mani
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import BundleError, InputError
 from bertscore_onnx.files import replace_whole
-from bertscore_onnx.hub.source import read_origins
+from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.scorer import BERTScorer
 
 Floats = NDArray[np.float64]
@@ -109,10 +109,8 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
     catalogue.default_model(language)
     folder = Path(path)
     read_manifest(folder)
-    if origins := read_origins(folder):
-        raise BundleError(
-            f"The bundle {folder} was pulled from {origins[0].place}, and stays as it is there. {_INSTEAD}"
-        )
+    if names := read_names(folder):
+        raise BundleError(f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. {_INSTEAD}")
     if (folder / MANIFEST).is_symlink():
         raise BundleError(f"{folder / MANIFEST} is a link, as in a cache that others share, and stays. {_INSTEAD}")
     try:

@@ -190,7 +190,7 @@ class HubError(BertScoreOnnxError, OSError):
 
 
 class HubUnreachableError(HubError):
-    """The hub or the object store cannot be reached, or failed; a retry may succeed."""
+    """The hub cannot be reached, or failed; a retry may succeed."""
 
 
 class MissingExtraError(BertScoreOnnxError, ModuleNotFoundError):

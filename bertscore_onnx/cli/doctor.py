@@ -145,7 +145,7 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
     model = default_model()
     if model is not None:
         try:
-            if model.startswith("hf://") and not find_pulled(parse_source(model)):
+            if model.startswith("hf://") and find_pulled(parse_source(model)) is None:
                 raise BundleError("It was not pulled yet. Run `bertscore-onnx pull` with it.")
             yield {"path": str(resolve_bundle(local_path(model), all_layers=None).path), "error": None}
         except BertScoreOnnxError as error:

@@ -61,7 +61,7 @@ def score_as_before(scorer: bert_score.BERTScorer) -> list[float]:
 
 
 def fetch() -> Path:
-    return pull("org/model", revision="v1")
+    return pull("org/model@v1")
 
 
 def load(bundle: Path) -> BERTScorer:

@@ -1,8 +1,7 @@
-"""A hub on loopback, as far as pulling and pushing go, with faults to order."""
+"""A hub on loopback that answers what huggingface_hub asks to pull and push, with faults to order."""
 
 import base64
 import hashlib
-import itertools
 import json
 import socket
 import threading
@@ -47,31 +46,14 @@ class FakeHub(ThreadingHTTPServer):
         self.repositories: dict[str, Repository] = {}
         self.token = None
         """What requests have to bring to see private repositories, and to write."""
-        self.login = None
-        """The user and the password that the web server asks for, with a colon between them."""
         self.requests: list[str] = []
         """Of each request its method and path."""
-        self.cuts: list[int] = []
-        """After how many bytes of a file connections break off; each once, and then no more."""
-        self.file_of_cuts = "model.onnx"
+        self.broken: str | None = None
+        """The end of the path of a file whose connections break off after half of it."""
         self.replaced: dict[str, bytes] = {}
         """The end of a path to the bytes sent in place of the file or the answer."""
         self.status = None
         """What every request is answered with."""
-        self.endless = None
-        """The end of the path of a file that does not end."""
-        self.ignores_ranges = False
-        self.shifts_ranges = 0
-        """How many bytes earlier than asked for, or later, a part begins."""
-        self.declares_sizes = True
-        self.lists_sizes = True
-        self.lists_refs = True
-        self.silence = None
-        """What the answers to `silent` paths wait for."""
-        self.silent = ""
-        """The end of these paths."""
-        self.half_sent: threading.Barrier | None = None
-        """Where the sending of a graph waits when half of it is sent: for the test, and again to be let go on."""
         self.uploads: dict[str, bytes] = {}
         self.refuses_uploads = False
         self.has_left = False
@@ -124,14 +106,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.has_left:
             self.close_connection = True
             return None
-        asked = self.headers.get("Range")
-        self.server.requests.append(f"{self.command} {self.path}" + (f" {asked}" if asked else ""))
+        self.server.requests.append(f"{self.command} {self.path}")
         path = unquote(urlsplit(self.path).path)
         parts = path.strip("/").split("/")
         if parts[1:2] == ["resolve"] or (parts[:2] == ["api", "models"] and parts[2] in self.server.repositories):
             parts.insert(parts.index("resolve") if "api" not in parts else 3, "")  # a model of no organisation
-        if self.server.silence is not None and path.endswith(self.server.silent):
-            self.server.silence.wait(20)
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
         for end, content in self.server.replaced.items():
@@ -152,19 +131,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer_lfs()
         if parts[2:3] == ["resolve"]:
             return self.send_file("/".join(filter(None, parts[:2])), parts[3:])
-        if parts[:1] == ["files"] and not self.has_login():
-            return self.send(401)
-        if parts[:1] == ["files"]:  # a web server without a list
-            return self.send_file("/".join(parts[1:3]), ["main", *parts[3:]], is_hub=False)
         return self.send(404)
 
     def is_known(self):
         return self.server.token is not None and self.headers.get("Authorization") == f"Bearer {self.server.token}"
-
-    def has_login(self):
-        login = self.server.login
-        expected = None if login is None else f"Basic {base64.b64encode(login.encode()).decode()}"
-        return expected is None or self.headers.get("Authorization") == expected
 
     def repository(self, name):
         """Return a repository that the client may see; answer and return None otherwise."""
@@ -181,11 +151,6 @@ class Handler(BaseHTTPRequestHandler):
         repository = self.repository(name)
         if repository is None:
             return None
-        if rest[:1] == ["refs"] and self.server.lists_refs:
-            branches = [
-                {"name": ref, "ref": f"refs/heads/{ref}", "targetCommit": sha} for ref, sha in repository.refs.items()
-            ]
-            return self.send_json({"branches": branches, "tags": [], "converts": []})
         if rest[:1] == ["tree"]:  # of a folder that no repository here has
             return self.send(404, b'{"error": "Not found"}', code="EntryNotFound")
         if rest[:1] in (["preupload"], ["commit"]):
@@ -195,9 +160,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(404, b'{"error": "Invalid rev id"}', code="RevisionNotFound")
         files = repository.commits[commit]
         info = {"id": name, "sha": commit, "private": repository.private, "tags": []}
-        siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
-        if not self.server.lists_sizes or "blobs" not in self.path:
-            siblings = [{"rfilename": path} for path in files]
+        siblings = [{"rfilename": path} for path in files]
         return self.send_json({**info, "siblings": siblings})
 
     def create(self):
@@ -253,68 +216,30 @@ class Handler(BaseHTTPRequestHandler):
             {"commitOid": commit, "commitUrl": f"{self.server.url}/x/y/commit/{commit}", "success": True}
         )
 
-    def send_file(self, name, parts, is_hub=True):
-        repository = self.repository(name) if is_hub else self.server.repositories.get(name)
+    def send_file(self, name, parts):
+        repository = self.repository(name)
         if repository is None:
-            return None if is_hub else self.send(404)
-        revision, path = parts[0], "/".join(parts[1:])
-        commit = repository.find(revision)
-        if commit is None or path not in repository.commits[commit]:
-            return self.send(404, b"", code="EntryNotFound")
-        content = repository.commits[commit][path]
-        if self.server.endless is not None and path.endswith(self.server.endless):
-            return self.send_endlessly()
-        self.commit_of_file = commit
-        start = 0
-        asked = self.headers.get("Range")
-        if asked and not self.server.ignores_ranges:
-            start = int(asked.removeprefix("bytes=").partition("-")[0])
-            if start >= len(content):
-                return self.send(416)
-            start += self.server.shifts_ranges
-        return self.send_part(path, content, start)
-
-    def send_part(self, path, content, start):
-        self.send_response(206 if start else 200)
-        self.send_header("X-Repo-Commit", self.commit_of_file)  # by which huggingface_hub knows a hub, and the tag
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        if self.server.declares_sizes:
-            self.send_header("Content-Length", str(len(content) - start))
-        elif self.command == "HEAD":
-            self.send_header("X-Linked-Size", str(len(content)))
-        else:
-            self.send_header("Connection", "close")
-            self.close_connection = True
-        self.end_headers()
-        if self.command == "HEAD":
             return
-        cut = self.server.cuts.pop(0) if self.server.cuts and path.endswith(self.server.file_of_cuts) else None
-        if cut is not None:
-            self.close_connection = True
-            self.wfile.write(content[start : start + cut])
-        elif self.server.half_sent is not None and path.endswith("model.onnx"):
-            half, barrier, self.server.half_sent = len(content) // 2, self.server.half_sent, None
-            self.wfile.write(content[start:half])
-            barrier.wait(30)
-            barrier.wait(30)
-            self.wfile.write(content[half:])
-        else:
-            self.wfile.write(content[start:])
-
-    def send_endlessly(self):
-        self.send_response(200)
-        self.send_header("Connection", "close")
+        commit, path = repository.find(parts[0]), "/".join(parts[1:])
+        content = repository.commits.get(commit, {}).get(path)
+        if content is None:
+            self.send(404, code="EntryNotFound", commit=commit)
+            return
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
+        is_broken = self.server.broken is not None and path.endswith(self.server.broken) and self.command == "GET"
+        self.send_response(206 if start else 200)
+        self.send_header("X-Repo-Commit", commit)
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        self.send_header("Content-Length", str(len(content) - start))
         self.end_headers()
-        self.close_connection = True
-        for _ in itertools.count():
-            self.wfile.write(b"\0" * 65536)
+        if self.command == "GET":
+            self.wfile.write(content[start : (start + len(content)) // 2] if is_broken else content[start:])
+        self.close_connection = is_broken
 
     def send_json(self, document, kind="application/json"):
         return self.send(200, json.dumps(document).encode(), kind)
 
-    def send(self, status, body=b"", kind="application/json", code=None, message=None):
+    def send(self, status, body=b"", kind="application/json", code=None, message=None, commit=None):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -322,6 +247,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("X-Error-Code", code)
         if message is not None:
             self.send_header("X-Error-Message", message)
+        if commit is not None:
+            self.send_header("X-Repo-Commit", commit)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

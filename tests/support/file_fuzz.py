@@ -1,19 +1,16 @@
-"""Reads damaged files and answers with every reader: `python -m tests.support.file_fuzz FOLDER SEED CASES`.
+"""Reads damaged files with every reader: `python -m tests.support.file_fuzz FOLDER SEED CASES`.
 
 It prints the faults as JSON lines: whatever is raised but an error of ours, and a peak of memory above the bound.
 """
 
 import json
-import os
 import random
 import signal
 import sys
 import traceback
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow
 from pyarrow import parquet
@@ -22,14 +19,12 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.cli.inputs import choose_inputs, lines_of, open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
-from bertscore_onnx.hub import remote
-from bertscore_onnx.hub.source import Source, read_origins
+from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
 from bertscore_onnx_evaluation.metrics.wmt_files import is_wmt_file, open_eval_set
 from tests.support.eval_sets import write_eval_set
-from tests.support.fake_hub import FakeHub, fake_hub
 from tests.support.wmt_files import wmt25_lines, wmt26_screens, write_lines
 
 MAX_MEMORY = 1_000_000_000
@@ -69,7 +64,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "counts.json": json.dumps({**counts, "tokens": [1, 5], "documents": [9, 2]}),
         "baseline.csv": "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.1,0.2,0.3\n",
         "bertscore.json": json.dumps({"format_version": 1, "model_id": "x", "layer": 3, "files": {"model.onnx": "0"}}),
-        "source.json": json.dumps([{"place": "hf://a/b", "revision": None, "variant": "", "commit": None}]),
+        "source.json": json.dumps(["hf://a/b", "hf://a/b@main"]),
     }
     for name, content in contents.items():
         (folder / name).write_text(content)
@@ -98,7 +93,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "counts": ("counts.json", DocumentCounts.load),
         "baseline": ("baseline.csv", lambda path: read_baseline_file(path, 1)),
         "manifest": ("bertscore.json", lambda path: read_manifest(path.parent)),
-        "origins": ("source.json", lambda path: read_origins(path.parent)),
+        "names": ("source.json", lambda path: read_names(path.parent)),
         "human scores": ("human-scores/he-en.mqm.seg.score", eval_set),
         "metric scores": ("metric-scores/he-en/BLEU-refB.sys.score", eval_set),
         "WMT25": ("humeval.jsonl", wmt_file),
@@ -115,26 +110,6 @@ def columns() -> Mapping[str, list[str]]:
     return {name: [row[name] for row in ROWS] for name in ROWS[0] if name != "reference"}
 
 
-def read_answer(hub: FakeHub, draw: random.Random) -> None:
-    """Read the damaged answer of a hub about a repository."""
-    info = {"id": "org/tiny", "sha": "0" * 40, "siblings": [{"rfilename": "a/bertscore.json", "size": 5}] * 3}
-    hub.replaced = {"": damaged(json.dumps(info).encode(), draw)}
-    hub.status = draw.choice([None] * 9 + [302, 401, 403, 404, 416, 500])
-    remote.open_remote(Source("hf://org/tiny"), None)
-
-
-def read_file(draw: random.Random) -> None:
-    """Read a file of a server that answers with damaged headers."""
-    headers = {"content-length": "12", "content-range": "bytes 0-3/4", "x-error-code": ""}
-    name = draw.choice([*headers])
-    headers[name] = damaged(headers[name].encode(), draw).decode("latin-1")
-    status = draw.choice([200] * 5 + [206] * 5 + [302, 401, 403, 404, 416, 500])
-    response = SimpleNamespace(status_code=status, headers=headers, iter_bytes=lambda: iter([b"0123456789ab"]))
-    remote._request = lambda *_: nullcontext(response)
-    with remote.open_remote(Source("http://127.0.0.1"), None).open("a", draw.choice([0, 3])) as content:
-        list(content.chunks)
-
-
 def peak() -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
@@ -142,14 +117,7 @@ def peak() -> int:
 
 def main(folder: str, seed: int, cases: int) -> None:
     """Read the cases, and print the faults."""
-    with fake_hub() as hub:
-        os.environ["HF_ENDPOINT"] = hub.url  # before anything imports huggingface_hub
-        read_cases(hub, folder, seed, cases)
-
-
-def read_cases(hub: FakeHub, folder: str, seed: int, cases: int) -> None:
     readers = samples(Path(folder))
-    answers = {"hub": lambda draw: read_answer(hub, draw), "web server": read_file}
     sound = {name: path.read_bytes() for name, (path, _) in readers.items()}
     for name, (path, read) in readers.items():
         if name != "manifest":
@@ -157,12 +125,9 @@ def read_cases(hub: FakeHub, folder: str, seed: int, cases: int) -> None:
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"The case {number} took more than {SECONDS_PER_CASE} s."))
     for number in range(cases):
         draw = random.Random(f"{seed} {number}")  # noqa: S311 -- nothing is secret
-        name = draw.choice([*readers, *answers])
+        name = draw.choice([*readers])
         signal.alarm(SECONDS_PER_CASE)
         try:
-            if name in answers:
-                answers[name](draw)
-                continue
             path, read = readers[name]
             content = damaged(sound[name], draw)
             is_text = path.suffix in (".tsv", ".csv", ".jsonl")
@@ -175,8 +140,7 @@ def read_cases(hub: FakeHub, folder: str, seed: int, cases: int) -> None:
             print(json.dumps([number, name, traceback.format_exc()]))  # noqa: T201
         finally:
             signal.alarm(0)
-            if name in sound:
-                path.write_bytes(sound[name])
+            path.write_bytes(sound[name])
         if peak() > MAX_MEMORY:
             sys.exit(f"The case {number}, {name}, took {peak():,} bytes of memory.")
 

@@ -21,18 +21,23 @@ def scorer(tiny_bundle):
         yield scorer
 
 
+def forget_sessions():
+    """Close the connections of huggingface_hub, so that its next request obeys changed settings."""
+    import huggingface_hub
+    from huggingface_hub import utils
+
+    (getattr(utils, "reset_sessions", None) or huggingface_hub.close_session)()
+
+
 @pytest.fixture
 def online(monkeypatch, home):
     """Let this process ask hubs, in the way of somebody who has no token; the home folder is the test's own."""
-    import huggingface_hub
-    from huggingface_hub import constants, utils
+    from huggingface_hub import constants
 
-    forget_sessions = getattr(utils, "reset_sessions", None) or huggingface_hub.close_session
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(home / "no-token"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr("bertscore_onnx.hub.download.PAUSE", 0.01)
     forget_sessions()
     yield
     forget_sessions()

@@ -20,15 +20,10 @@ def test_prints_the_folder(run, hub, commit):
     assert "%" not in result.stderr  # no bar unless there is a terminal
 
 
-def test_the_revision_and_the_variant_may_be_options_and_a_bar_is_shown_on_request(run, hub, commit):
-    result = run("pull", "org/tiny", "--revision", "main", "--variant", VARIANT, "-v")
-    assert (result.exit_code, "100%" in result.stderr) == (0, True)
-
-
 def test_an_error_is_one_line(run, hub):
     result = run("pull", "org/absent")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: There is no repository org/absent")
+    assert result.stderr.startswith("Error: There is no repository hf://org/absent")
     assert result.stderr.count("\n") == 1
 
 

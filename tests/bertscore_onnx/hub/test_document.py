@@ -10,7 +10,7 @@ from tests.bertscore_onnx.hub.conftest import VARIANT
 from tests.support.snippets import ROOT, difference, snippets
 
 PAGE = ROOT / "docs" / "hub.md"
-COMMANDS = [command for one in snippets(PAGE, "console") for command in one.commands()]
+COMMANDS = [command for one in snippets(PAGE, "console") if one.reason is None for command in one.commands()]
 RUN = [(line, shown) for line, shown in COMMANDS if line.startswith("bertscore-onnx ")]
 CODE = [one.text for one in snippets(PAGE, "python")]
 
@@ -26,8 +26,6 @@ def as_here(hub, tiny_bundle, tmp_path, monkeypatch):
         (linked / file.name).symlink_to(file)
     (tmp_path / "texts.txt").write_text("the cat sat\n", encoding="utf-8")
     names = {
-        "https://models.example.org/bertscore/roberta-large/": f"{hub.url}/files/ORG/REPO/",
-        "s3://bucket/bertscore/roberta-large/layer-17-slow-fp32": tiny_bundle.as_uri(),
         "path/to/snapshots/COMMIT/layer-17-slow-fp32": str(linked),
         "path/to/bundle": str(tiny_bundle),
         "layer-17-slow-fp32": VARIANT,

@@ -2,7 +2,6 @@ import json
 import resource
 import shutil
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.hub import pull
 from tests.bertscore_onnx.hub.conftest import VARIANT
 from tests.support.processes import forks, in_forked_child
+from tests.support.scorers import forget_sessions
 
 PAIRS = (["the cat sat"], ["the dog sat on the mat"])
 
@@ -35,7 +35,12 @@ def commit(hub, tiny_bundle):
 @pytest.fixture
 def go_offline(monkeypatch):
     """Return a function that forbids the network."""
-    return lambda: monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+    def go():
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        forget_sessions()
+
+    return go
 
 
 @pytest.fixture
@@ -59,9 +64,10 @@ def test_a_bundle_lands_where_its_model_is_looked_for(hub, commit, place, tiny_b
     assert bundles_in() == [place]
     names = {"bertscore.json", *read_manifest(tiny_bundle).files, "source.json"}
     assert {file.name for file in place.iterdir()} == names
-    [origin] = json.loads((place / "source.json").read_bytes())
-    assert origin.pop("pulled").startswith("20")
-    assert origin == {"place": "hf://org/tiny", "revision": None, "variant": VARIANT, "commit": commit}
+    assert json.loads((place / "source.json").read_bytes()) == [
+        *("hf://org/tiny", f"hf://org/tiny/{VARIANT}", f"hf://org/tiny@{commit}", f"hf://org/tiny@{commit}/{VARIANT}")
+    ]
+    assert [*place.parent.parent.iterdir()] == [place.parent]
     with BERTScorer("tiny-bert", num_layers=2, device="cpu") as pulled, BERTScorer(tiny_bundle, device="cpu") as own:
         assert pulled.hash == own.hash
         assert np.array_equal(pulled.score(*PAIRS).F, own.score(*PAIRS).F)
@@ -86,7 +92,7 @@ def test_the_only_variant_need_not_be_named(hub, commit, all_layers_bundle, plac
     hub.add("org/tiny", all_layers_bundle, "all-layers-slow-fp32")
     with pytest.raises(InputError, match=rf"several variants: all-layers-slow-fp32, {VARIANT}"):
         pull("org/tiny")
-    assert pull("org/tiny", variant=VARIANT) == place
+    assert pull(f"org/tiny/{VARIANT}") == place
     assert pull("org/tiny/all-layers-slow-fp32").name == "all-layers-slow-fp32"
 
 
@@ -96,15 +102,12 @@ def test_a_repository_may_hold_a_bundle_itself(hub, tiny_bundle, place):
 
 
 def test_the_error_for_a_missing_name_lists_those_that_exist(hub, commit):
-    with pytest.raises(BundleNotFoundError, match="no repository org/other"):
+    with pytest.raises(BundleNotFoundError, match="no repository hf://org/other"):
         pull("org/other")
-    with pytest.raises(BundleNotFoundError, match=r"no revision 'v9'\. Its branches and tags are: main"):
+    with pytest.raises(BundleNotFoundError, match="hf://org/tiny@v9 does not exist: the repository has no such rev"):
         pull("org/tiny@v9")
     with pytest.raises(BundleNotFoundError, match=rf"no variant 'layer-9-slow-fp32'\. Its variants are: {VARIANT}"):
         pull("org/tiny/layer-9-slow-fp32")
-    hub.lists_refs = False
-    with pytest.raises(BundleNotFoundError, match=r"no revision 'v9'\.$"):
-        pull("org/tiny@v9")
     hub.repositories["org/tiny"].commit({"README.md": b"nothing"})
     with pytest.raises(BundleNotFoundError, match="holds no bundle"):
         pull("org/tiny")
@@ -123,18 +126,9 @@ def test_a_pulled_bundle_is_found_offline(hub, commit, place, go_offline, name):
     go_offline()
     hub.requests.clear()
     assert pull(name) == place
-    assert pull(f"org/tiny@{commit}") == place
+    assert pull(f"org/tiny@{commit}/{VARIANT}") == place
     with pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
         pull("org/tiny@v1")
-    assert hub.requests == []
-
-
-def test_a_pull_can_be_limited_to_the_home_folder(hub, commit, place):
-    with pytest.raises(HubUnreachableError, match="not in the home folder"):
-        pull("org/tiny", offline=True)
-    pull("org/tiny")
-    hub.requests.clear()
-    assert pull("org/tiny", offline=True) == place
     assert hub.requests == []
 
 
@@ -149,12 +143,12 @@ def test_without_a_pulled_bundle_and_a_network_a_pull_fails(hub, commit, go_offl
     hub.leave()
     refused(HubUnreachableError, "org/tiny cannot be reached")
     go_offline()
-    refused(HubUnreachableError, "HF_HUB_OFFLINE=1 forbids")
+    refused(HubUnreachableError, "HF_HUB_OFFLINE")
 
 
 def test_another_bundle_in_its_place_is_kept_unless_forced(hub, commit, changed, place, bundles_in):
     shutil.copytree(changed(golden_difference=0.5), place)
-    with pytest.raises(HubError, match="holds another bundle"):
+    with pytest.raises(HubError, match="holds something else"):
         pull("org/tiny")
     assert read_manifest(place).golden_difference == 0.5
     assert not downloads(hub)
@@ -166,7 +160,7 @@ def test_another_bundle_in_its_place_is_kept_unless_forced(hub, commit, changed,
 def test_a_folder_that_is_no_bundle_is_kept_even_by_force(hub, commit, place):
     place.mkdir(parents=True)
     (place / "notes").write_text("mine")
-    with pytest.raises(HubError, match="is no bundle"):
+    with pytest.raises(HubError, match="holds something else"):
         pull("org/tiny", force=True)
     assert (place / "notes").read_text() == "mine"
 
@@ -184,13 +178,6 @@ def test_a_damaged_bundle_in_its_place_is_replaced(hub, commit, tiny_bundle, pla
     (place / "model.onnx").write_bytes(b"damaged")
     assert pull("org/tiny") == place
     assert bundles_in() == [place]
-
-
-def test_a_bundle_that_a_killed_process_had_moved_away_comes_back(hub, commit, changed, place):
-    shutil.copytree(changed(golden_difference=0.5), place.with_name(f".{place.name}.replaced"))
-    with pytest.raises(HubError, match="holds another bundle"):
-        pull("org/tiny")
-    assert read_manifest(place).golden_difference == 0.5
 
 
 class TestNames:
@@ -240,7 +227,7 @@ class TestRefusals:
 
     def test_a_private_repository_takes_a_token(self, hub, commit, place, monkeypatch):
         hub.repositories["org/tiny"].private, hub.token = True, "right"
-        with pytest.raises(BundleNotFoundError, match=r"or it is private .* HF_TOKEN"):
+        with pytest.raises(BundleNotFoundError, match=r"or it is private: .*HF_TOKEN"):
             pull("org/tiny")
         with pytest.raises(HubError, match=r"refused the request \(401\)"):
             pull("org/tiny", token="wrong")  # noqa: S106 (of the test's hub)
@@ -250,66 +237,60 @@ class TestRefusals:
     @pytest.mark.parametrize("gated", ["files", "info"])
     def test_a_gated_repository_is_refused(self, hub, commit, gated, refused):
         hub.repositories["org/tiny"].gated = gated
-        refused(HubError, r"is gated.* Request it")
+        refused(HubError, r"is gated\. Request access")
 
     @pytest.mark.parametrize(
         ("answers", "message"),
         [
             *(({"status": status}, "org/tiny") for status in (400, 401, 403, 404, 429, 500, 503)),
             ({"replaced": {"": b"<!doctype html>"}}, "did not answer as a hub does"),
-            ({"endless": "bertscore.json"}, "sends more of"),
-            ({"endless": "model.onnx"}, "sends more of"),
+            ({"replaced": {"/org/tiny": b'{"id": "org/tiny", "siblings": [3]}'}}, "did not answer as a hub does"),
         ],
     )
-    def test_a_wrong_answer_is_an_error(self, hub, commit, answers, message, refused, home):
+    def test_a_wrong_answer_is_an_error(self, hub, commit, answers, message, refused):
         vars(hub).update(answers)
         refused((HubError, BundleNotFoundError), message)
-        assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < 100_000
 
-    def test_a_hub_that_does_not_answer_is_given_up(self, hub, commit, monkeypatch, refused):
-        monkeypatch.setattr("bertscore_onnx.hub.remote.TIMEOUT", 0.2)
-        hub.silence = threading.Event()
-        try:
-            refused(HubUnreachableError, "org/tiny cannot be reached")
-            hub.silent = "/refs"
-            with pytest.raises(BundleNotFoundError, match=r"no revision 'v9'\.$"):
-                pull("org/tiny@v9")
-        finally:
-            hub.silence.set()
-
-    def test_a_hub_that_lists_no_sizes_is_asked_for_each_file(self, hub, commit, place, bundles_in, monkeypatch):
-        monkeypatch.setattr("bertscore_onnx.hub.download.MAX_UNDECLARED", 1000)
-        hub.lists_sizes = hub.declares_sizes = False
+    @pytest.mark.parametrize("name", ["bertscore.json", "model.onnx"])
+    def test_a_download_that_breaks_off_is_an_error_and_leaves_nothing(
+        self, hub, commit, place, name, refused, monkeypatch
+    ):
+        monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
+        hub.broken = name
+        refused(HubUnreachableError, "org/tiny")
+        assert not any(file.is_file() for file in place.parent.parent.rglob("*"))
+        hub.broken = None
         assert pull("org/tiny") == place
-        assert bundles_in() == [place]
 
     @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
     def test_a_file_with_another_digest_is_refused(self, hub, commit, name, refused, place):
-        right = hub.repositories["org/tiny"].commits[commit][f"{VARIANT}/{name}"]
-        hub.replaced[name] = right[:-1] + b"?"
-        refused(DigestError, f"SHA-256 of {name}")
-        hub.replaced.clear()
+        files = hub.repositories["org/tiny"].commits[commit]
+        right = files[f"{VARIANT}/{name}"]
+        files[f"{VARIANT}/{name}"] = right[:-1] + b"?"
+        refused(DigestError, rf"hf://org/tiny cannot be used\. .*{name} is not the file that was exported")
+        files[f"{VARIANT}/{name}"] = right
         assert pull("org/tiny") == place
 
     def test_a_file_that_is_missing_is_named(self, hub, changed, refused):
         bundle = changed()
         (bundle / "tokenizer.json").unlink()
         hub.add("org/tiny", bundle, VARIANT)
-        refused(BundleNotFoundError, r"tokenizer\.json is not there")
+        refused(BundleNotFoundError, r"lacks a file of its bundle: .*tokenizer\.json")
 
     @pytest.mark.parametrize("content", [b"", b"{", b"<html>", b'{"format_version": 2}'])
     def test_a_manifest_that_is_none_is_refused(self, hub, commit, content, refused):
-        hub.replaced["bertscore.json"] = content
-        refused((ManifestError, HubError), "org/tiny")
+        hub.repositories["org/tiny"].commits[commit][f"{VARIANT}/bertscore.json"] = content
+        refused(ManifestError, "org/tiny")
 
     def test_a_manifest_with_another_digest_is_refused(self, hub, commit, refused):
-        manifest = hub.repositories["org/tiny"].commits[commit][f"{VARIANT}/bertscore.json"]
-        hub.replaced["bertscore.json"] = manifest.replace(b'"hidden_size": 32', b'"hidden_size": 31')
+        files = hub.repositories["org/tiny"].commits[commit]
+        name = f"{VARIANT}/bertscore.json"
+        files[name] = files[name].replace(b'"hidden_size": 32', b'"hidden_size": 31')
         refused(DigestError, "org/tiny")
 
     @pytest.mark.parametrize(
         "name",
-        ["../secret", "/etc/passwd", "..", "sub/file", "bertscore.json", "source.json", ".source.json", "Source.JSON"],
+        ["../secret", "/etc/passwd", "..", "sub/file"],
     )
     def test_a_manifest_that_names_other_places_is_refused(self, hub, tiny_bundle, changed, name, refused):
         files = {**read_manifest(tiny_bundle).files, name: "0" * 64}
@@ -330,15 +311,6 @@ class TestRefusals:
     def test_a_folder_that_holds_another_variant_is_refused(self, hub, tiny_bundle, refused):
         hub.add("org/tiny", tiny_bundle, "layer-9-slow-fp32")
         refused(ManifestError, f"holds the variant {VARIANT}")
-
-    def test_a_missing_temporary_folder_is_an_error(self, hub, commit, monkeypatch, tmp_path, refused):
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing"))
-        refused(HubError, "temporary folder: No such file or directory")
-
-    def test_a_full_disk_is_found_before_the_download(self, hub, commit, monkeypatch, refused):
-        monkeypatch.setattr("shutil.disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
-        refused(HubError, r"has room for 1\.")
-        assert not downloads(hub)
 
     @forks
     def test_a_failed_write_is_an_error(self, hub, commit, place, refused):
