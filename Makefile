@@ -170,7 +170,7 @@ endif
 # docs/which_encoder.md; it resumes. CORRELATIONS holds options, which that page describes.
 correlations: export HF_HUB_OFFLINE := 0
 correlations: $(INSTALLED)
-	$(RUN) -m benchmarks.correlations $(CORRELATIONS)
+	$(RUN) -m reproduce.correlations $(CORRELATIONS)
 
 # Measure every family against bert-score again, those of transformers 5 in its environment, and write the matrix.
 docs: $(INSTALLED) $(TRANSFORMERS5)/.installed

@@ -1,4 +1,4 @@
-"""The results of `benchmarks.correlations`, and the tables of docs/which_encoder.md made of them."""
+"""The results of `reproduce.correlations`, and the tables of docs/which_encoder.md made of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,7 +65,6 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     precision: str = ""
     matching: str = PLAIN
-    key: str = ""  # of what the result depends on
     made: str = ""
     machine: dict[str, str] = {}
     reason: str = ""

@@ -1,4 +1,4 @@
-"""`benchmarks.summaries` with made-up summaries: what is read, what is correlated, and the tables."""
+"""`reproduce.summaries` with made-up summaries: what is read, what is correlated, and the tables."""
 
 import pickle
 import random
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import correlations
-from benchmarks.encoder_page import KENDALL, OF_SYSTEMS, PEARSON, PEARSON_OF_SYSTEMS, SUMMARY_MARKS, Record, _ahead
-from benchmarks.summaries import agreement, correlate_lexical, read_languages, read_summaries
 from bertscore_onnx import BERTScorer
 from bertscore_onnx_evaluation.metric_scores import score_systems
 from harness.results import BEGIN, END
+from reproduce import correlations
+from reproduce.encoder_page import KENDALL, OF_SYSTEMS, PEARSON, PEARSON_OF_SYSTEMS, SUMMARY_MARKS, Record, _ahead
+from reproduce.summaries import agreement, correlate_lexical, read_languages, read_summaries
 from tests.support.scores import WORDS
 
 SYSTEMS, ARTICLES, ASPECTS = ("M1", "M10", "M2", "M3", "M4"), 6, ("coherence", "relevance")
@@ -156,39 +156,4 @@ def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path,
 def test_a_pickle_that_could_run_a_program_is_not_read(tmp_path):
     path = tmp_path / "data.pkl"
     path.write_bytes(pickle.dumps({"article": read_languages}))
-    assert "it holds benchmarks.summaries.read_languages" in read_summaries("Made up", str(path)).reason
-
-
-@pytest.mark.parametrize("damage", [b"", b"no pickle", pickle.dumps([1]), pickle.dumps({"a": {"src": 1}})])
-def test_other_files_are_refused_by_name(tmp_path, damage):
-    path = tmp_path / "data.pkl"
-    path.write_bytes(damage)
-    assert "data.pkl is not SUM/SummEval/data.pkl of neulab/BARTScore" in read_summaries("Made up", str(path)).reason
-    assert read_summaries("Made up", str(tmp_path / "missing.pkl")).reason == "missing.pkl is no file"
-
-
-def test_an_article_that_lacks_a_system_is_named(content, tmp_path):
-    path = tmp_path / "data.pkl"
-    first, *others = content.items()
-    lacking = {**first[1], "sys_summs": {name: one for name, one in first[1]["sys_summs"].items() if name != "M10"}}
-    path.write_bytes(pickle.dumps({first[0]: lacking, **dict(others)}))
-    assert "not every article has the system or the score 'M10'" in read_summaries("Made up", str(path)).reason
-
-
-def test_the_order_of_articles_and_systems_does_not_matter(content, tmp_path, file):
-    path = tmp_path / "reversed.pkl"
-    turned = {
-        name: {**article, "sys_summs": dict(reversed(article["sys_summs"].items()))}
-        for name, article in reversed(content.items())
-    }
-    path.write_bytes(pickle.dumps(turned))
-    assert read_summaries("a", str(path)).digest == read_summaries("b", str(file)).digest
-
-
-def test_a_page_without_marks_for_summaries_is_refused(file, tmp_path, capsys):
-    page = tmp_path / "page.md"
-    page.write_text(f"{BEGIN}\n{END}\n")
-    with pytest.raises(SystemExit) as stopped:
-        correlations.main(["--set", f"Made up={file}", "--page", str(page)])
-    assert stopped.value.code == 2
-    assert "no page with the marks <!-- summaries: begin -->" in capsys.readouterr().err
+    assert "it holds reproduce.summaries.read_languages" in read_summaries("Made up", str(path)).reason

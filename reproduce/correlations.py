@@ -1,11 +1,10 @@
 """Runs `tune-layers` on many models and human judgements, and writes docs/which_encoder.md.
 
-Each model, precision, matching and set of judgements has a small file of results, which is kept: a run computes those
-that are missing or out of date, and writes the page from all of them.
+Each model, precision, matching and set of judgements has a small file of results, which is kept until it is deleted: a
+run computes those that are missing, and writes the page from all of them.
 """
 
 import argparse
-import hashlib
 import os
 import re
 import sys
@@ -19,9 +18,16 @@ from typing import Any, get_args
 
 import msgspec
 
-from benchmarks.encoder_page import PLAIN, SUMMARY_MARKS, Record, described, write_page
-from benchmarks.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
-from benchmarks.summaries import (
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.store import MANIFEST, Precision
+from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
+from bertscore_onnx.files import replace_whole
+from harness.models import Models
+from harness.processes import ROOT, ChildError, call_in_child
+from harness.results import BEGIN, END, machine_facts
+from reproduce.encoder_page import PLAIN, SUMMARY_MARKS, Record, described, write_page
+from reproduce.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
+from reproduce.summaries import (
     ORIGIN,
     Summaries,
     correlate_lexical,
@@ -31,14 +37,6 @@ from benchmarks.summaries import (
     read_languages,
     read_summaries,
 )
-from bertscore_onnx import __version__
-from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.store import MANIFEST, Precision, file_digest
-from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
-from bertscore_onnx.files import replace_whole
-from harness.models import Models, exporter_digest
-from harness.processes import ROOT, ChildError, call_in_child
-from harness.results import BEGIN, END, machine_facts
 
 SETS = {
     "WMT16": (
@@ -101,12 +99,6 @@ class Model:
             return [read_manifest(Path(self.source)).precision] if self.is_bundle else wanted
         return wanted[:1]
 
-    def digest(self) -> str:
-        """Return the SHA-256 of its files; of its name if it comes from a hub."""
-        files = [file for file in sorted(Path(self.source).rglob("*")) if file.is_file()]
-        parts = [file_digest(file) for file in files] or [self.source]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
     def bundle(self, precision: Precision, num_layers: int | None, folder: Path) -> Path:
         """Return a bundle at a layer, or of all layers for None, which is exported into the folder."""
         if self.is_bundle:
@@ -121,141 +113,83 @@ class Model:
 
 
 class Run:
-    """The files of results in a folder."""
+    """The files of results in a folder; a result is kept until its file is deleted."""
 
     def __init__(self, output: Path, device: str, languages: Mapping[str, Sequence[str]]) -> None:
         """Take the folder, which exists, the device of all measurements, and texts of several languages."""
         self._output, self._device, self._languages = output, device, languages
         self._machine = {**machine_facts(), "device": device}
-        self.counts = {"measured": 0, "kept": 0, "not measured": 0}
 
     def note_set(self, judgements: AnySet) -> None:
         """Store the reason why a set cannot be used; delete an earlier one."""
-        self._file_of(Record(judgements.title, ALL_MODELS)).unlink(missing_ok=True)
+        record = self._record(judgements, ALL_MODELS, "", PLAIN)
+        self._file_of(record).unlink(missing_ok=True)
         if judgements.reason:
-            of_summaries = isinstance(judgements, Summaries)
-            self._store(Record(judgements.title, ALL_MODELS, reason=judgements.reason, of_summaries=of_summaries))
+            self._store(record, reason=judgements.reason)
 
     def measure_lexical(self, summaries: Summaries) -> None:
         """Measure the metrics of summaries that have no model, unless the results are there."""
-        wanted = self._wanted(summaries, NO_MODEL, "", PLAIN, "")
-        if not self._is_kept(wanted):
-            self._store(_made(wanted, agreements=correlate_lexical(summaries)))
+        record = self._record(summaries, NO_MODEL, "", PLAIN)
+        if not self._is_kept(record):
+            self._store(record, agreements=correlate_lexical(summaries))
 
     def measure(self, model: Model, precision: Precision, matching: str, sets: Sequence[AnySet]) -> None:
         """Measure a model on every set, unless the results are there."""
-        missing = [*self._missing(model, precision, matching, sets)]
-        if not missing:
-            return
+        records = [(self._record(judgements, model.name, precision, matching), judgements) for judgements in sets]
+        missing = [(record, judgements) for record, judgements in records if not self._is_kept(record)]
         with TemporaryDirectory(prefix=".bundles-", dir=self._output) as folder:
-            hidden = {repr(model.source): "the model", model.source: model.name, folder: "the bundle"}
-            try:
-                bundle = model.bundle(precision, None, Path(folder))
-            except FAULTS as error:
-                for wanted, _ in missing:
-                    self._fail(wanted, error, hidden)
-                return
-            baselines = None
-            for wanted, judgements in missing:
+            for record, judgements in missing:
                 try:
-                    self._log(f"{described(wanted)} ...")
-                    if baselines is None:
-                        baselines = self._baselines(bundle, matching)
-                    facts: dict[str, Any] = {"max_length": read_manifest(bundle).max_length, "baselines": baselines}
-                    if isinstance(judgements, Summaries):
-                        job = bundle, judgements, self._device
-                        facts["agreements"] = call_in_child(correlate_summaries, *job, limit=LIMIT)
-                    else:
-                        of_set = judgements, matching, self._device
-                        facts["tuning"] = call_in_child(correlate_layers, bundle, *of_set, limit=LIMIT)
-                        cut = model.bundle(precision, facts["tuning"]["best_layer"], Path(folder))
-                        facts["best"] = call_in_child(measure_best, cut, facts["tuning"], *of_set, limit=LIMIT)
+                    self._store(record, **self._figures(model, record, judgements, Path(folder)))
                 except FAULTS as error:
-                    self._fail(wanted, error, hidden)
-                else:
-                    self._store(_made(wanted, **facts))
+                    reason = error.reason if isinstance(error, ChildError) else one_line(error)
+                    hidden = {repr(model.source): "the model", model.source: model.name, folder: "the bundle"}
+                    for text, shown in hidden.items():
+                        reason = reason.replace(text, shown)
+                    self._store(record, reason=reason[:500])
 
-    def _baselines(self, bundle: Path, matching: str) -> dict[str, list[float]]:
-        """Measure the baseline of each language; only of the default matching, for which all texts are alike."""
-        if not self._languages or matching != PLAIN:
-            return {}
-        found: dict[str, list[float]] = call_in_child(
-            language_baselines, bundle, self._languages, self._device, limit=LIMIT
-        )
-        return found
+    def _figures(self, model: Model, record: Record, judgements: AnySet, folder: Path) -> dict[str, Any]:
+        """Return the figures of a model on one set."""
+        precision: Any = record.precision
+        bundle = model.bundle(precision, None, folder)
+        facts: dict[str, Any] = {"max_length": read_manifest(bundle).max_length}
+        if self._languages and record.matching == PLAIN:  # in which all texts are alike
+            facts["baselines"] = call_in_child(language_baselines, bundle, self._languages, self._device, limit=LIMIT)
+        if isinstance(judgements, Summaries):
+            facts["agreements"] = call_in_child(correlate_summaries, bundle, judgements, self._device, limit=LIMIT)
+            return facts
+        of_set = judgements, record.matching, self._device
+        tuning = facts["tuning"] = call_in_child(correlate_layers, bundle, *of_set, limit=LIMIT)
+        cut = model.bundle(precision, tuning["best_layer"], folder)
+        facts["best"] = call_in_child(measure_best, cut, tuning, *of_set, limit=LIMIT)
+        return facts
 
-    def _missing(
-        self, model: Model, precision: Precision, matching: str, sets: Sequence[AnySet]
-    ) -> Iterator[tuple[Record, AnySet]]:
-        """Yield the results that are missing or out of date, without their figures."""
-        digest = model.digest()
-        for judgements in sets:
-            wanted = self._wanted(judgements, model.name, precision, matching, digest)
-            if not self._is_kept(wanted):
-                yield wanted, judgements
-
-    def _wanted(self, judgements: AnySet, model: str, precision: str, matching: str, digest: str) -> Record:
+    def _record(self, judgements: AnySet, model: str, precision: str, matching: str) -> Record:
         """Return a result without its figures."""
-        parts = (digest, judgements.digest, self._device, __version__, exporter_digest(), self._languages or None)
         facts: dict[str, Any] = {"origin": ORIGIN, "of_summaries": True}
         if not isinstance(judgements, Summaries):
-            names = ("origin", "left_out", "has_documents")
-            facts = {name: getattr(judgements, name) for name in names}
-        key = hashlib.sha256(repr(parts).encode()).hexdigest()
-        return Record(judgements.title, model, precision, matching, key=key, machine=self._machine, **facts)
+            facts = {name: getattr(judgements, name) for name in ("origin", "left_out", "has_documents")}
+        return Record(judgements.title, model, precision, matching, machine=self._machine, **facts)
 
-    def _is_kept(self, wanted: Record) -> bool:
+    def _is_kept(self, record: Record) -> bool:
         """Return whether a result is there already."""
-        found = read_record(self._file_of(wanted))
-        if not found or found.key != wanted.key or found.reason:
-            return False
-        self._report("kept", wanted)
-        return True
-
-    def _fail(self, wanted: Record, error: Exception, hidden: Mapping[str, str]) -> None:
-        """Store why there is no result, with other words for hidden ones; an earlier result stays."""
-        reason = _reason(error)
-        for text, shown in hidden.items():
-            reason = reason.replace(text, shown)
-        found = read_record(self._file_of(wanted))
-        if found and not found.reason:
-            self._report("kept", wanted, f"it cannot be measured again: {reason}")
-        else:
-            self._store(msgspec.structs.replace(wanted, reason=reason))
+        found = read_record(self._file_of(record))
+        return found is not None and not found.reason
 
     def _file_of(self, record: Record) -> Path:
         matching = "" if record.matching == PLAIN else record.matching
         names = (record.model, record.precision, matching, record.judgements)
         return self._output / f"{'--'.join(filter(None, map(slug, names)))}.json"
 
-    def _store(self, record: Record) -> None:
+    def _store(self, record: Record, **facts: Any) -> None:
+        record = msgspec.structs.replace(record, made=time.strftime("%Y-%m-%d %H:%M"), **facts)
         replace_whole(self._file_of(record), msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-        self._report("not measured" if record.reason else "measured", record, record.reason)
-
-    def _report(self, outcome: str, record: Record, reason: str = "") -> None:
-        self.counts[outcome] += 1
-        self._log(f"{described(record)}: {outcome}{reason and f': {reason}'}")
-
-    def _log(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
-    def __str__(self) -> str:
-        return ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items())
-
-
-def _made(wanted: Record, **facts: Any) -> Record:
-    return msgspec.structs.replace(wanted, made=time.strftime("%Y-%m-%d %H:%M"), **facts)
+        print(f"{described(record)}: {record.reason or 'measured'}", file=sys.stderr, flush=True)
 
 
 def slug(name: str) -> str:
     """Return a name that a file can have."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:60]
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error in one line, without the name of its class and the address of a hub."""
-    message = error.reason if isinstance(error, ChildError) else one_line(error)
-    return re.sub(r"^[\w.]+(Error|Exception): ", "", re.sub(r"'https?://\S+'", "the hub", message))[:500]
 
 
 def read_record(file: Path) -> Record | None:
@@ -276,12 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
         run = Run(options.output, options.device, read_languages(os.environ.get(LANGUAGES, "")))
-        try:
-            _measure_all(run, options, given)
-        except KeyboardInterrupt:
-            print(f"Stopped after {run}. The same command goes on from here.", file=sys.stderr)
-            return 130
-        print(f"{run}. The results are in {options.output}.")
+        _measure_all(run, options, given)
     records = [record for file in sorted(options.output.glob("*.json")) if (record := read_record(file))]
     if all(record.reason for record in records):
         print(f"Nothing is measured, so {options.page} stays as it is.", file=sys.stderr)
@@ -325,7 +254,7 @@ def _known(name: str, output: Path) -> Model:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.correlations", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m reproduce.correlations", description=__doc__)
     parser.add_argument(
         "--model",
         type=_model,

@@ -1,11 +1,9 @@
 """Metrics of summaries against annotators: SummEval, by BERTScore at every layer and by metrics that share no model."""
 
-import hashlib
 import io
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,7 +11,6 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from benchmarks.encoder_page import Agreement, Value, interval_of_mean
 from bertscore_onnx.baselines import compute_baseline, short_texts
 from bertscore_onnx.files import read_regular
 from bertscore_onnx.scorer import BERTScorer
@@ -25,6 +22,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     correlate_pairs,
     mean_by_system,
 )
+from reproduce.encoder_page import Agreement, Value, interval_of_mean
 
 ORIGIN = "SummEval (Fabbri et al., 2021), means of three expert annotators, from neulab/BARTScore"
 ARTICLE = "article"
@@ -73,13 +71,6 @@ class Summaries:
     human: Mapping[str, Floats] | None = None
     """The scores of each aspect, (systems, articles)."""
     reason: str = ""
-
-    @cached_property
-    def digest(self) -> str:
-        """The SHA-256 of all that is scored and correlated."""
-        scores = {aspect: of_aspect.tolist() for aspect, of_aspect in (self.human or {}).items()}
-        facts = self.articles, self.references, self.systems, self.outputs, scores
-        return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def references_by_kind(self) -> dict[str, list[tuple[str, ...]]]:
         """Return what the summary of each article is compared with: one reference, all, or the article itself."""

@@ -1,17 +1,14 @@
 """One model on one set of human judgements: `tune-layers`, and `meta` and the speed at the best layer."""
 
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.encoder_page import MEAN, MEASURES, Best, Value
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
@@ -27,6 +24,7 @@ from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
+from reproduce.encoder_page import MEAN, MEASURES, Best, Value
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3
 CONTEXT_SENTENCES = 2
@@ -60,17 +58,6 @@ class JudgementSet:
     def has_documents(self) -> bool:
         """Whether the documents of all segments are known."""
         return all(one.documents for one in self.language_pairs)
-
-    @cached_property
-    def digest(self) -> str:
-        """The SHA-256 of all that is scored and correlated, which every model and variant asks for."""
-        digest = hashlib.sha256()
-        for one in self.language_pairs:
-            digest.update(
-                repr((one.language_pair, one.segments, one.documents, one.candidates, one.references)).encode()
-            )
-            digest.update(np.asarray(one.human_segment).tobytes())
-        return digest.hexdigest()
 
 
 def read_set(title: str, origin: str, path: str, part: Part | None = None) -> JudgementSet:
