@@ -15,6 +15,7 @@ PAGES = {
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
     "examples/README.md": "examples.md",
+    "reproduce/README.md": "reproduce.md",
 }
 """Documents outside of this folder, and the pages that include them."""
 
