@@ -1,7 +1,7 @@
 """Runs `tune-layers` on many models and human judgements, and writes docs/which_encoder.md.
 
-Each model, precision, matching and set of judgements has a small file of results, which is kept until it is deleted: a
-run computes those that are missing, and writes the page from all of them.
+Each model, precision and set of judgements has a small file of results, which is kept until it is deleted: a run
+computes those that are missing, and writes the page from all of them.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from bertscore_onnx.files import replace_whole
 from harness.models import Models
 from harness.processes import ROOT, ChildError, call_in_child
 from harness.results import BEGIN, END, machine_facts
-from reproduce.encoder_page import PLAIN, SUMMARY_MARKS, Record, described, write_page
+from reproduce.encoder_page import SUMMARY_MARKS, Record, described, write_page
 from reproduce.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
 from reproduce.summaries import (
     ORIGIN,
@@ -33,8 +33,6 @@ from reproduce.summaries import (
     correlate_lexical,
     correlate_summaries,
     is_summaries,
-    language_baselines,
-    read_languages,
     read_summaries,
 )
 
@@ -53,8 +51,6 @@ SETS = {
 """The sets without `--set`: environment variables with their paths; titles, origins, and the part in use."""
 SUMMEVAL = "SUMMEVAL"
 """The environment variable with the path of SummEval."""
-LANGUAGES = "LANGUAGES"
-"""The environment variable with a folder of texts, a file for each language, from which baselines are measured."""
 
 MINILM = "all-MiniLM-L6-v2"
 MODELS = (
@@ -115,27 +111,27 @@ class Model:
 class Run:
     """The files of results in a folder; a result is kept until its file is deleted."""
 
-    def __init__(self, output: Path, device: str, languages: Mapping[str, Sequence[str]]) -> None:
-        """Take the folder, which exists, the device of all measurements, and texts of several languages."""
-        self._output, self._device, self._languages = output, device, languages
+    def __init__(self, output: Path, device: str) -> None:
+        """Take the folder, which exists, and the device of all measurements."""
+        self._output, self._device = output, device
         self._machine = {**machine_facts(), "device": device}
 
     def note_set(self, judgements: AnySet) -> None:
         """Store the reason why a set cannot be used; delete an earlier one."""
-        record = self._record(judgements, ALL_MODELS, "", PLAIN)
+        record = self._record(judgements, ALL_MODELS, "")
         self._file_of(record).unlink(missing_ok=True)
         if judgements.reason:
             self._store(record, reason=judgements.reason)
 
     def measure_lexical(self, summaries: Summaries) -> None:
         """Measure the metrics of summaries that have no model, unless the results are there."""
-        record = self._record(summaries, NO_MODEL, "", PLAIN)
+        record = self._record(summaries, NO_MODEL, "")
         if not self._is_kept(record):
             self._store(record, agreements=correlate_lexical(summaries))
 
-    def measure(self, model: Model, precision: Precision, matching: str, sets: Sequence[AnySet]) -> None:
+    def measure(self, model: Model, precision: Precision, sets: Sequence[AnySet]) -> None:
         """Measure a model on every set, unless the results are there."""
-        records = [(self._record(judgements, model.name, precision, matching), judgements) for judgements in sets]
+        records = [(self._record(judgements, model.name, precision), judgements) for judgements in sets]
         missing = [(record, judgements) for record, judgements in records if not self._is_kept(record)]
         with TemporaryDirectory(prefix=".bundles-", dir=self._output) as folder:
             for record, judgements in missing:
@@ -153,23 +149,20 @@ class Run:
         precision: Any = record.precision
         bundle = model.bundle(precision, None, folder)
         facts: dict[str, Any] = {"max_length": read_manifest(bundle).max_length}
-        if self._languages and record.matching == PLAIN:  # in which all texts are alike
-            facts["baselines"] = call_in_child(language_baselines, bundle, self._languages, self._device, limit=LIMIT)
         if isinstance(judgements, Summaries):
             facts["agreements"] = call_in_child(correlate_summaries, bundle, judgements, self._device, limit=LIMIT)
             return facts
-        of_set = judgements, record.matching, self._device
-        tuning = facts["tuning"] = call_in_child(correlate_layers, bundle, *of_set, limit=LIMIT)
+        tuning = facts["tuning"] = call_in_child(correlate_layers, bundle, judgements, self._device, limit=LIMIT)
         cut = model.bundle(precision, tuning["best_layer"], folder)
-        facts["best"] = call_in_child(measure_best, cut, tuning, *of_set, limit=LIMIT)
+        facts["best"] = call_in_child(measure_best, cut, tuning, judgements, self._device, limit=LIMIT)
         return facts
 
-    def _record(self, judgements: AnySet, model: str, precision: str, matching: str) -> Record:
+    def _record(self, judgements: AnySet, model: str, precision: str) -> Record:
         """Return a result without its figures."""
         facts: dict[str, Any] = {"origin": ORIGIN, "of_summaries": True}
         if not isinstance(judgements, Summaries):
             facts = {name: getattr(judgements, name) for name in ("origin", "left_out", "has_documents")}
-        return Record(judgements.title, model, precision, matching, machine=self._machine, **facts)
+        return Record(judgements.title, model, precision, machine=self._machine, **facts)
 
     def _is_kept(self, record: Record) -> bool:
         """Return whether a result is there already."""
@@ -177,8 +170,7 @@ class Run:
         return found is not None and not found.reason
 
     def _file_of(self, record: Record) -> Path:
-        matching = "" if record.matching == PLAIN else record.matching
-        names = (record.model, record.precision, matching, record.judgements)
+        names = (record.model, record.precision, record.judgements)
         return self._output / f"{'--'.join(filter(None, map(slug, names)))}.json"
 
     def _store(self, record: Record, **facts: Any) -> None:
@@ -209,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"{options.page} is no page with the marks {begin} and {end}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
-        run = Run(options.output, options.device, read_languages(os.environ.get(LANGUAGES, "")))
+        run = Run(options.output, options.device)
         _measure_all(run, options, given)
     records = [record for file in sorted(options.output.glob("*.json")) if (record := read_record(file))]
     if all(record.reason for record in records):
@@ -225,16 +217,12 @@ def _measure_all(run: Run, options: argparse.Namespace, given: Sequence[GivenSet
     for judgements in sets:
         run.note_set(judgements)
     usable = [judgements for judgements in sets if not judgements.reason]
-    of_translations = [judgements for judgements in usable if not isinstance(judgements, Summaries)]
     for judgements in usable:
         if isinstance(judgements, Summaries):
             run.measure_lexical(judgements)
     for model in options.model or [_known(name, options.output) for name in MODELS]:
-        precisions = model.precisions(options.precision)
-        for precision in precisions:
-            run.measure(model, precision, PLAIN, usable)
-        for matching in options.matching:
-            run.measure(model, precisions[0], matching, of_translations)
+        for precision in model.precisions(options.precision):
+            run.measure(model, precision, usable)
 
 
 def _sets_of_environment() -> Iterator[GivenSet]:
@@ -274,9 +262,6 @@ def _parser() -> argparse.ArgumentParser:
     precisions = get_args(Precision)
     parser.add_argument(
         "--precision", nargs="+", choices=precisions, default=["fp32"], metavar="P", help="default: fp32"
-    )
-    parser.add_argument(
-        "--matching", nargs="+", default=[], metavar="SPEC", help="also with these variants, as `score` has them"
     )
     parser.add_argument("--device", default="cpu", help="as `score` has it (default: cpu)")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """The results of `reproduce.correlations`, and the tables of docs/which_encoder.md made of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ MEAN = "mean"
 MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "acc\\*_eq", "spa": "SPA"}
 """Names in `meta`, and on the page."""
 
-PLAIN = "bertscore"
 SUMMARY_MARKS = "<!-- summaries: begin -->", "<!-- summaries: end -->"
 KENDALL, PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS = (
     f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall_b", "pearson")
@@ -64,7 +63,6 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judgements: str  # the title of the set
     model: str = ""
     precision: str = ""
-    matching: str = PLAIN
     made: str = ""
     machine: dict[str, str] = {}
     reason: str = ""
@@ -76,13 +74,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best: Best | None = None
     of_summaries: bool = False
     agreements: list[Agreement] = []  # with annotators of summaries
-    baselines: dict[str, list[float]] = {}  # the mean F of random pairs by language, at each layer
 
 
 def described(record: Record) -> str:
     """Return what a record is about, in one line."""
-    matching = "" if record.matching == PLAIN else record.matching
-    return ", ".join(filter(None, (record.model, record.precision, matching, record.judgements)))
+    return ", ".join(filter(None, (record.model, record.precision, record.judgements)))
 
 
 def write_page(page: Path, records: Sequence[Record]) -> None:
@@ -131,14 +127,11 @@ def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[s
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     titles = [MEASURES[name] for name in names]
     of_layer = ("layer", "perhaps as good", "gain")
-    of_bundle: tuple[str, ...] = ("pairs/s", "memory", "bundle", "tokens")
-    if any(record.baselines for record in records):
-        of_bundle += ("baseline by language",)
-    header = ("model", "precision", *of_layer, *titles, *of_bundle)
+    header = ("model", "precision", *of_layer, *titles, "pairs/s", "memory", "bundle", "tokens")
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
-    yield table(header, [_overview(record, names)[: len(header)] for record in ordered])
+    yield table(header, [_overview(record, names) for record in ordered])
     for record in ordered:
-        yield f"#### {_name(record)}, {record.precision}: {record.judgements}"
+        yield f"#### {record.model}, {record.precision}: {record.judgements}"
         yield _layers(record)
         yield from _chosen_elsewhere(record, measured)
 
@@ -169,17 +162,7 @@ def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
     gain = "-" if tuning["optimism"] is None else f"{tuning['optimism']:.3f}"
     measures = [_cell(_at_best(record, name)) for name in names]
     tokens = "any" if record.max_length is None else f"{record.max_length:,}"
-    spread = baseline_spread(record, tuning["best_layer"])
-    return _name(record), record.precision, layer, others, gain, *measures, rate, peak, size, tokens, spread
-
-
-def baseline_spread(record: Record, layer: int) -> str:
-    """Return by how much the baseline differs between languages at a layer, with the lowest and the highest."""
-    found = {name: of_layers[layer] for name, of_layers in record.baselines.items()}
-    if len(found) < 2:
-        return "-"
-    low, high = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    return f"{found[high] - found[low]:.3f} ({low} {found[low]:.2f}, {high} {found[high]:.2f})"
+    return record.model, record.precision, layer, others, gain, *measures, rate, peak, size, tokens
 
 
 def _layers(record: Record) -> str:
@@ -206,7 +189,7 @@ def _mean(layer: Mapping[str, Any]) -> str:
 def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[str]:
     """Yield how the layers do that are best on other sets, whose r here owes nothing to the choice."""
     for other in measured:
-        is_same = (other.model, other.precision, other.matching) == (record.model, record.precision, record.matching)
+        is_same = (other.model, other.precision) == (record.model, record.precision)
         if is_same and other.judgements != record.judgements:
             layer = other.tuning["best_layer"]
             r = _mean(record.tuning["layers"][layer])
@@ -307,9 +290,6 @@ def _layers_of_summaries(record: Record) -> Iterator[str]:
             )
             for layer in layers
         ]
-        if record.baselines and measure == KENDALL:
-            header += ("baseline by language",)
-            rows = [(*row, baseline_spread(record, at)) for at, row in enumerate(rows)]
         yield table(header, rows)
 
 
@@ -337,24 +317,16 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("0.", ".", 1)
 
 
-def _name(record: Record) -> str:
-    return record.model if record.matching == PLAIN else f"{record.model} with {record.matching}"
-
-
-def _variant(record: Record) -> str:
-    return record.precision if record.matching == PLAIN else f"{record.precision} with {record.matching}"
-
-
 def _not_measured(records: Sequence[Record], title: str = "Not measured") -> Iterator[str]:
     """Yield a table with a row for each reason."""
     if not records:
         return
     reasons = dict.fromkeys(record.reason for record in records)
-    columns: tuple[Callable[[Record], str], ...] = (lambda one: one.model, _variant, lambda one: one.judgements)
     rows = []
     for reason in reasons:
         group = [record for record in records if record.reason == reason]
-        cells = ("; ".join(dict.fromkeys(filter(None, map(column, group)))) or "all" for column in columns)
+        columns = zip(*((one.model, one.precision, one.judgements) for one in group), strict=True)
+        cells = ("; ".join(dict.fromkeys(filter(None, column))) or "all" for column in columns)
         rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
     yield f"### {title}"
     yield table(("model", "precision", "judgements", "reason"), rows)

@@ -14,11 +14,10 @@ from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.whole_table import read_table
-from bertscore_onnx.text.texts import Text, in_context
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
-from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores, preceding_sentences
+from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Measure, mean_by_system
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
@@ -27,8 +26,6 @@ from harness.processes import peak_memory
 from reproduce.encoder_page import MEAN, MEASURES, Best, Value
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3
-CONTEXT_SENTENCES = 2
-"""As Doc-BERTScore takes them."""
 
 FAST = "--tokenizer-mode fast"
 """The advice of an export that needs the fast tokenizer."""
@@ -99,27 +96,21 @@ class Output(NamedTuple):
     """A judged output: its place, its texts, and what `tune-layers` reads of it."""
 
     cell: tuple[int, int]  # system and segment
-    candidate: Text
-    references: list[Text]
+    candidate: str
+    references: tuple[str, ...]
     human: float
     language_pair: str
     unit: str
 
 
-def judged_outputs(judged: JudgedSystems, reads_context: bool) -> list[Output]:
-    """Return the judged outputs, those of a segment side by side, perhaps in the context of their documents."""
-    if reads_context and not judged.documents:
-        raise InputError("This matching reads the sentences before a segment, and there are no documents.")
+def judged_outputs(judged: JudgedSystems) -> list[Output]:
+    """Return the judged outputs, those of a segment side by side."""
     candidates, units = judged.candidates or (), judged.documents or judged.segments
-    before = preceding_sentences(judged.references[0], judged.documents, CONTEXT_SENTENCES) if reads_context else None
     human = np.asarray(judged.human_segment)
     found = []
     for segment, system in np.argwhere(~np.isnan(human).T).tolist():
-        context = before[segment] or None if before else None
-        texts = in_context([candidates[system][segment] or "", *judged.references[system][segment]], context, "context")
-        candidate, *references = texts
-        of_output = human[system, segment], judged.language_pair, units[segment]
-        found.append(Output((system, segment), candidate, references, *of_output))
+        texts = candidates[system][segment] or "", judged.references[system][segment]
+        found.append(Output((system, segment), *texts, human[system, segment], judged.language_pair, units[segment]))
     return found
 
 
@@ -145,24 +136,22 @@ def export_bundle(
                 raise
 
 
-def correlate_layers(bundle: Path, judgements: JudgementSet, matching: str, device: str) -> dict[str, Any]:
+def correlate_layers(bundle: Path, judgements: JudgementSet, device: str) -> dict[str, Any]:
     """Return what `tune-layers --format json` prints."""
-    with BERTScorer(bundle, all_layers=True, device=device, matching=matching) as scorer:
-        reads_context = scorer.matching.context == "weightless"
-        outputs = [one for judged in judgements.language_pairs for one in judged_outputs(judged, reads_context)]
+    with BERTScorer(bundle, all_layers=True, device=device) as scorer:
+        outputs = [one for judged in judgements.language_pairs for one in judged_outputs(judged)]
         _, candidates, references, human, language_pairs, units = zip(*outputs, strict=True)
         return tune_layers(scorer, candidates, references, human, language_pairs, units=units).to_dict()
 
 
-def measure_best(bundle: Path, tuning: Mapping[str, Any], judgements: JudgementSet, matching: str, device: str) -> Best:
+def measure_best(bundle: Path, tuning: Mapping[str, Any], judgements: JudgementSet, device: str) -> Best:
     """Measure the speed at the best layer, and correlate its scores as `meta` does."""
     is_cut = not read_manifest(bundle).all_layers
     layer = None if is_cut else tuning["best_layer"]
     scored = []
-    with BERTScorer(bundle, device=device, matching=matching, num_layers=layer) as scorer:
-        reads_context = scorer.matching.context == "weightless"
+    with BERTScorer(bundle, device=device, num_layers=layer) as scorer:
         used = [one for one in judgements.language_pairs if not tuning["language_pairs"][one.language_pair]["left_out"]]
-        outputs = [judged_outputs(one, reads_context) for one in used]
+        outputs = [judged_outputs(one) for one in used]
         pairs = [[(one.candidate, one.references) for one in of_pair] for of_pair in outputs]
         sample = [pair for of_pair in pairs for pair in of_pair[:: max(1, len(of_pair) * len(used) // SPEED_PAIRS)]]
         seconds = []

@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from bertscore_onnx.baselines import compute_baseline, short_texts
 from bertscore_onnx.files import read_regular
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx_evaluation.metric_scores import score_systems
@@ -35,7 +34,6 @@ LEXICAL: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
 COEFFICIENTS: tuple[Coefficient, ...] = ("kendall_b", "pearson")
 MAX_BYTES = 100_000_000
-BASELINE_PAIRS = 300
 
 
 class _Summary(msgspec.Struct):
@@ -80,12 +78,6 @@ class Summaries:
             **({f"{most} references": [*self.references]} if most > 1 else {}),
             ARTICLE: [(article,) for article in self.articles],
         }
-
-
-def read_languages(folder: str) -> dict[str, list[str]]:
-    """Return the short texts of each language, from the files de.txt, fi.txt, … of a folder; none without a folder."""
-    files = sorted(Path(folder).glob("*.txt")) if folder else []
-    return {file.stem: short_texts(file.read_text(encoding="utf-8").splitlines()) for file in files}
 
 
 def is_summaries(path: str) -> bool:
@@ -220,13 +212,3 @@ def correlate_summaries(bundle: Path, summaries: Summaries, device: str) -> list
                 for layer, segment in zip(layers, np.asarray(values, dtype=np.float64).reshape(shape), strict=True):
                     found.append(agreement(summaries, kind, (name, layer, segment, mean_by_system(segment))))
     return found
-
-
-def language_baselines(bundle: Path, languages: Mapping[str, Sequence[str]], device: str) -> dict[str, list[float]]:
-    """Return the mean F of random pairs of texts of each language, by layer."""
-    with BERTScorer(bundle, all_layers=True, device=device) as scorer:
-        measured = {
-            name: compute_baseline(scorer, texts, num_pairs=min(BASELINE_PAIRS, len(texts) // 2), tolerance=0)
-            for name, texts in languages.items()
-        }
-    return {name: [layer.mean.f1 for layer in baseline.layers] for name, baseline in measured.items()}

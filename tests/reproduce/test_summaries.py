@@ -14,7 +14,7 @@ from bertscore_onnx_evaluation.metric_scores import score_systems
 from harness.results import BEGIN, END
 from reproduce import correlations
 from reproduce.encoder_page import KENDALL, OF_SYSTEMS, PEARSON, PEARSON_OF_SYSTEMS, SUMMARY_MARKS, Record, _ahead
-from reproduce.summaries import agreement, correlate_lexical, read_languages, read_summaries
+from reproduce.summaries import agreement, correlate_lexical, read_summaries
 from tests.support.scores import WORDS
 
 SYSTEMS, ARTICLES, ASPECTS = ("M1", "M10", "M2", "M3", "M4"), 6, ("coherence", "relevance")
@@ -111,14 +111,7 @@ def test_metrics_without_a_model_are_those_of_their_packages(file, content):
 
 
 @pytest.mark.slow
-def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path, all_layers_bundle, monkeypatch):
-    languages = tmp_path / "languages"
-    languages.mkdir()
-    draw = random.Random(3)  # noqa: S311 -- made-up texts
-    for name, words in (("aa", WORDS.split()), ("bb", WORDS.upper().split())):
-        lines = [" ".join(draw.choices(words, k=6)) for _ in range(20)]
-        (languages / f"{name}.txt").write_text("\n".join(lines))
-    monkeypatch.setenv("LANGUAGES", str(languages))
+def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path, all_layers_bundle):
     page = tmp_path / "page.md"
     page.write_text("\n".join(["# Title", BEGIN, "kept", END, *SUMMARY_MARKS, ""]))
     arguments = ["--set", f"Made up={file}", "--model", f"tiny={all_layers_bundle}", "--output", str(tmp_path / "out")]
@@ -139,14 +132,11 @@ def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path,
             for aspect, human in summaries.human.items():
                 wanted = by_scipy(human, metric, metric.mean(axis=1))
                 assert found[name, layer].aspects[aspect] == pytest.approx(wanted, abs=1e-12)
-    assert {*record.baselines} == {"aa", "bb"}
-    assert all(len(of_layers) == len(layers) for of_layers in record.baselines.values())
 
     text = page.read_text()
     assert f"{BEGIN}\nkept\n{END}" in text  # nothing about translations was measured
     for title in ("compared with 1 reference", "compared with 3 references", "compared with the article"):
         assert f"### Made up, {title}" in text
-    assert "baseline by language" in text
     assert all(f"| {name} " in text for name in ("chrF3++", "BLEU", "F of tiny, fp32"))
     before = page.read_bytes()
     assert correlations.main([*arguments, "--page", str(page)]) == 0
@@ -155,5 +145,5 @@ def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path,
 
 def test_a_pickle_that_could_run_a_program_is_not_read(tmp_path):
     path = tmp_path / "data.pkl"
-    path.write_bytes(pickle.dumps({"article": read_languages}))
-    assert "it holds reproduce.summaries.read_languages" in read_summaries("Made up", str(path)).reason
+    path.write_bytes(pickle.dumps({"article": read_summaries}))
+    assert "it holds reproduce.summaries.read_summaries" in read_summaries("Made up", str(path)).reason
