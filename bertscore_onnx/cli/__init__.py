@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from inspect import cleandoc
 from operator import methodcaller
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Annotated, Any, cast
 
 import typer
@@ -51,7 +51,8 @@ class _LoadedByName(Mapping[str, Any]):
         command = getattr(import_module(module), attribute)
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=dedent(examples))(command)
+        epilog = "\b\nExamples:\n" + indent(dedent(examples), "  ")  # \b keeps its lines as they are
+        one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
         return typer.main.get_command(one)
 
     def __iter__(self) -> Iterator[str]:
@@ -65,10 +66,6 @@ class _Commands(Commands):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = cast(dict[str, Any], _LoadedByName())
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names in the order of the table."""
-        return [*self.commands]
 
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""The options that commands share, each declared once; the checks of their values; and options that do not exist."""
+"""The options that commands share, each declared once; and the checks of their values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,10 +34,12 @@ def option_name(parameter: str) -> str:
     return "--model" if parameter == "model_type" else f"--{parameter.replace('_', '-')}"
 
 
-def _option(name: str, kind: Any, text: str, default: object = None, *, short: str = "", **more: Any) -> Parameter:
+def _option(
+    name: str, kind: Any, panel: str | None, text: str, default: object = None, *, short: str = "", **more: Any
+) -> Parameter:
     """Return an option; its long name is the parameter's, and a flag's default is False."""
     names = [short, option_name(name)] if short else [option_name(name)]
-    option = typer.Option(*names, help=text, **more)
+    option = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     default = False if kind is bool else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
@@ -71,50 +73,69 @@ _SETTINGS = (
     _option(
         "model_type",
         str | None,
+        None,
         "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.  "
         f"[default: {MODEL_VARIABLE}, or the model of --lang]",
         short="-m",
         **_MODEL,
     ),
-    _option("lang", str | None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
-    _option("num_layers", int | None, "Score at this layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
-    _option("all_layers", bool, "Print the means of every layer; needs a bundle of all layers."),
-    _option("idf", bool, "Give tokens that occur in fewer references more weight."),
-    _option("idf_counts", str | None, "Take idf weights from a file that `count-documents` wrote.", metavar="FILE"),
-    _option("rescale_with_baseline", bool, "Rescale so that unrelated sentences score about 0."),
-    _option("baseline_path", str | None, "Your own baseline file, with the columns LAYER,P,R,F.", metavar="FILE"),
-    _option("allow_fp32_baseline", bool, "Rescale scores of another precision with an fp32 baseline too."),
+    _option("lang", str | None, None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
+    _option(
+        "num_layers",
+        int | None,
+        "Model",
+        "Score at this layer.  [default: the bundle's]",
+        short="-l",
+        metavar="N",
+        min=0,
+    ),
+    _option("all_layers", bool, "Model", "Print the means of every layer; needs a bundle of all layers."),
+    _option("idf", bool, "Scores", "Give tokens that occur in fewer references more weight."),
+    _option(
+        "idf_counts", str | None, "Scores", "Take idf weights from a file that `count-documents` wrote.", metavar="FILE"
+    ),
+    _option("rescale_with_baseline", bool, "Scores", "Rescale so that unrelated sentences score about 0."),
+    _option(
+        "baseline_path", str | None, "Scores", "Your own baseline file, with the columns LAYER,P,R,F.", metavar="FILE"
+    ),
+    _option("allow_fp32_baseline", bool, "Scores", "Rescale scores of another precision with an fp32 baseline too."),
     _option(
         "device",
         str | None,
+        "Speed",
         "cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda if available]",
         metavar="DEVICE",
     ),
-    _option("nthreads", int | None, "CPU threads.  [default: all that this process may use]", **_NUMBER),
-    _option("batch_size", int | None, "Maximum number of texts in one run of the model.", short="-b", **_NUMBER),
+    _option("nthreads", int | None, "Speed", "CPU threads.  [default: all that this process may use]", **_NUMBER),
+    _option(
+        "batch_size", int | None, "Speed", "Maximum number of texts in one run of the model.", short="-b", **_NUMBER
+    ),
     _option(
         "precision",
         Precision | None,
+        "Model",
         "Use the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]",
     ),
-    _option("use_fast_tokenizer", bool, "Use the bundle exported with the fast tokenizer's ids."),
+    _option("use_fast_tokenizer", bool, "Model", "Use the bundle exported with the fast tokenizer's ids."),
     _option(
         "long_text",
         Literal["truncate", "window"],
+        "Model",
         "How to handle texts longer than the model's limit: truncate them, or encode them in windows.",
         "truncate",
     ),
     _option(
         "max_length",
         int | None,
+        "Model",
         "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
         **_NUMBER,
     ),
-    _option("matching", str, _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
+    _option("matching", str, "Scores", _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
 )
 _FLAGS = (
-    _option("verbose", bool, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
-    _option("quiet", bool, "Print only errors on standard error.", short="-q"),
+    _option("verbose", bool, None, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
+    _option("quiet", bool, None, "Print only errors on standard error.", short="-q"),
 )
 SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
 """The shared options by the names of their parameters."""
@@ -263,14 +284,3 @@ class DialectOptions:
     def dialect(self) -> Dialect:
         """The options as one value."""
         return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
-
-
-# Options that users may look for.
-
-
-ABSENT: Mapping[str, str] = {
-    "--encoding": "files are read as UTF-8; convert others first, such as with `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
-    "NEW_FILE`",
-    "--resample": "--test boot-both draws systems and segments, and --resamples N is the number of draws",
-}
-"""The reason why there is no such option, and what to do."""

@@ -169,7 +169,7 @@ def score(
         bertscore-onnx score -m BUNDLE -c a.csv --columns candidate=mt reference=ref
         bertscore-onnx score -m BUNDLE -c a.csv --columns reference=ref1+ref2
         # Rescale, so that unrelated sentences score about 0
-        bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
+        bertscore-onnx score --lang en -c c.txt -r r.txt --rescale-with-baseline
         # Score code with F3, as CodeBERTScore does
         bertscore-onnx score -m BUNDLE -c code.csv --matching code-bert-score,beta=3
         # Score at all layers, with a bundle made by `export --all-layers`

@@ -6,14 +6,11 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from typer.core import TyperCommand
-
-from bertscore_onnx.cli.specs import ROLES
 from bertscore_onnx.errors import one_line
 from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
@@ -34,11 +31,11 @@ def silence_warnings() -> None:
 
 
 @contextmanager
-def one_line_warnings(with_options: Callable[[object], str]) -> Iterator[None]:
-    """Print warnings and log messages as one line each, with the names of options that a function puts into them."""
+def one_line_warnings() -> Iterator[None]:
+    """Print warnings and log messages as one line each."""
 
     def show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
-        echo(f"Warning: {with_options(message)}")
+        echo(f"Warning: {message}")
 
     handler = _OneLineHandler(logging.WARNING)
     with warnings.catch_warnings():
@@ -53,37 +50,6 @@ def one_line_warnings(with_options: Callable[[object], str]) -> Iterator[None]:
 class _OneLineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         echo(f"{record.levelname.capitalize()}: {record.getMessage()}")
-
-
-# Messages of the library name arguments, such as num_layers; the command line names options, such as `--num-layers`.
-
-
-_FORMS = (
-    (r"`{name}`", "`{option}`"),
-    (r"^{name} is\b", "{option} is"),
-    (r"\bLeave {name} out\b", "Leave {option} out"),
-    (r"(?<![\w/-]){name}=True\b(?: \({option}\))?", "{option}"),
-    (r'(?<![\w/-]){name}="([^"]*)"', r"{option} \1"),
-)
-"""How messages name an argument that could be an English word, and how its option replaces it."""
-
-_ANYWHERE = (r"(?<![\w/.|\\-]){name}(?![\w/\\-])(?: \({option}\))?", "{option}")
-"""The same for a name with an underscore, which is never an English word. In a signature names follow a bar."""
-
-
-def with_option_names(message: str, command: TyperCommand) -> str:
-    """Replace the names of the library's arguments in a message by the command's options."""
-    for parameter in command.params:
-        option = max(parameter.opts, key=len)
-        if parameter.name is None or not option.startswith("--"):
-            continue
-        for pattern, replacement in (*_FORMS, *([_ANYWHERE] if "_" in parameter.name else [])):
-            named = pattern.format(name=parameter.name, option=option)
-            message = re.sub(named, replacement.format(option=option), message)
-    if any("--columns" in parameter.opts for parameter in command.params):
-        for role in ROLES:
-            message = message.replace(f"`{role}`", f"`--columns {role}=NAME`")
-    return message
 
 
 def print_json(value: object) -> None:

@@ -1,6 +1,7 @@
 """Generates the reference of the commands from the command line itself."""
 
 import re
+from inspect import cleandoc
 
 import typer
 from sphinx.application import Sphinx
@@ -23,7 +24,8 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
         group = typer.main.get_command(command_line)
         for command in group.commands.values():
             command.short_help = (command.help or "").partition("\n\n")[0]  # whole, where typer would cut it
-            command.epilog = f"Examples:\n\n```bash\n{command.epilog}\n```"
+            _, title, *examples = cleandoc(command.epilog).splitlines()
+            command.epilog = "\n".join([title, "", "```bash", *map(str.strip, examples), "```"])
         context = typer.Context(group, info_name="bertscore-onnx")
         text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")
         source[0] = source[0].replace(MARK, _with_quoted_options(text))

@@ -6,10 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from typer.main import get_command
 
-from bertscore_onnx.cli import app
-from bertscore_onnx.cli.terminal import print_table, with_option_names
+from bertscore_onnx.cli.terminal import print_table
 from tests.support.processes import run_python
 
 ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
@@ -47,30 +45,6 @@ def test_cells_take_more_lines_where_there_is_little_room_and_words_stay_whole(c
 def test_cells_are_printed_as_they_are_without_a_width(capsys):
     print_table([("a  b", "c"), ("d", "e\tf")])
     assert capsys.readouterr().out == "a  b  c\nd     e\tf\n"
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("num_layers is -1; expected 0 or more.", "--num-layers is -1; expected 0 or more."),
-        ("Choose one with num_layers: a, b.", "Choose one with --num-layers: a, b."),
-        ("Choose one with num_layers (--num-layers), or all.", "Choose one with --num-layers, or all."),
-        ("Leave num_layers out, or run `x --num-layers 3`.", "Leave --num-layers out, or run `x --num-layers 3`."),
-        ("Leave precision out, or score in fp32.", "Leave --precision out, or score in fp32."),
-        ("Name it with `lang` or `baseline_path`.", "Name it with `--lang` or `--baseline-path`."),
-        ("Name a model with `model_type`.", "Name a model with `--model`."),
-        ("Pass all_layers=True (--all-layers), or not.", "Pass --all-layers, or not."),
-        ('Use device="cpu", or not.', "Use --device cpu, or not."),
-        ("device is 'tpu'; expected cpu.", "--device is 'tpu'; expected cpu."),
-        ("idf weights have no effect without idf=True.", "idf weights have no effect without --idf."),
-        ("The bundle is in fp16, a precision of its own; the model runs on a device.", None),
-        ("It was x|layer:2|long_text:truncate|max_length:8 and is y|layer:2|long_text:window.", None),
-        ("Cannot read '/data/num_layers/batch_size.csv'.", None),
-        ("Run `bertscore-onnx export --model x --num-layers 3 --all-layers`.", None),
-    ],
-)
-def test_arguments_become_options_and_words_paths_and_options_stay(message, expected):
-    assert with_option_names(message, get_command(app).commands["score"]) == (expected or message)
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
