@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from inspect import cleandoc
 from operator import methodcaller
-from textwrap import dedent, indent
+from textwrap import dedent
 from typing import Annotated, Any, cast
 
 import typer
@@ -51,7 +51,7 @@ class _LoadedByName(Mapping[str, Any]):
         command = getattr(import_module(module), attribute)
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        epilog = "\b\nExamples:\n" + indent(dedent(examples), "  ")  # \b keeps its lines as they are
+        epilog = "\b\nExamples:\n" + dedent(examples)  # \b keeps its lines as they are
         one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
         return typer.main.get_command(one)
 

@@ -29,7 +29,7 @@ class Command(TyperCommand):
             formatter,
             (
                 (parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s", record)
-                for parameter in self.get_params(ctx)
+                for parameter in list[Any](self.get_params(ctx))
                 if (record := parameter.get_help_record(ctx)) is not None
             ),
         )
@@ -63,7 +63,7 @@ class Commands(TyperGroup):
             formatter,
             (
                 (command.rich_help_panel, (name, command.get_short_help_str(formatter.width)))
-                for name, command in self.commands.items()
+                for name, command in dict[str, Any](self.commands).items()
             ),
         )
 

@@ -52,7 +52,7 @@ def count_documents(
     Examples:
         # Count the references once, and weigh tokens by them in other commands
         bertscore-onnx count-documents -m BUNDLE -r ref.txt -o counts.json
-        bertscore-onnx score -m BUNDLE -c c.txt -r r.txt --idf-counts counts.json
+        bertscore-onnx score -m BUNDLE -c cand.txt -r ref.txt --idf-counts counts.json
         # Count the parts of a corpus together
         bertscore-onnx count-documents -m BUNDLE -r part-1.gz part-2.gz -o sum.json
     """

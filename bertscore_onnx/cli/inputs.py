@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress, zip_longest
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames
+from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
@@ -236,7 +236,7 @@ def open_pairs(
 ) -> Iterator[Iterable[TextsOfRow]]:
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
-    The first text in a row of the first file is the candidate, all others are its references; files of contexts come
+    The first text in a row of the first file is the candidate, all others are its references; a file of contexts comes
     last. Seekable files are read once here, so that their faults are found before anything is scored; the fault of a
     pipe is found when it is read. One of the files may be `-`, standard input; pipes are spooled to temporary files if
     they are `to_read_again`. The rows of the first file are `kept` as they are read.
@@ -287,7 +287,14 @@ def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterato
         candidate, *references = [text for row in rows[:num_texts] for text in row]
         if watching is not None:
             watching.add((candidate, references))
-        yield _with_contexts(candidate, references, rows[num_texts:])
+        yield (candidate, references) if num_texts == len(files) else _in_context(candidate, references, rows[-1])
+
+
+def _in_context(candidate: str, references: list[str], context: Sequence[str]) -> TextsOfRow:
+    from bertscore_onnx.text.texts import in_context
+
+    [text, *others] = in_context([candidate, *references], context, "context")
+    return text, others
 
 
 def _side_by_side(
@@ -325,16 +332,6 @@ def _check_ids(number: int, ids: Iterable[tuple[str, list[str]]]) -> None:
                 "same order. Sort the tables alike; if these are not ids of segments, name the column that has them "
                 "with --columns id=NAME, or add --columns id=none."
             )
-
-
-def _with_contexts(candidate: str, references: list[str], contexts: Sequence[Sequence[str]]) -> TextsOfRow:
-    """Put texts into their context, or a candidate and its references into one each."""
-    if not contexts:
-        return candidate, references
-    from bertscore_onnx.text.texts import in_context
-
-    [text] = in_context([candidate], contexts[0], "context")
-    return text, in_context(references, contexts[-1], "context")
 
 
 def _unequal(
@@ -390,12 +387,12 @@ def choose_inputs(
     *,
     columns: ColumnNames = NO_COLUMNS,
     input_formats: Sequence[InputFormat] = (),
-    contexts: Sequence[str] = (),
+    context: str | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
     by: str | None = None,
 ) -> list[InputFile]:
-    """Return the files to read: of the candidates, references and contexts; raise typer.BadParameter if options clash.
+    """Return the files to read: of candidates, references and the context; raise typer.BadParameter if options clash.
 
     There must be one file of candidates; without files of references these are in it, too. The formats are one for all
     files, or two for candidates and references; without any, each file has that of its suffix. The file of candidates
@@ -407,7 +404,7 @@ def choose_inputs(
             "`bertscore-onnx compare` compares several.",
             param_hint="--cand",
         )
-    _check_standard_input([*candidates, *references, *contexts])
+    _check_standard_input([*candidates, *references, context or ""])
     if len(input_formats) > (2 if references else 1):
         raise typer.BadParameter(
             f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, or with -r a second "
@@ -419,24 +416,21 @@ def choose_inputs(
     of_first = of_candidates if references else (*of_candidates, *of_references)
     first = _input_file(candidates[0], input_format, of_first, dialect, tuple(added))
     others = [_input_file(name, reference_format, of_references, dialect) for name in references]
-    column = context_column(columns("context") or "context", "--columns context=NAME")
-    of_contexts = [replace(_input_file(name, None, (column,), dialect), is_context=True) for name in contexts]
     if first.format == "text" and not others:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
             "in TSV, CSV, JSON lines or Parquet, is recognised by its name or by --input-format.",
             param_hint="--ref",
         )
-    files = [first, *others, *of_contexts]
-    files_of = {"candidate": [first], "reference": others or [first], "context": of_contexts}
-    _check_effects(columns, files_of, files, dialect)
+    files = [first, *others]
+    tables = [position for position, file in enumerate(files) if file.format != "text"]
+    if context is not None:
+        column = context_column(columns("context") or "context", "--columns context=NAME")
+        files.append(replace(_input_file(context, None, (column,), dialect), is_context=True))
+    _check_effects(files, columns, dialect)
     ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
-    if not ids and columns("id") not in (None, NO_IDS):
-        raise typer.BadParameter(
-            "it has no effect: ids are compared between tables, and there is one.", param_hint="--columns id"
-        )
-    tables = [position for position, file in enumerate(files) if file.format != "text" and not file.is_context]
-    _check_effect("--by", by, bool(tables))
+    if by is not None and not tables:
+        raise _no_table("--by")
     if by is not None:
         files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
     return [file if file.format == "text" else replace(file, ids=ids) for file in files]
@@ -453,7 +447,7 @@ def choose_documents(
     _check_standard_input(names, "--ref")
     of_references = reference_columns(columns)
     files = [_input_file(name, input_format, of_references, dialect) for name in names]
-    _check_effects(columns, {"reference": files}, files, dialect)
+    _check_effects(files, columns, dialect)
     return files
 
 
@@ -495,8 +489,7 @@ def choose_systems(
     of_references = [_input_file(name, input_format, of_reference, dialect) for name in references]
     of_documents = [_input_file(name, input_format, (), dialect) for name in named]
     files = [*of_systems.values(), *of_references, *of_documents]
-    candidates = [*of_systems.values()]
-    _check_effects(columns, {"candidate": candidates, "reference": of_references or candidates}, files, dialect)
+    _check_effects(files, columns, dialect)
     return of_systems, of_references, of_documents
 
 
@@ -521,25 +514,26 @@ def _check_standard_input(names: Sequence[str], options: str = "--cand, --ref") 
         raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
 
 
-def _check_effects(
-    columns: ColumnNames, files_of: Mapping[str, Sequence[InputFile]], files: Sequence[InputFile], dialect: Dialect
-) -> None:
-    """Raise typer.BadParameter for a column or a dialect if no file is a table, given those with columns of a role."""
-    for role, of_role in files_of.items():
-        _check_effect(f"--columns {role}", columns(role), any(file.format != "text" for file in of_role))
-    is_delimited = any(file.format in ("tsv", "csv") for file in files)
-    _check_effect("--no-header", not dialect.has_header, is_delimited)
-    _check_effect("--no-quotes", not dialect.has_quotes, is_delimited)
-    _check_effect("--delimiter", dialect.delimiter, is_delimited)
+def _check_effects(files: Sequence[InputFile], columns: ColumnNames, dialect: Dialect) -> None:
+    """Raise typer.BadParameter for an option about tables if no file is one."""
+    if any(file.format != "text" for file in files):
+        return
+    given = {
+        "--columns": columns.names.keys() & TEXT_ROLES,
+        "--no-header": not dialect.has_header,
+        "--no-quotes": not dialect.has_quotes,
+        "--delimiter": dialect.delimiter,
+    }
+    for option in filter(given.get, given):
+        raise _no_table(option)
 
 
-def _check_effect(option: str, given: object, has_effect: bool) -> None:
-    if given and not has_effect:
-        raise typer.BadParameter(
-            "it has no effect: none of the files is a table. A format is recognised by the end of the "
-            "file's name, such as .tsv, or by --input-format.",
-            param_hint=option,
-        )
+def _no_table(option: str) -> typer.BadParameter:
+    return typer.BadParameter(
+        "it has no effect: none of the files is a table. A format is recognised by the end of the file's name, such as "
+        ".tsv, or by --input-format.",
+        param_hint=option,
+    )
 
 
 def lines_of(name: str, what: str) -> list[str]:

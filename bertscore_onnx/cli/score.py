@@ -47,17 +47,6 @@ _DIGITS = 6
 
 _ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
 
-_FORMATS: tuple[InputFormat, ...] = get_args(InputFormat)
-
-
-def _input_format(name: str) -> InputFormat:
-    """Return a format that exists; Typer has no lists of choices."""
-    for known in _FORMATS:
-        if name == known:
-            return known
-    raise typer.BadParameter(f"{name!r} is not one of {', '.join(_FORMATS)}.", param_hint="--input-format")
-
-
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
 
@@ -89,20 +78,13 @@ def score(
             help="Context of each pair, encoded but not matched: a file of lines, or the column context of a table.",
         ),
     ] = None,
-    ref_context: Annotated[
-        str | None,
-        typer.Option(
-            "--ref-context", metavar="FILE", help="A different context for the references.  [default: as --context]"
-        ),
-    ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: Annotated[
-        list[str] | None,
+        list[InputFormat] | None,
         typer.Option(
             "--input-format",
-            metavar="FORMAT...",
-            help="text, tsv, csv, jsonl or parquet: format of all files; with a second one, that of the references.  "
-            "[default: by file name, such as .tsv.gz; else text]",
+            help="Format of all files; with a second one, that of the references.  [default: by file name, such as "
+            ".tsv.gz; else text]",
         ),
     ] = None,
     dialect: DialectOptions,
@@ -169,7 +151,7 @@ def score(
         bertscore-onnx score -m BUNDLE -c a.csv --columns candidate=mt reference=ref
         bertscore-onnx score -m BUNDLE -c a.csv --columns reference=ref1+ref2
         # Rescale, so that unrelated sentences score about 0
-        bertscore-onnx score --lang en -c c.txt -r r.txt --rescale-with-baseline
+        bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
         # Score code with F3, as CodeBERTScore does
         bertscore-onnx score -m BUNDLE -c code.csv --matching code-bert-score,beta=3
         # Score at all layers, with a bundle made by `export --all-layers`
@@ -184,7 +166,6 @@ def score(
         bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
     check_effects(
-        ("--ref-context", ref_context is not None and context is None, "without --context; add it"),
         ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
         ("--by", by is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
     )
@@ -205,8 +186,8 @@ def score(
         cand,
         ref or (),
         columns=names,
-        input_formats=[*map(_input_format, input_format or ())],
-        contexts=[name for name in (context, ref_context) if name is not None],
+        input_formats=input_format or (),
+        context=context,
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
         by=by,

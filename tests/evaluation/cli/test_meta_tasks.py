@@ -136,7 +136,7 @@ def test_options_of_metrics_reach_them(run, metrics, command):
         ("darr", ["--score", "m", "--num-trials", "9"], 2, "has no effect on --task darr"),
         ("darr", ["--score", "m", "--human-system", "C"], 1, "no system called 'C'"),
         ("darr", ["--score", "candidate"], 1, "line 2: the column 'candidate' holds 'the cat sat'; expected a number"),
-        ("hybrid", ["--score", "m", "--num-hybrids", "9", "--num-candidates", "10"], 1, "--num-candidates is 10"),
+        ("hybrid", ["--score", "m", "--num-hybrids", "9", "--num-candidates", "10"], 1, "num_candidates is 10"),
         ("hybrid", ["--score", "m", "--num-candidates", "1"], 2, "--num-candidates"),
         ("hybrid", ["--score", "m", "--human-system", "Z"], 1, "no system called 'Z'"),
         ("darr", ["--score", "m", "--html", "page.html"], 2, "has no effect on --task darr"),

@@ -50,7 +50,7 @@ def test_a_wrong_limit_is_refused(refused, limit, message):
     ("arguments", "message"),
     [
         (["--precision", "int8"], "is in fp32, and int8 was asked for"),
-        (["--max-length", 33], "--max-length is 33; tiny-bert takes 3 (2 special tokens"),
+        (["--max-length", 33], "max_length is 33; tiny-bert takes 3 (2 special tokens"),
         (["--model", "{bundle}"], "Two models are called 'tiny-bert'. Give one another name: --model NAME={bundle}."),
         (["--idf", "zoo={other}"], "The idf table 'zoo' does not fit the model 'tiny-bert'."),
         (["--idf", "zoo={damaged}"], "damaged.json does not hold document counts"),
