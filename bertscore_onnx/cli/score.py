@@ -50,6 +50,14 @@ _ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
 
+def _input_format(name: str) -> InputFormat:
+    """Return a format that exists; Typer has no lists of choices."""
+    formats: tuple[InputFormat, ...] = get_args(InputFormat)
+    if name not in formats:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(formats)}.", param_hint="--input-format")
+    return formats[formats.index(name)]
+
+
 @shared_options()
 def score(
     cand: Annotated[
@@ -80,11 +88,12 @@ def score(
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: Annotated[
-        list[InputFormat] | None,
+        list[str] | None,
         typer.Option(
             "--input-format",
-            help="Format of all files; with a second one, that of the references.  [default: by file name, such as "
-            ".tsv.gz; else text]",
+            metavar="FORMAT...",
+            help="text, tsv, csv, jsonl or parquet: format of all files; with a second one, that of the references.  "
+            "[default: by file name, such as .tsv.gz; else text]",
         ),
     ] = None,
     dialect: DialectOptions,
@@ -186,7 +195,7 @@ def score(
         cand,
         ref or (),
         columns=names,
-        input_formats=input_format or (),
+        input_formats=[*map(_input_format, input_format or ())],
         context=context,
         dialect=dialect.dialect,
         added=result.names if result.with_texts else (),

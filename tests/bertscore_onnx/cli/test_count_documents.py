@@ -72,22 +72,6 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(refused, files, write, ti
     assert kept.read_text() == "kept"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["-r", "none.txt"], 1, "Cannot read 'none.txt'"),
-        (["-r", "-", "-"], 2, "can be only one of the files"),
-        (["-r", "a.txt", "--columns", "reference=ref"], 2, "--columns: it has no effect"),
-        (["-r", "a.txt", "--no-quotes"], 2, "--no-quotes: it has no effect"),
-        (["-r", "-", "--max-length", "99"], 1, "--max-length is 99; tiny-bert takes"),
-    ],
-)
-def test_wrong_usage_is_refused(refused, tiny_bundle, tmp_path, arguments, status, message):
-    file = tmp_path / "counts.json"
-    assert message in refused("count-documents", "-m", tiny_bundle, "-o", file, *arguments, status=status)
-    assert not file.exists()
-
-
 def test_scores_by_counts_are_those_by_idf_also_of_pipes(run, files, tiny_bundle, counts_file):
     arguments = ["score", "-m", tiny_bundle, *files, "-s", "-q"]
     by_counts = run(*arguments, "--idf-counts", counts_file)
@@ -105,13 +89,10 @@ def test_a_match_is_shown_by_counts_or_sentences(run, refused, tiny_bundle, coun
     assert "Invalid value for --idf-sents: it has no effect with --idf-counts" in stderr
 
 
-def test_counts_that_do_not_fit_are_refused_with_what_to_do(refused, files, tiny_bundle, fast_bundle, counts_file):
+def test_counts_that_do_not_fit_are_refused_with_what_to_do(refused, files, fast_bundle, counts_file):
     stderr = refused("score", "-m", fast_bundle, *files, "--idf-counts", counts_file)
     assert "The document counts are of the tokenization" in stderr
-    assert "Count the documents with this bundle, and the same --long-text and --max-length." in stderr
-    stderr = refused("score", "-m", tiny_bundle, *files, "--idf-counts", files[3])
-    assert "r.txt does not hold document counts" in stderr
-    assert "Write it with `bertscore-onnx count-documents`" in stderr
+    assert "Count the documents with this bundle, and the same long_text and max_length." in stderr
 
 
 def test_scores_are_not_written_over_the_counts(refused, files, tiny_bundle, counts_file):

@@ -202,24 +202,3 @@ def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, 
     with pytest.raises(InputError, match=message), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         read.extend(pairs)
     assert [candidate for candidate, _ in read] == ["a", "b"][: len(piped) // 2]
-
-
-def test_a_damaged_line_of_a_file_is_refused_before_any_is_used(write):
-    candidates, references = write("c", b"a\nb\n"), write("r", b"c\n\xff\n")
-    with pytest.raises(InputError, match=r"r is not UTF-8: line 2"), open_pairs(texts(candidates, references)):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("name", "content"), [("pairs.csv", "candidate,reference\n"), ("pairs.jsonl", ""), ("pairs.jsonl", "\n")]
-)
-def test_a_table_without_rows_is_refused(write, name, content):
-    [file] = choose_inputs([str(write(name, content))], [])
-    with pytest.raises(InputError, match=r"pairs\.\w+ has no rows"), open_pairs([file]):
-        pass
-
-
-def test_a_spreadsheet_is_refused_with_the_way_to_save_it(write):
-    for name in ("pairs.xlsx", "pairs.ODS"):
-        with pytest.raises(InputError, match=r"is a spreadsheet; .* Save its table as CSV in UTF-8"):
-            choose_inputs([str(write(name, "PK"))], [])
