@@ -32,8 +32,7 @@ CASES: dict[str, tuple[str, Callable[[Settings], list[Figure]]]] = {
     "13": ("mutated bundles", mutated.measure),
     "14": ("jobs", jobs.measure),
     "15": ("rewritten inputs", jobs.measure_rewritten),
-    "16": ("flipped bits", jobs.measure_flipped),
-    "17": ("hostile files", hostile.measure),
+    "16": ("hostile files", hostile.measure),
 }
 
 

@@ -82,9 +82,8 @@ INPUTS = [
     ],
     Input("set/system-outputs/he-en/s1.txt", f"meta =set {_META} --metric chrf", waits=False),
     *[
-        Input(f"scores/{name}", command, waits=False)
-        for name in ("part-00000-00000.parquet", "_manifest.json", "_document_counts.json")
-        for command in ("batch --verify =scores", f"batch {_SCORING} --idf --input =pairs.jsonl --output =scores")
+        Input(f"scores/{name}", f"batch {_SCORING} --idf --input =pairs.jsonl --output =scores", waits=False)
+        for name in ("part-00000-00000.parquet", "_manifest.json")
     ],
 ]
 

@@ -1,10 +1,9 @@
-"""Cases 14 to 16: jobs that are killed, whose inputs are rewritten, and whose files are damaged.
+"""Cases 14 and 15: jobs that are killed, and whose inputs are rewritten.
 
 Each ends like a job that nothing disturbed, or fails. The memory of a job does not grow with its rows.
 """
 
 import json
-import logging
 import os
 import random
 import signal
@@ -21,7 +20,7 @@ import pyarrow
 from pyarrow import parquet
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_service.jobs.job import JobResult, score_files, verify_files
+from bertscore_onnx_service.jobs.job import JobResult, score_files
 from harness.processes import environment, memory_mb
 from harness.results import Figure
 from harness.texts import distinct_pairs
@@ -245,40 +244,10 @@ def _undisturbed(settings: Settings, file: Path) -> dict[str, bytes]:
     return _contents(output)
 
 
-def _job(settings: Settings, inputs: Path, output: Path, *, part_rows: int, idf: bool = False) -> Run:
+def _job(settings: Settings, inputs: Path, output: Path, *, part_rows: int) -> Run:
     """Return a job in this process."""
-    return lambda: score_files(inputs, output, settings.tiny, part_rows=part_rows, idf=idf, device="cpu", nthreads=1)
+    return lambda: score_files(inputs, output, settings.tiny, part_rows=part_rows, device="cpu", nthreads=1)
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-# --- bits that flip in the folder of a complete job ---
-
-
-def measure_flipped(settings: Settings) -> list[Figure]:
-    """Flip single bits of the files of a complete job, one by one; verify the folder and run the job again."""
-    logging.getLogger("bertscore_onnx").addHandler(logging.NullHandler())  # for a warning about each
-    draw, flips = random.Random(0), settings.sizes.flipped_bits
-    unnoticed = unrepaired = 0
-    with tempfile.TemporaryDirectory() as name:
-        output = Path(name, "scores")
-        run = _job(settings, _write_pairs(Path(name, "pairs.parquet"), 50), output, part_rows=20, idf=True)
-        run()
-        whole = _contents(output)
-        false_alarms = len(verify_files(output))
-        for _ in range(flips):
-            damaged = draw.choice(sorted(whole))
-            content = bytearray(whole[damaged])
-            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-            (output / damaged).write_bytes(content)
-            unnoticed += [damaged in fault for fault in verify_files(output)] != [True]
-            if not _is_resumed(run, output, whole):
-                unrepaired += 1
-                (output / damaged).write_bytes(whole[damaged])
-    return [
-        none_of("faults found in a sound folder", false_alarms),
-        none_of(f"of {flips:,} flipped bits, not found", unnoticed),
-        none_of("not repaired by the job, to the same bytes", unrepaired),
-    ]

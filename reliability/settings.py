@@ -30,7 +30,6 @@ class Sizes:
     killed_rows: int = 20_000  # of the job that is killed
     job_rows: int = 0  # of the job whose memory is compared with that of a tenth of its rows; 0 for none
     rewritten_inputs: int = 6  # while a job runs
-    flipped_bits: int = 60  # in the files of a complete job
     mutated_files: int = 120  # that commands read
 
 
@@ -55,7 +54,6 @@ LONG = Sizes(
     killed_rows=200_000,
     job_rows=1_000_000,
     rewritten_inputs=50,
-    flipped_bits=1_000,
     mutated_files=3_000,
 )
 

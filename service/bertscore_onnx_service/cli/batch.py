@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 _ROLES = (*TEXT_ROLES, *SCORE_ROLES)
 
 
-def _verify(folder: str | None) -> None:
-    """Print what does not hold in the folder of a job, and exit; an option that stands alone, as --version does."""
-    if folder is None:
-        return
-    from bertscore_onnx_service.jobs.job import verify_files
-
-    faults = verify_files(folder)
-    if not faults:
-        print(f"{folder}: complete, and all files are as the job wrote them")
-        raise typer.Exit
-    print(*faults, sep="\n")
-    echo("Start the job again: it scores the parts that are missing or have changed.")
-    raise typer.Exit(1)
-
-
 @shared_options(without=("all_layers",))
 def batch(
     inputs: Annotated[
@@ -57,12 +42,6 @@ def batch(
     ],
     *,
     settings: "ScorerSettings",
-    engine: Annotated[
-        Literal["local", "ray", "spark"],
-        typer.Option(
-            "--engine", help="Where to score. With ray and spark, all machines need the files at the same paths."
-        ),
-    ] = "local",
     named: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     columns: Annotated[
         list[str] | None,
@@ -79,44 +58,33 @@ def batch(
         ),
     ] = None,
     dialect: DialectOptions,
-    verify: Annotated[  # noqa: ARG001 -- its callback ends the command
-        str | None,
-        typer.Option(
-            "--verify",
-            metavar="FOLDER",
-            help="Score nothing: compare the files of a complete job with the digests in its manifest.",
-            callback=_verify,
-            is_eager=True,
-        ),
-    ] = None,
     output_format: TextOrJson = "text",
     verbose: bool | None,
 ) -> None:
     """Score files of any size into a folder, part by part.
 
     The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
-    A part is either complete or absent. `_manifest.json` records what was scored, with which settings, and the digests
-    of all files. After a failure, or after the job was killed, the same command scores the parts that are missing or
-    damaged; it refuses other inputs or options. If an input changes while the job runs, the job fails.
+    A part is either complete or absent. `_manifest.json` records what is scored and with which settings. After a
+    failure, or after the job was killed, the same command scores the parts that are missing; it refuses other inputs or
+    options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
 
-    Needs the extra `parquet`, and with --engine the extra of that name. docs/at_scale.md describes clusters.
+    Needs the extra `parquet`. docs/at_scale.md describes clusters.
 
     Examples:
         # Score a folder of tables; the same command resumes a job
         bertscore-onnx batch -m BUNDLE -i 'pairs/*.parquet' -o out
         # Keep one column beside the scores, and go on after a row that fails
         bertscore-onnx batch -m BUNDLE -i a.csv -o out --keep id --errors null
-        # Score on a Ray cluster, with idf weights of all references
-        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf --engine ray --nthreads 4
+        # Weigh tokens by their idf in the references of all files
+        bertscore-onnx batch -m BUNDLE -i pairs -o out --idf
     """
     names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
     if names("context") is None:
         check_contexts(settings, "add --columns context=NAME")
-    from bertscore_onnx_service.jobs.job import score_files
-    from bertscore_onnx_service.jobs.parts import PART_ROWS
+    from bertscore_onnx_service.jobs.job import PART_ROWS, score_files
 
     _check_folder(output)
     model = settings.pop("model_type")
@@ -125,7 +93,6 @@ def batch(
             inputs,
             output,
             model,
-            engine=engine,
             candidate=names("candidate"),
             reference=names.references or None,
             context=names("context"),

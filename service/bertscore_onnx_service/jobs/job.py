@@ -1,63 +1,64 @@
-"""`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended."""
+"""`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended.
+
+A folder has the manifest of the job, which is written before the first part, and a Parquet file for each part:
+consecutive rows of one input with their scores. A part has a temporary name until it is complete and on the disk.
+"""
 
 import glob
-import hashlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
+from itertools import groupby
 from math import fsum
-from operator import add
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
-from msgspec import UNSET
 
-from bertscore_onnx.bundle.store import default_model, file_digest
-from bertscore_onnx.errors import InputError, check_installed
+from bertscore_onnx.bundle.store import default_model
+from bertscore_onnx.errors import InputError, check_installed, json_fault
+from bertscore_onnx.files import put_in_place, read_regular, unwritable, write_whole
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors
+from bertscore_onnx.tables.batches import BatchAdapter, adapt
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
 from bertscore_onnx.tables.sources import format_of
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch
-from bertscore_onnx_service.jobs.manifest import (
-    DOCUMENT_COUNTS,
-    MANIFEST,
-    InputRecord,
-    Manifest,
-    PartRecord,
-    check_free,
-    find_faults,
-    in_threads,
-    lock_folder,
-    remove_temporary,
-    verify_folder,
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of
+from bertscore_onnx_service.jobs.inputs import (
+    InputTable,
+    RawBatch,
+    Settings,
+    check_unchanged,
+    inspect_table,
+    kept_batch,
+    read_rows,
+    values_of,
 )
-from bertscore_onnx_service.jobs.parts import (
-    PART_ROWS,
-    TRUNCATED,
-    Advance,
-    Engine,
-    Part,
-    Result,
-    Work,
-    complete_part,
-    count,
-    count_saved,
-    cut_parts,
-    describe,
-    score,
-)
-from bertscore_onnx_service.jobs.rows import InputTable, Settings, check_unchanged, inspect_table
 
-__all__ = ["JobResult", "score_files", "verify_files"]
+if TYPE_CHECKING:
+    import pyarrow
 
-EngineName = Literal["local", "ray", "spark"]
+__all__ = ["JobResult", "score_files"]
+
+PART_ROWS = 16_384
+"""The default number of rows of a part."""
+
+ROW_GROUP_BYTES = 64_000_000
+"""About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
+
+READERS = 8
+"""How many files are read at a time; if they are on remote storage, that is mostly waiting."""
+
+TRUNCATED = "bertscore_onnx.truncated"
+"""The name of the column of whether a text was truncated where it is only counted, and not written."""
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +93,6 @@ def score_files(
     output: str | PathLike[str],
     bundle: str | PathLike[str] | None = None,
     *,
-    engine: EngineName = "local",
     candidate: str | None = None,
     reference: str | Sequence[str] | None = None,
     context: str | None = None,
@@ -109,17 +109,14 @@ def score_files(
     """Score the rows of files into Parquet files, and describe the job beside them, in `_manifest.json`.
 
     All inputs are inspected before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
-    and the part of it, is complete or does not exist; the scores of an unfinished part are saved every 10 seconds.
-    Called again after any interruption, the job scores only the remaining rows, and parts whose bytes have changed; in
-    precisions other than bf16 the files are then the same bytes as those of one run. All rows are read from inputs
-    whose digests are in the manifest: if one changes while the job runs, the job fails.
+    and the part of it, is complete or does not exist. Called again after any interruption, the job scores only the
+    missing parts; in precisions other than bf16 the files are then the same bytes as those of one run. If an input
+    changes while the job runs, the job fails.
 
     Args:
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
-        output: a folder, empty or new, or that of the same job. With an engine other than "local" all machines need to
-            see it, and the inputs and the bundle, at the same path.
+        output: a folder, empty or new, or that of the same job.
         bundle: as for `BERTScorer`.
-        engine: what scores: this process, or the Ray or Spark that this process is connected to, or else starts.
         candidate: the column of candidates, a text per row; None for `candidate`.
         reference: the column of references, a text or a list of texts per row, or several; None for `reference` or
             `references`.
@@ -140,75 +137,88 @@ def score_files(
     Raises:
         InputError: an input is missing or damaged, lacks a column, or has changed since the job began; a row cannot be
             scored; the folder holds the scores of another job, or cannot be written to. Parts that were complete stay.
-        MissingExtraError: pyarrow is not installed, or a package of the engine.
+        MissingExtraError: pyarrow is not installed.
         BertScoreOnnxError: as for `BERTScorer`.
     """
     check_installed(["pyarrow"], "parquet,cpu", "Scoring files")
     check_positive("part_rows", part_rows)
     if settings.get("all_layers"):
         raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
-    job = _Job(
-        _absolute(bundle),
-        {**settings},
-        Settings(
-            candidate=candidate,
-            reference=reference if isinstance(reference, str | None) else tuple(reference),
-            columns=None if columns is None else tuple(columns),
-            has_header=has_header,
-            has_quotes=has_quotes,
-            errors=errors,
-            part_rows=part_rows,
-            idf="inputs" if counts_first(settings) else "given" if settings.get("idf") else "no",
-            delimiter=delimiter,
-            context=context,
-            names=None if tuple(names) == SCORE_NAMES else tuple(names),
-        ),
-        _engine(engine, settings.get("nthreads"), settings.get("device")),
-        verbose,
+    given = Settings(
+        candidate=candidate,
+        reference=reference if isinstance(reference, str | None) else tuple(reference),
+        context=context,
+        columns=None if columns is None else tuple(columns),
+        names=tuple(names),
+        errors=errors,
+        part_rows=part_rows,
+        has_header=has_header,
+        has_quotes=has_quotes,
+        delimiter=delimiter,
     )
     files = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
-    return job.run(files, Path(os.path.abspath(output)))
+    model = default_model() if bundle is None else fspath(bundle)
+    return _score_files(files, Path(os.path.abspath(output)), model, given, {**settings}, verbose)
 
 
-def verify_files(output: str | PathLike[str]) -> list[str]:
-    """Compare the files of a complete job with the digests in its manifest; nothing is changed, and no model loaded.
+def _score_files(
+    files: Sequence[str],
+    folder: Path,
+    bundle: str | None,
+    settings: Settings,
+    scorer_settings: dict[str, Any],
+    verbose: bool | None,
+) -> JobResult:
+    """Inspect the inputs, count documents if need be, score the missing parts, and sum up."""
+    names = (*settings.names, TRUNCATED)[:4]
+    make_batch = partial(ScoreBatch, bundle, context=settings.context, names=names, errors=settings.errors)
+    counts_inputs = counts_first(scorer_settings)
+    score_batch = make_batch(**{**scorer_settings, "idf": False} if counts_inputs else scorer_settings)
+    added = [name for name in score_batch.columns.names if name != TRUNCATED]
+    tables = []
+    with (
+        progress_bar(len(files), shown=verbose, stage="reading inputs", unit="files") as advance,
+        ThreadPoolExecutor(READERS) as readers,
+    ):
+        for table in readers.map(lambda name: inspect_table(name, settings, added), files):
+            tables.append(table)
+            advance(1)
+    parts = cut_parts(tables, settings.part_rows)
+    num_rows = sum(table.rows for table in tables)
+    if counts_inputs:
+        count_batch = CountBatch(bundle, **of_tokenizer(scorer_settings))
+        with progress_bar(num_rows, shown=verbose, stage="counting documents", unit="rows") as advance:
+            counts = _count(count_batch, settings, parts, advance)
+        score_batch = make_batch(**{**scorer_settings, "idf": counts})
+    signature, provider = description_of(score_batch)
+    entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
+    manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
+    with lock_folder(folder):
+        manifest.claim(folder, {part.file for part in parts})
+        with ThreadPoolExecutor(READERS) as readers:
+            totals = dict(zip(parts, readers.map(partial(_totals_of, folder), parts), strict=True))
+        missing = [part for part in parts if totals[part] is None]
+        with progress_bar(sum(part.rows for part in missing), shown=verbose, unit="rows") as advance:
+            try:
+                totals.update(_score(score_batch, settings, folder, missing, advance))
+            except KeyboardInterrupt as interruption:
+                complete = sum((folder / part.file).exists() for part in parts)
+                interruption.add_note(
+                    f"{complete:,} of {len(parts):,} parts are complete. Run the same command to resume."
+                )
+                raise
+    return _result(str(folder), manifest, [value for value in totals.values() if value], len(parts) - len(missing))
 
-    Args:
-        output: the folder of the job.
 
-    Returns:
-        A sentence for each file that is missing, has changed, or is not of the job; none if the folder is as the job
-        left it.
-
-    Raises:
-        InputError: the folder is not that of a job, or that of an earlier version, whose manifest has no digests.
-    """
-    return verify_folder(Path(os.path.abspath(output)))
-
-
-def _absolute(bundle: str | PathLike[str] | None) -> str | None:
-    """Return a bundle in a form that means the same in the working folder of another process."""
-    name = default_model() if bundle is None else fspath(bundle)
-    return os.path.abspath(name) if name is not None and os.path.isdir(name) else name
-
-
-def _engine(name: EngineName, nthreads: int | None, device: object) -> Engine:
-    if name == "local":
-        return _run_here
-    if name == "ray":
-        from bertscore_onnx_service.jobs.ray import RayEngine
-
-        return RayEngine(nthreads, device)
-    if name == "spark":
-        from bertscore_onnx_service.jobs.spark import SparkEngine
-
-        return SparkEngine()
-    raise InputError(f'engine is {name!r}; expected "local", "ray" or "spark".')
-
-
-def _run_here(work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
-    """Yield the results of all parts, as one task in this process; an `Engine`."""
-    return work(parts, advance)
+def _result(folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int) -> JobResult:
+    num_rows = sum(table.rows for table in manifest.inputs)
+    failures = sum(part.failures for part in totals)
+    means = [
+        fsum(sums) / (num_rows - failures) if num_rows > failures else None
+        for sums in zip(*(part.sums for part in totals), strict=True)
+    ]
+    truncated = sum(part.truncated for part in totals)
+    return JobResult(folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means)
 
 
 # The input files that names, patterns and folders stand for.
@@ -252,164 +262,306 @@ def _files_of(name: str) -> list[str]:
     return files
 
 
-# The stages of a job: inspect the inputs, count documents, score the missing parts, write the result.
+# The folder of a job: only one job may write there, and the manifest says which.
+
+MANIFEST = "_manifest.json"
+_MAX_MANIFEST = 1 << 28
 
 
-class _Job:
-    def __init__(
-        self,
-        bundle: str | None,
-        scorer_settings: dict[str, Any],
-        settings: Settings,
-        engine: Engine,
-        verbose: bool | None,
-    ) -> None:
-        """Check the settings."""
-        self._bundle, self._settings, self._engine, self._verbose = bundle, settings, engine, verbose
-        self._counts_inputs = settings.idf == "inputs"
-        self._scorer_settings = {**scorer_settings, "idf": False} if self._counts_inputs else scorer_settings
-        self._score_batch = self._scoring(self._scorer_settings)
+class InputEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An input file."""
 
-    def run(self, names: Sequence[str], folder: Path) -> JobResult:
-        """Score the missing parts of the inputs into a folder, an absolute path."""
-        tables = self._inspect(names)
-        parts = cut_parts(tables, self._settings.part_rows)
-        signature, provider = self._describe(parts)
-        manifest = Manifest(
-            signature=None if self._counts_inputs else signature,
-            provider=provider,
-            settings=self._settings,
-            rows=sum(table.rows for table in tables),
-            inputs=tuple(
-                InputRecord(table.name, table.content.size, table.rows, table.content.digest) for table in tables
-            ),
-            parts=tuple(PartRecord(part.file, part.rows) for part in parts),
-        )
-        with lock_folder(folder) as is_locked:
-            earlier = check_free(folder, manifest, is_locked=is_locked)
-            if self._counts_inputs:
-                if not (folder / MANIFEST).exists():
-                    manifest.write(folder)
-                counts, digest = self._counts(parts, folder, None if earlier is None else earlier.document_counts)
-                weighted = {**self._scorer_settings, "idf": counts}
-                self._score_batch = self._scoring(weighted)
-                signature, _ = self._describe(parts)
-                manifest = msgspec.structs.replace(manifest, signature=signature, document_counts=digest)
-                if earlier is not None:
-                    manifest.check_same(earlier, folder)
-            return self._score(parts, folder, manifest, earlier)
-
-    def _scoring(self, scorer_settings: dict[str, Any]) -> ScoreBatch:
-        settings = self._settings
-        return ScoreBatch(
-            self._bundle,
-            context=settings.context,
-            names=(*(settings.names or SCORE_NAMES), TRUNCATED)[:4],
-            errors=settings.errors,
-            **scorer_settings,
-        )
-
-    def _inspect(self, names: Sequence[str]) -> list[InputTable]:
-        added = [name for name in self._score_batch.columns.names if name != TRUNCATED]
-        tables = []
-        with progress_bar(len(names), shown=self._verbose, stage="reading inputs", unit="files") as advance:
-            for table in in_threads(lambda name: inspect_table(name, self._settings, added), names):
-                tables.append(table)
-                advance(1)
-        return tables
-
-    def _describe(self, parts: Sequence[Part]) -> tuple[str, str]:
-        """Return the signature of the scorer and its execution provider in the processes that score."""
-        [description] = self._engine(partial(describe, self._score_batch), parts[:1], lambda rows: None)
-        return description
-
-    def _counts(self, parts: Sequence[Part], folder: Path, earlier: str | None) -> tuple[DocumentCounts, str]:
-        """Return the counts of all references, and the digest of their file, which an earlier run may have left."""
-        file = folder / DOCUMENT_COUNTS
-        if earlier is not None and file.exists():
-            if file_digest(file) == earlier:
-                return DocumentCounts.load(file), earlier
-            _log.warning("%s has changed since the job wrote it; documents are counted again.", file)
-        count_batch = CountBatch(self._bundle, **of_tokenizer(self._scorer_settings))
-        rows = sum(part.rows for part in parts)
-        with progress_bar(rows, shown=self._verbose, stage="counting documents", unit="rows") as advance:
-            counts = reduce(add, self._engine(partial(count, count_batch, self._settings), parts, advance))
-        counts.save(file)
-        return counts, file_digest(file)
-
-    def _score(self, parts: Sequence[Part], folder: Path, manifest: Manifest, earlier: Manifest | None) -> JobResult:
-        """Score the missing and the damaged parts, and write the manifest before and after."""
-        identity = (manifest.signature, manifest.provider, manifest.settings)
-        job = hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:16]
-        records = in_threads(lambda part: complete_part(str(folder), part, job), parts)
-        done = {part.file: record for part, record in zip(parts, records, strict=True)}
-        missing = [part for part in parts if done[part.file] is None]
-        for part in missing:
-            is_there = (folder / part.file).exists()
-            if is_there or (earlier is not None and earlier.complete):
-                fault = "has changed since the job wrote it" if is_there else "is missing"
-                _log.warning("%s %s; it is scored again.", folder / part.file, fault)
-        if missing:
-            manifest.write(folder)
-            described = manifest.signature, manifest.provider
-            work = partial(score, self._score_batch, described, self._settings, str(folder), job)
-            rows = sum(part.rows for part in missing)
-            with progress_bar(rows, shown=self._verbose, unit="rows") as advance:
-                try:
-                    done.update((record.file, record) for record in self._engine(work, missing, advance))
-                except KeyboardInterrupt as interruption:
-                    interruption.add_note(_progress(folder, parts, job))
-                    raise
-        complete = _completed(manifest, [record for record in done.values() if record is not None])
-        if missing:
-            for table in {part.table.path: part.table for part in parts}.values():
-                check_unchanged(table)
-            faults = find_faults(folder, complete)
-            if faults:
-                raise InputError(f"{faults[0]}. Start the job again to resume it.")
-        if missing or complete != earlier:
-            complete.write(folder)
-        remove_temporary(folder)
-        return _result(complete, folder, len(parts) - len(missing))
+    file: str
+    rows: int
+    sha256: str
 
 
-def _progress(folder: Path, parts: Sequence[Part], job: str) -> str:
-    """Return how much of a job is on the disk."""
-    complete = [part for part in parts if (folder / part.file).exists()]
-    rows = sum(part.rows if part in complete else count_saved(str(folder), part, job) for part in parts)
-    return (
-        f"{len(complete):,} of {len(parts):,} parts are complete, and the scores of {rows:,} of "
-        f"{sum(part.rows for part in parts):,} rows are saved. Run the same command to resume."
-    )
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that determines the scores of a job; equal jobs have equal manifests."""
+
+    format: Literal["bertscore-onnx job 1"] = "bertscore-onnx job 1"
+    signature: str
+    provider: str
+    """The ONNX Runtime execution provider that runs the model."""
+
+    settings: Settings
+    inputs: tuple[InputEntry, ...]
+
+    def claim(self, folder: Path, own: Set[str]) -> None:
+        """Write it into a folder that is free, or that an earlier run of the same job left; else raise an InputError.
+
+        A job that left no part does not count. The folder may hold no other files than parts with one of these names.
+        """
+        earlier = _read_manifest(folder / MANIFEST)
+        has_parts = any(folder.glob("part-*.parquet"))
+        if earlier is not None and has_parts and (differences := [*self._differences(earlier)]):
+            raise InputError(
+                f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
+                "the inputs and options of that job to resume it."
+            )
+        kept = own if earlier is not None else set()
+        others = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in kept)
+        if others:
+            raise InputError(
+                f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that "
+                "it holds nothing but these scores."
+            )
+        if earlier != self:
+            write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
+
+    def _differences(self, earlier: "Manifest") -> Iterator[str]:
+        old, new = (msgspec.structs.asdict(manifest.settings) for manifest in (earlier, self))
+        for name, before, now in [
+            *((name, old[name], value) for name, value in new.items()),
+            ("the signature", earlier.signature, self.signature),
+            ("the provider", earlier.provider, self.provider),
+            ("the number of inputs", len(earlier.inputs), len(self.inputs)),
+        ]:
+            if before != now:
+                yield f"{name} was {_shown(before)} and is {_shown(now)}"
+        if len(earlier.inputs) == len(self.inputs):
+            for before, now in zip(earlier.inputs, self.inputs, strict=True):
+                if before.file != now.file:
+                    yield f"an input was {before.file} and is {now.file}"
+                elif before != now:
+                    yield f"{now.file} has changed"
 
 
-def _completed(manifest: Manifest, parts: Sequence[PartRecord]) -> Manifest:
-    """Return the manifest of a job whose parts, in their order, are all complete."""
-    failures = sum(part.failures or 0 for part in parts)
-    num_scored = manifest.rows - failures
-    sums = zip(*(part.sums for part in parts if part.sums is not UNSET), strict=True)
-    means = [fsum(values) / num_scored for values in sums] if num_scored else []
-    return msgspec.structs.replace(
-        manifest,
-        failures=failures,
-        truncated=sum(part.truncated for part in parts if part.truncated is not UNSET),
-        mean=dict(zip(SCORE_NAMES, means, strict=True)) if means else None,
-        complete=True,
-        parts=tuple(msgspec.structs.replace(part, truncated=UNSET, sums=UNSET) for part in parts),
-    )
+def _shown(value: object) -> str:
+    return "not given" if value is None else str(value)
 
 
-def _result(manifest: Manifest, folder: Path, parts_before: int) -> JobResult:
-    mean = manifest.mean or {}
-    return JobResult(
-        output=str(folder),
-        signature=manifest.signature or "",
-        rows=manifest.rows,
-        failures=manifest.failures or 0,
-        truncated=manifest.truncated or 0,
-        parts=len(manifest.parts),
-        parts_before=parts_before,
-        precision=mean.get("precision"),
-        recall=mean.get("recall"),
-        f1=mean.get("f1"),
-    )
+def _read_manifest(file: Path) -> Manifest | None:
+    try:
+        return msgspec.json.decode(read_regular(file, _MAX_MANIFEST), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else json_fault(error)
+        raise InputError(f"{file} is not the manifest of a job ({reason}). Write to another folder.") from error
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Make a folder, and let no other job of this machine write into it inside the block, where folders can be locked.
+
+    InputError is raised if it cannot be made, or if another job writes into it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"Another job writes to {folder} now. Wait for it, or write to another folder.") from error
+        except OSError:  # some network file systems lock no folders
+            pass
+        yield
+    finally:
+        os.close(descriptor)  # which unlocks it, as the end of the process does
+
+
+# The parts: which rows they have, the work on these, and the file of each.
+
+Advance = Callable[[int], object]
+"""Takes the number of rows that were done since the last call."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Consecutive rows of a file."""
+
+    file: str
+    """The name of the file with its scores."""
+
+    table: InputTable
+    start: int
+    """The number of the first row in the input file, from 0."""
+
+    rows: int
+
+
+def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
+    """Return the parts of all files, at least one for each, of `part_rows` rows except the last one of a file."""
+    return [
+        Part(f"part-{number:05}-{index:05}.parquet", table, start, min(part_rows, table.rows - start))
+        for number, table in enumerate(tables)
+        for index, start in enumerate(range(0, max(1, table.rows), part_rows))
+    ]
+
+
+def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
+    """Yield batches in order with their part and the number of their first row, and one without rows of an empty part.
+
+    Each file is read once for its consecutive parts.
+    """
+    for _, group in groupby(parts, key=lambda part: part.table.path):
+        parts_of_table = list(group)
+        last = parts_of_table[-1]
+        batches = read_rows(last.table, settings, parts_of_table[0].start, last.start + last.rows)
+        first = 0
+        batch: RawBatch = []
+        for part in parts_of_table:
+            row, stop = part.start, part.start + part.rows
+            if row == stop:
+                yield part, row, []
+            while row < stop:
+                while first + len(batch) <= row:
+                    first, batch = next(batches)
+                end = min(first + len(batch), stop)
+                yield part, row, batch[row - first : end - first]
+                row = end
+
+
+def _count(count_batch: CountBatch, settings: Settings, parts: Sequence[Part], advance: Advance) -> DocumentCounts:
+    """Count the documents of all references."""
+
+    def references() -> Iterator[list[str]]:
+        for part, first, batch in _read(parts, settings):
+            for name in part.table.references(settings):
+                yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first + 1)
+            advance(len(batch))
+
+    return count_batch.count_texts(references())
+
+
+def _score(
+    score_batch: ScoreBatch, settings: Settings, folder: Path, parts: Sequence[Part], advance: Advance
+) -> "Iterator[tuple[Part, _Totals]]":
+    """Score parts, and yield each once its file is complete; after an error the parts before are complete.
+
+    Parts are scored as one stream of rows, so the model is never idle.
+    """
+    owners: deque[Part] = deque()
+
+    def read() -> Iterator[tuple[BatchAdapter, Rows]]:
+        for part, first, batch in _read(parts, settings):
+            table = part.table
+            context = None if settings.context is None else table.texts[-1]
+            references = table.references(settings)
+            reader = RowReader(table.texts[0], references, settings.errors, table.name, first + 1, context)
+            owners.append(part)
+            yield adapt(kept_batch(batch, table)), reader.read(*(values_of(batch, name) for name in table.texts))
+
+    writer = None
+    try:
+        for scored in score_batch.stream_rows(read()):
+            part = owners.popleft()
+            writer = writer or PartWriter(folder, part)
+            totals = writer.add(scored)
+            advance(scored.num_rows)
+            if totals is not None:
+                writer = None
+                yield part, totals
+    finally:
+        if writer is not None:
+            writer.discard()
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    """What a part adds to the result of the job; stands in the metadata of its file."""
+
+    failures: int
+    truncated: int
+    sums: tuple[float, float, float]
+    """The sums of precision, recall and F1 over the rows that have scores."""
+
+
+_METADATA = "bertscore_onnx.part"
+
+
+def _totals_of(folder: Path, part: Part) -> _Totals | None:
+    """Return the totals of a part whose file is complete; None if it is missing or cannot be read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    path = folder / part.file
+    try:
+        metadata = parquet.read_metadata(path) if path.is_file() else None
+        totals = None if metadata is None else msgspec.json.decode(metadata.metadata[_METADATA.encode()], type=_Totals)
+    except (OSError, KeyError, TypeError, msgspec.MsgspecError, UnicodeDecodeError, pyarrow.ArrowException):
+        _log.warning("%s is damaged; it is scored again.", path)
+        return None
+    return totals
+
+
+class PartWriter:
+    """Writes the file of one part, which appears once the last row was added."""
+
+    def __init__(self, folder: Path, part: Part) -> None:
+        """Begin a part; no file is made yet."""
+        self._path, self._temporary = folder / part.file, folder / f".{part.file}"
+        self._part = part
+        self._writer: Any = None
+        self._waiting: list[pyarrow.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._num_rows = self._num_failures = self._num_truncated = 0
+        self._sums: list[list[float]] = [[], [], []]
+
+    def add(self, scored: "pyarrow.RecordBatch") -> _Totals | None:
+        """Add rows with their scores; return the totals of the part once it is complete."""
+        self._count(scored)
+        if TRUNCATED in scored.schema.names:
+            scored = scored.select([name for name in scored.schema.names if name != TRUNCATED])
+        self._waiting.append(scored)
+        self._waiting_bytes += scored.nbytes
+        try:
+            if self._num_rows == self._part.rows:
+                return self._finish()
+            if self._waiting_bytes >= ROW_GROUP_BYTES:
+                self._write_row_group()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise InputError(
+                f"Cannot write {str(self._path)!r} ({reason}). Parts that are complete stay as they are; started "
+                "again, the job does those that are missing."
+            ) from error
+        return None
+
+    def discard(self) -> None:
+        """Remove the unfinished file of the part."""
+        with suppress(OSError):
+            if self._writer is not None:
+                self._writer.close()
+        with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+    def _count(self, scored: "pyarrow.RecordBatch") -> None:
+        self._num_rows += scored.num_rows
+        first = len(self._part.table.schema)
+        for sums, column in zip(self._sums, scored.columns[first:], strict=False):
+            sums.append(fsum(column.drop_null().to_pylist()))
+        self._num_failures += scored.column(first).null_count
+        self._num_truncated += scored.column(first + len(SCORE_NAMES)).true_count
+
+    def _write_row_group(self) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        rows = pyarrow.Table.from_batches(self._waiting)
+        if self._writer is None:
+            options = {"compression": "zstd", "write_page_checksum": True}
+            self._writer = parquet.ParquetWriter(self._temporary, rows.schema, **options)
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+        self._waiting, self._waiting_bytes = [], 0
+
+    def _finish(self) -> _Totals:
+        if self._waiting:
+            self._write_row_group()
+        precision, recall, f1 = map(fsum, self._sums)
+        totals = _Totals(self._num_failures, self._num_truncated, (precision, recall, f1))
+        self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(totals).decode()})
+        self._writer.close()
+        check_unchanged(self._part.table)  # all its rows were read by now
+        with self._temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        put_in_place(self._temporary, self._path)
+        return totals

@@ -1,19 +1,17 @@
-"""Scores the rows of a Ray dataset, counts its documents, and does the work of a job on Ray."""
+"""Scores the rows of a Ray dataset, and counts its documents."""
 
 import re
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Unpack
 from warnings import warn
 
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError, check_installed
+from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
 from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
-from bertscore_onnx_service.jobs.parts import Advance, Part, Result, Work, cut_tasks
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -232,59 +230,3 @@ def _num_actors(cpus: int, gpus: float) -> int:
         needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
         warn(f"No node of the cluster has the {needed} of an actor; none starts until one joins.", stacklevel=3)
     return max(1, number)
-
-
-# The work of a job, task by task; a task whose process dies is done again.
-
-CPUS_PER_TASK = 4
-"""The default: each process has the model's weights in memory once."""
-
-MAX_RETRIES = 3
-"""How often a task is done again if its process died."""
-
-
-class RayEngine:
-    """The Ray cluster that this process is connected to, or that `RAY_ADDRESS` names; else one that starts here."""
-
-    def __init__(self, nthreads: int | None, device: object) -> None:
-        """Give each task as many CPUs as its scorer has threads, and a GPU if its device is one."""
-        check_installed(["ray"], "ray,cpu", "Scoring on Ray")
-        self._nthreads = nthreads
-        self._num_gpus = int(str(device).startswith("cuda"))
-        _check_gpus(self._num_gpus, device)
-
-    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
-        """Yield the results of all parts, in any order; an `Engine`.
-
-        After an error the tasks under way continue, two for each worker at most, until they or this process end: Ray
-        2.60 aborts this process if a task is cancelled at the moment when it is done.
-        """
-        import ray
-
-        if not ray.is_initialized():
-            ray.init(log_to_driver=False)
-        cpus_of_nodes = [int(node["Resources"]["CPU"]) for node in ray.nodes() if "CPU" in node["Resources"]]
-        num_cpus = self._nthreads or min([CPUS_PER_TASK, *cpus_of_nodes])
-        num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)) // num_cpus)
-        do = ray.remote(num_cpus=num_cpus, num_gpus=self._num_gpus, max_retries=MAX_RETRIES, max_calls=0)(_do_task)
-        shared = ray.put(work)
-        unsent = deque(cut_tasks(parts, num_workers))
-        sent: dict[object, int] = {}
-        while unsent or sent:
-            while unsent and len(sent) < 2 * num_workers:
-                task = unsent.popleft()
-                sent[do.remote(shared, task)] = sum(part.rows for part in task)
-            [done], _ = ray.wait(list(sent), num_returns=1)
-            outcome = ray.get(done)
-            if isinstance(outcome, BertScoreOnnxError):
-                raise outcome
-            advance(sent.pop(done))
-            yield from outcome
-
-
-def _do_task(work: Work[Result], parts: Sequence[Part]) -> list[Result] | BertScoreOnnxError:
-    """Return the results of a task, or its error: our own errors are not retried."""
-    try:
-        return list(work(parts, lambda rows: None))
-    except BertScoreOnnxError as error:
-        return error

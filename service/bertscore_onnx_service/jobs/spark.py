@@ -1,17 +1,11 @@
-"""Scores the rows of a Spark DataFrame, counts its documents, and does the work of a job on Spark.
+"""Scores the rows of a Spark DataFrame, and counts its documents.
 
 Frames may be of classic Spark or of Spark Connect.
 """
 
 import os
-import re
-import sys
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from itertools import chain
-from math import ceil
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Unpack
 
@@ -21,13 +15,11 @@ from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_s
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
 from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, check_free, context_column
 from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
-from bertscore_onnx_service.jobs.parts import Advance, Part, Result, Work, cut_tasks
 
 __all__ = ["count_documents", "score_dataframe"]
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark import Broadcast
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField
 
@@ -226,66 +218,3 @@ def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Calla
 
 def _positions(number: int) -> list[str]:
     return list(map(str, range(number)))
-
-
-# The work of a job, task by task; Spark does a lost task again.
-
-JOBS = 8
-"""How many jobs of Spark run at a time. Each returns its results when it ends; together they have two tasks for each
-worker, so that none is idle."""
-
-
-class SparkEngine:
-    """The Spark session of this process, or one that starts here with the settings of `spark-submit`."""
-
-    def __init__(self) -> None:
-        check_installed(["pyspark"], "spark,cpu", "Scoring on Spark")
-
-    def __call__(self, work: Work[Result], parts: Sequence[Part], advance: Advance) -> Iterator[Result]:
-        """Yield the results of all parts, in any order; an `Engine`.
-
-        Each worker gets the work and the tasks once: idf weights and the digests of large files would make tasks large.
-        """
-        from py4j.protocol import Py4JJavaError
-        from pyspark import inheritable_thread_target
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-
-        if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:  # not by spark-submit
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        session = SparkSession.builder.getOrCreate()
-        context = session.sparkContext
-        tasks = cut_tasks(parts, context.defaultParallelism)
-        shared = context.broadcast((work, tasks))
-        tag = f"bertscore-onnx-{uuid.uuid4().hex}"
-
-        def do(numbers: range) -> tuple[int, list[Result]]:
-            context.addJobTag(tag)
-            results = context.parallelize(numbers, len(numbers)).flatMap(partial(_do_task, shared)).collect()
-            return sum(part.rows for number in numbers for part in tasks[number]), results
-
-        size = ceil(2 * context.defaultParallelism / JOBS)
-        jobs = [range(len(tasks))[start : start + size] for start in range(0, len(tasks), size)]
-        inheriting = inheritable_thread_target(session)  # the pool of the scheduler and the like
-        do_inheriting = (
-            do if inheriting is session else inheriting(do)
-        )  # threads share all with PYSPARK_PIN_THREAD=false
-        pool = ThreadPoolExecutor(JOBS)
-        try:
-            for done in as_completed([pool.submit(do_inheriting, numbers) for numbers in jobs]):
-                rows, results = done.result()
-                advance(rows)
-                yield from results
-            shared.destroy()
-        except (Py4JJavaError, PySparkException) as error:
-            own = re.search(r"^bertscore_onnx\.errors\.(\w+): (.*)$", str(error), re.MULTILINE)
-            raise (error_named(own[1], own[2]) if own else error) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            context.cancelJobsWithTag(tag)
-
-
-def _do_task(shared: "Broadcast[tuple[Work[Result], list[list[Part]]]]", number: int) -> Iterator[Result]:
-    """Yield the results of a task."""
-    work, tasks = shared.value
-    yield from work(tasks[number], lambda rows: None)

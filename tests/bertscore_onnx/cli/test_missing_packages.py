@@ -43,8 +43,6 @@ def filled(write, tiny_bundle, tmp_path):
     ("package", "extra", "arguments"),
     [
         ("pyarrow", "parquet,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}"]),
-        ("ray", "ray,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}", "--engine", "ray"]),
-        ("pyspark", "spark,cpu", ["batch", "-m", "{bundle}", "-i", "{table}", "-o", "{out}", "--engine", "spark"]),
         *(
             (
                 package,

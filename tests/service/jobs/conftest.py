@@ -3,9 +3,6 @@
 import logging
 import os
 import sys
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -126,21 +123,6 @@ def score(tiny_bundle, tmp_path):
         return score_files(inputs, tmp_path / output, tiny_bundle, **options)
 
     return score
-
-
-@contextmanager
-def at_part(folder, number, act):
-    """Act in another thread as soon as a folder has a number of parts, while the block starts a job."""
-
-    def wait_and_act():
-        while len([*folder.glob("part-*")]) < number:
-            time.sleep(0.001)
-        act()
-
-    thread = threading.Thread(target=wait_and_act, daemon=True)
-    thread.start()
-    yield
-    thread.join(60)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownModelError
-from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx_service.jobs.job import score_files
 
@@ -55,14 +54,10 @@ def test_the_result_and_the_manifest_describe_the_job(score, write_pairs, read_s
     sizes = [(f"{name}.parquet", rows) for name, rows in zip(names, [30, 30, 10, 7], strict=True)]
     assert [(part.name, pq.read_metadata(part).num_rows) for part in parts] == sizes
     manifest = read_manifest(tmp_path)
-    assert (manifest["complete"], manifest["rows"], manifest["failures"]) == (True, 77, 0)
-    assert [(one["file"], one["bytes"]) for one in manifest["inputs"]] == [
-        (str(path), path.stat().st_size) for path in inputs
-    ]
-    digests = [hashlib.sha256(part.read_bytes()).hexdigest() for part in parts]
-    assert manifest["parts"] == [
-        {"file": name, "rows": rows, "failures": 0, "sha256": digest}
-        for (name, rows), digest in zip(sizes, digests, strict=True)
+    assert manifest["signature"] == scorer.hash
+    assert [(entry["file"], entry["rows"], entry["sha256"]) for entry in manifest["inputs"]] == [
+        (str(path), rows, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path, rows in zip(inputs, (70, 7), strict=True)
     ]
 
 
@@ -153,7 +148,7 @@ def test_patterns_and_folders_stand_for_their_files_in_order(score, write_pairs,
     write("in/readme.txt", "no table")
     for inputs in (str(tmp_path / "in" / "[ab].parquet"), tmp_path / "in"):
         assert score(inputs).rows == 6
-    inputs = [one["file"] for one in read_manifest(tmp_path)["inputs"]]
+    inputs = [entry["file"] for entry in read_manifest(tmp_path)["inputs"]]
     assert inputs == [str(tmp_path / "in" / name) for name in ("a.parquet", "b.parquet")]
 
 
@@ -186,7 +181,6 @@ def test_rows_without_scores_have_nulls_and_a_reason(score, write_pairs, read_sc
     assert rows["error"][0] is None
     assert rows["error"][1].startswith("the column 'reference' holds an empty list")
     assert result.f1 == pytest.approx((rows["f1"][0] + rows["f1"][4]) / 2, rel=1e-15)
-    assert read_manifest(tmp_path)["failures"] == 3
 
 
 @pytest.mark.parametrize("has_list", [False, True])
@@ -235,7 +229,6 @@ def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs
     path = write_pairs("pairs.parquet", 3, candidate=["it", "the cat " * 50, "a"])
     results = score(path), score(path)
     assert [(result.truncated, result.parts_before) for result in results] == [(1, 0), (1, 1)]
-    assert read_manifest(tmp_path)["truncated"] == 1
     assert pq.read_table(tmp_path / "scores").column_names[-4:] == ["precision", "recall", "f1", "best_reference"]
 
 
@@ -275,18 +268,16 @@ def test_idf_weights_are_those_of_all_references(scored, write_pairs, tiny_bundl
     rows = scored([write_pairs("a.parquet", 90), write_pairs("b.parquet", 20)], part_rows=30, idf=True)
     with BERTScorer(tiny_bundle, idf=True, device="cpu") as scorer:
         assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
-    counts = DocumentCounts.load(tmp_path / "scores" / "_document_counts.json")
-    assert counts == count_documents(rows["reference"], tiny_bundle)
+    counts = count_documents(rows["reference"], tiny_bundle)
     shutil.rmtree(tmp_path / "scores")
     assert scored([tmp_path / "a.parquet", tmp_path / "b.parquet"], idf=counts)["f1"] == rows["f1"]
 
 
-def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pairs, tiny_bundle, tmp_path):
+def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pairs, tiny_bundle):
     sentences = ["the cat sat", "the dog", "it"]
     rows = scored(write_pairs("a.parquet", 20), idf=True, idf_sents=sentences)
     with BERTScorer(tiny_bundle, idf=True, idf_sents=sentences, device="cpu") as scorer:
         assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
-    assert not (tmp_path / "scores" / "_document_counts.json").exists()
 
 
 def test_references_that_cannot_be_counted_are_named(score, write_pairs):
@@ -301,8 +292,6 @@ def test_faults_of_the_scorer_come_before_the_folder(write_pairs, tmp_path, tiny
         score_files(path, tmp_path / "scores", "no-such-model", device="cpu")
     with pytest.raises(InputError, match="all_layers"):
         score_files(path, tmp_path / "scores", tiny_bundle, all_layers=True)
-    with pytest.raises(InputError, match="'dask'"):
-        score_files(path, tmp_path / "scores", tiny_bundle, engine="dask")
     assert not (tmp_path / "scores").exists()
 
 

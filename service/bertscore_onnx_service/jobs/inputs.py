@@ -1,16 +1,12 @@
 """The input files of a job: their columns and rows before anything is scored, and batches of their rows."""
 
-import hashlib
-import io
 import json
 import os
-import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -39,13 +35,7 @@ if TYPE_CHECKING:
 _OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
 
 
-class Settings(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    rename={"has_header": "header", "has_quotes": "quotes"},
-):
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
 
     candidate: str | None
@@ -54,29 +44,20 @@ class Settings(
     reference: str | tuple[str, ...] | None
     """The column of references, or several; None for `reference` or `references`."""
 
+    context: str | None
+    """The column of contexts, if there is one."""
+
     columns: tuple[str, ...] | None
     """The columns to keep beside the scores; None for all."""
 
-    has_header: bool
-    has_quotes: bool
+    names: tuple[str, ...]
+    """The columns of scores."""
 
     errors: Errors
     part_rows: int
-    idf: Literal["no", "inputs", "given"]
-    """The origin of idf weights."""
-
-    delimiter: str | None = None
-
-    context: str | None = None
-    """The column of contexts, if there is one."""
-
-    names: tuple[str, ...] | None = None
-    """The columns of scores; None for `SCORE_NAMES`."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """The dialect of CSV and TSV."""
-        return Dialect(self.has_header, self.has_quotes, self.delimiter)
+    has_header: bool
+    has_quotes: bool
+    delimiter: str | None
 
     def text_columns(self) -> list[Column]:
         """Return the columns of candidates, of references, and of contexts if there are any."""
@@ -112,7 +93,10 @@ class InputTable:
     """Its absolute path."""
 
     format: InputFormat
-    content: "FileContent"
+    stamp: FileStamp
+    """Its stamp before it was first read: all rows are read from a file with this stamp."""
+
+    sha256: str
     rows: int
     texts: tuple[str, ...]
     """The columns of the texts: of candidates, of references, and of contexts if there are any."""
@@ -137,23 +121,28 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
         raise InputError(
             f"{name}: expected a name that ends in .parquet, .jsonl, .csv or .tsv, the last three also with .gz."
         )
-    content = _read_content(name, path)
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise InputError(f"{name} is a pipe or a device, and inputs are read several times. Write it to a file.")
+        stamp, sha256 = file_stamp(path), file_digest(Path(path))
+    except OSError as error:
+        raise InputError(f"Cannot read {name!r} ({error.strerror}). Check the name and its permissions.") from error
     if kind == "parquet":
         import pyarrow
 
-        with open_input(name, path, content) as opened, parquet_errors(lambda: name), open_parquet(opened) as file:
+        with open_source(path, title=name) as source, parquet_errors(lambda: name), open_parquet(source.raw()) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
         texts = find_texts(schema, settings.text_columns(), name)
         kept = settings.kept_columns(schema.names, added, name)
         schema = pyarrow.schema([schema.field(column) for column in kept])
     else:
-        with open_input(name, path, content) as file:
-            rows, texts, schema = _inspect_rows(_text_table(name, file, kind, settings), settings, added, name)
-    return InputTable(name, path, kind, content, rows, tuple(texts), schema)
+        with open_source(path, title=name) as source:
+            rows, texts, schema = _inspect_rows(_text_table(source, kind, settings), settings, added, name)
+    return InputTable(name, path, kind, stamp, sha256, rows, tuple(texts), schema)
 
 
-def _text_table(name: str, file: io.BufferedReader, kind: InputFormat, settings: Settings) -> TableReader:
-    return open_table(Source(name, file), kind, settings.dialect)
+def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableReader:
+    return open_table(source, kind, Dialect(settings.has_header, settings.has_quotes, settings.delimiter))
 
 
 def _inspect_rows(
@@ -183,110 +172,17 @@ def _inspect_rows(
     return rows, texts, pyarrow.schema(fields)
 
 
-# The content of a file: whatever is read after the inspection is compared with what the inspection found.
-
-BLOCK = 1 << 18
-"""The number of bytes that are read and compared together."""
-
-_DIGEST_SIZE = 16
-_CACHED_BLOCKS = 16
-"""Parquet is read column by column, each from another place."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """The bytes of a file."""
-
-    stamp: FileStamp
-    """The stamp of the file, from before it was read."""
-
-    size: int
-    digest: str
-    """The SHA-256 of the file."""
-
-    blocks: bytes
-    """The digests of all blocks, one after the other."""
-
-
-def _read_content(name: str, path: str) -> FileContent:
-    """Read a file once; raise InputError if that is not possible, or is possible only once."""
-    whole, blocks, size = hashlib.sha256(), bytearray(), 0
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(f"{name} is a pipe or a device, and inputs are read several times. Write it to a file.")
-        stamp = file_stamp(path)
-        with Path(path).open("rb") as file:
-            while block := file.read(BLOCK):
-                whole.update(block)
-                blocks += _block_digest(block)
-                size += len(block)
-    except OSError as error:
-        raise InputError(f"Cannot read {name!r} ({error.strerror}). Check the name and its permissions.") from error
-    return FileContent(stamp, size, whole.hexdigest(), bytes(blocks))
-
-
-def _block_digest(block: bytes) -> bytes:
-    return hashlib.blake2b(block, digest_size=_DIGEST_SIZE).digest()
-
-
-@contextmanager
-def open_input(name: str, path: str, content: FileContent) -> Iterator[io.BufferedReader]:
-    """Open a file whose content is known; reading raises InputError where the content is another by now."""
-    with open_source(path, title=name) as source:
-        yield io.BufferedReader(_CheckedFile(name, source.raw(), content), BLOCK)
-
-
-class _CheckedFile(io.RawIOBase):
-    def __init__(self, name: str, file: io.BufferedIOBase, content: FileContent) -> None:
-        self._name, self._file, self._content = name, file, content
-        self._position = 0
-        self._block = lru_cache(_CACHED_BLOCKS)(self._read_block)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._position = offset + (0, self._position, self._content.size)[whence]
-        return self._position
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader passes no other
-        number, start = divmod(self._position, BLOCK)
-        data = self._block(number)[start : start + len(buffer)]
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
-
-    def _read_block(self, number: int) -> bytes:
-        expected = self._content.blocks[number * _DIGEST_SIZE : (number + 1) * _DIGEST_SIZE]
-        if not expected:
-            return b""
-        self._file.seek(number * BLOCK)
-        block = self._file.read(min(BLOCK, self._content.size - number * BLOCK))
-        if _block_digest(block) != expected:
-            raise _changed(self._name)
-        return block
-
-
 def check_unchanged(table: InputTable) -> None:
-    """Raise InputError if a file is not the one that was inspected; it is read only if its stamp is another."""
+    """Raise InputError if a file is not the one that was inspected."""
     try:
-        is_changed = (
-            file_stamp(table.path) != table.content.stamp and file_digest(Path(table.path)) != table.content.digest
-        )
+        is_changed = file_stamp(table.path) != table.stamp
     except OSError:
         is_changed = True
     if is_changed:
-        raise _changed(table.name)
-
-
-def _changed(name: str) -> InputError:
-    return InputError(
-        f"{name} has changed since the job began. The parts that are complete have the scores of the file as it was: "
-        "restore it and start the job again to resume it, or score the new file into another folder."
-    )
+        raise InputError(
+            f"{table.name} has changed since the job began. The parts that are complete have the scores of the file "
+            "as it was: restore it and start the job again to resume it, or score the new file into another folder."
+        )
 
 
 # Batches of rows: where they are cut depends on the file alone.
@@ -300,21 +196,24 @@ def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> I
 
     InputError is raised if the file is damaged, or not the one that was inspected.
     """
-    with open_input(table.name, table.path, table.content) as file:
-        if table.format == "parquet":
-            yield from _read_parquet(file, table, start, stop)
-            return
-        first = 0
-        for records in read_batches(_text_table(table.name, file, table.format, settings), MAX_ROWS, MAX_BATCH_SIZE):
-            yield first, records
-            first += len(records)
-            if first >= stop:
+    check_unchanged(table)
+    try:
+        with open_source(table.path, title=table.name) as source:
+            if table.format == "parquet":
+                yield from _read_parquet(source.raw(), table, start, stop)
                 return
+            first = 0
+            for records in read_batches(_text_table(source, table.format, settings), MAX_ROWS, MAX_BATCH_SIZE):
+                yield first, records
+                first += len(records)
+                if first >= stop:
+                    return
+    except InputError:
+        check_unchanged(table)  # one that is being written may be damaged in any way
+        raise
 
 
-def _read_parquet(
-    opened: io.BufferedReader, table: InputTable, start: int, stop: int
-) -> Iterator[tuple[int, RawBatch]]:
+def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: int) -> Iterator[tuple[int, RawBatch]]:
     """Yield the batches of the row groups with the rows; each group begins a batch."""
     names = list(dict.fromkeys([*table.schema.names, *table.texts]))
     first = 0

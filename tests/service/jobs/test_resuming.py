@@ -1,6 +1,8 @@
-"""A job that is started again completes its parts and refuses other settings and inputs."""
+"""A job that is started again completes its parts, and refuses other settings, and inputs that have changed."""
 
 import contextlib
+import gzip
+import json
 import os
 import signal
 import socket
@@ -9,13 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_service.jobs.job import verify_files
+from tests.service.jobs.conftest import texts
 from tests.support.processes import run_python
 
 
@@ -56,7 +58,7 @@ def test_a_job_that_is_killed_again_and_again_is_completed(start_job, write_pair
         assert before.items() <= stamps(folder).items()
         before = stamps(folder)
     assert 20 < len(before) < 60
-    (folder / ".part-00000-00059.parquet-0123456789ab").write_bytes(b"PAR1")
+    (folder / ".part-00000-00059.parquet").write_bytes(b"PAR1")
     assert start_job(inputs, "scores", *options).wait(60) == 0
     assert before.items() <= stamps(folder).items()
     assert start_job(inputs, "undisturbed", *options).wait(60) == 0
@@ -96,7 +98,7 @@ def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pair
         ({"part_rows": 20}, "part_rows was 10 and is 20"),
         ({"errors": "null"}, "errors was"),
         ({"columns": ["id"]}, "columns was"),
-        ({"idf": True}, "idf was"),
+        ({"idf": True}, "signature .*idf:"),
         ({"long_text": "window"}, "signature .*long_text:window"),
         ({"max_length": 5}, "signature .*max_length:5"),
     ],
@@ -133,35 +135,6 @@ def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, con
     assert score(path, **changed).failures == 0
     score(path, "others", **changed)
     assert contents(tmp_path / "scores") == contents(tmp_path / "others")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
-def test_a_folder_that_cannot_be_locked_is_not_free(score, write_pairs, tmp_path, monkeypatch):
-    import fcntl
-
-    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
-    with pytest.raises(InputError, match="row 1"):
-        score(path)
-    write_pairs("pairs.parquet", 5)
-
-    def fail(*_):
-        raise OSError("no locks")
-
-    monkeypatch.setattr(fcntl, "flock", fail)  # another machine may still run the job
-    with pytest.raises(InputError, match="the scores of another job"):
-        score(path)
-
-
-def test_saved_scores_of_another_job_are_kept(score, write_pairs, write, contents, tmp_path):
-    path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
-    with pytest.raises(InputError, match="row 1"):
-        score(path)
-    write("scores/.part-00000-00000.parquet.scores", "saved")
-    before = contents(tmp_path / "scores")
-    write_pairs("pairs.parquet", 5)
-    with pytest.raises(InputError, match="scores of another job"):
-        score(path)
-    assert contents(tmp_path / "scores") == before
 
 
 def test_a_setting_that_changes_no_bit_may_be_another(score, write_pairs):
@@ -236,93 +209,13 @@ def test_a_full_disk_leaves_the_complete_parts_alone(score, write_pairs, tiny_bu
     assert score(path).parts_before == 2
 
 
-# The bytes of a job's folder change after it was complete.
-
-
-def flip_bit(file, bit):
-    content = bytearray(file.read_bytes())
-    content[bit // 8] ^= 1 << bit % 8
-    file.write_bytes(content)
-
-
-@pytest.mark.parametrize("number", [16, pytest.param(400, marks=pytest.mark.full)])
-def test_a_flipped_bit_is_found_and_healed(score, write_pairs, contents, tmp_path, caplog, number):
-    path, options = write_pairs("pairs.parquet", 9), {"part_rows": 5, "idf": True}
-    score(path, **options)
-    folder, generator = tmp_path / "scores", np.random.default_rng(number)
-    whole = contents(folder)
-    names = sorted(whole)
-    for turn in range(number):
-        name = names[turn % len(names)]
-        flip_bit(folder / name, int(generator.integers(8 * len(whole[name]))))
-        assert verify_files(folder) == [f"{folder / name} has changed since the job wrote it"]
-        caplog.clear()
-        score(path, **options)
-        assert [name in record.getMessage() for record in caplog.records] == [True]
-        assert contents(folder) == whole
-
-
-def test_verifying_only_finds_what_is_missing_or_foreign(score, write_pairs, contents, tmp_path):
-    path, folder = write_pairs("pairs.parquet", 50), tmp_path / "scores"
-    with pytest.raises(InputError, match="folder"):
-        verify_files(folder)
-    score(path)
-    before = stamps(folder), folder.stat().st_mtime_ns
-    assert verify_files(folder) == []
-    assert (stamps(folder), folder.stat().st_mtime_ns) == before
-    (folder / "part-00000-00001.parquet").rename(folder / "part-00000-00009.parquet")
-    (folder / "part-00000-00002.parquet").write_bytes(b"")
-    whole = contents(folder)
-    assert [fault.removeprefix(f"{folder}/part-00000-0000") for fault in verify_files(folder)] == [
-        "1.parquet is missing",
-        "2.parquet has changed since the job wrote it",
-        "9.parquet is not of this job",
-    ]
-    assert contents(folder) == whole
-    (folder / "_manifest.json").unlink()
-    with pytest.raises(InputError, match=r"_manifest.json"):
-        verify_files(folder)
-
-
-def test_a_job_of_an_earlier_version_is_refused(score, write_pairs, contents, tmp_path):
-    path, manifest = write_pairs("pairs.parquet", 50), tmp_path / "scores" / "_manifest.json"
-    score(path)
-    lines = manifest.read_text().replace("job 2", "job 1").splitlines()
-    manifest.write_text("\n".join([*lines[:-3], "]", "}\n"]))
-    whole = contents(tmp_path / "scores")
-    for run in (lambda: score(path), lambda: verify_files(tmp_path / "scores")):
-        with pytest.raises(InputError, match="earlier version"):
-            run()
-    assert contents(tmp_path / "scores") == whole
-
-
-def with_metadata(part, metadata):
-    table = pq.read_table(part)
-    with pq.ParquetWriter(part, table.schema) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({"bertscore_onnx.part": metadata})
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    ["", "{", "[]", '"a"', "\udcff", "{}", '{"seal":""}', '{"seal":"' + "0" * 64 + '","rows":"x"}', '{"seal":"' * 99],
-)
-def test_parts_with_odd_metadata_are_scored_again(score, write_pairs, contents, tmp_path, metadata):
-    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
-    score(path)
-    whole = contents(folder)
-    with_metadata(folder / "part-00000-00001.parquet", metadata.encode(errors="surrogateescape"))
-    assert score(path).parts_before == 1
-    assert contents(folder) == whole
-
-
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(path.parent):  # a path may have 107 bytes
         server.bind(path.name)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and devices in folders")
-@pytest.mark.parametrize("name", ["_manifest.json", "_document_counts.json", "part-00000-00001.parquet"])
+@pytest.mark.parametrize("name", ["_manifest.json", "part-00000-00001.parquet"])
 @pytest.mark.parametrize(
     "make",
     [
@@ -333,18 +226,18 @@ def make_socket(path):
         pytest.param(make_socket, id="socket"),
     ],
 )
-def test_what_is_no_file_in_the_place_of_one_is_refused(score, write_pairs, tmp_path, name, make):
+def test_what_is_no_file_in_the_place_of_one_is_replaced_or_refused(score, write_pairs, contents, tmp_path, name, make):
     path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
     score(path)
-    (folder / name).unlink(missing_ok=True)
+    whole = contents(folder)
+    (folder / name).unlink()
     make(folder / name)
-    with pytest.raises(InputError, match=f"{name} is not a file"):
-        score(path)
-    if name.startswith("part"):
-        assert verify_files(folder) == [f"{folder / name} is not a file"]
+    if name == "_manifest.json" or (folder / name).is_dir():
+        with pytest.raises(InputError, match=r"not the manifest|not of this job|Cannot write"):
+            score(path)
     else:
-        with pytest.raises(InputError, match=f"{name} is not a file"):
-            verify_files(folder)
+        assert score(path).parts_before == 1
+        assert contents(folder) == whole
 
 
 @pytest.mark.parametrize("idf", [False, True])
@@ -356,7 +249,6 @@ def test_a_complete_job_needs_no_right_to_write(score, write_pairs, tmp_path, id
     before = folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns
     try:
         again = score(path, idf=idf)
-        assert verify_files(folder) == []
     finally:
         folder.chmod(0o755)
     assert (again.parts_before, again.f1) == (2, result.f1)
@@ -380,13 +272,100 @@ def test_files_are_on_the_disk_before_they_have_their_names(score, write_pairs, 
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(os, "replace", rename)
     score(write_pairs("pairs.parquet", 20))
-    assert named == ["_manifest.json", "part-00000-00000.parquet", "part-00000-00001.parquet", "_manifest.json"]
+    assert named == ["_manifest.json", "part-00000-00000.parquet", "part-00000-00001.parquet"]
     assert (tmp_path / "scores").stat().st_ino in synced
 
 
-def test_readers_of_parts_can_check_their_pages(score, write_pairs, tmp_path):
-    score(write_pairs("pairs.parquet", 20))
-    part = tmp_path / "scores" / "part-00000-00001.parquet"
-    flip_bit(part, 8 * pq.read_metadata(part).row_group(0).column(3).data_page_offset + 8 * 60)
-    with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
-        pq.read_table(part, page_checksum_verification=True)
+# Inputs that change while a job runs: no part has rows of another file than the one in the manifest.
+
+NUMBER = 120
+
+
+def write_table(path, seed):
+    """Write texts in a format by the name; of all seeds the files have the same size, but for gzip."""
+    width = max(map(len, texts(NUMBER, 1)))
+    candidates = [text.ljust(width, "x") for text in texts(NUMBER, seed)]
+    table = {"id": list(range(NUMBER)), "candidate": candidates, "reference": texts(NUMBER, 2)}
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(table), path, row_group_size=25, compression="none", use_dictionary=False)
+    elif path.suffix == ".csv":
+        pyarrow.csv.write_csv(pa.table(table), path)
+    else:
+        lines = [json.dumps(dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True)]
+        path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+    return table
+
+
+def rewrite(path):
+    """Give the file other rows, in place."""
+    stamp = path.stat()
+    other = path.with_name("other" + path.suffix)
+    write_table(other, 2)
+    path.write_bytes(other.read_bytes())
+    other.unlink()
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+
+def replace(path):
+    other = path.with_name("other" + path.suffix)
+    write_table(other, 3)
+    other.replace(path)
+
+
+def append(path):
+    with path.open("ab") as file:
+        file.write(b"7,it,a\n")
+
+
+def truncate(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+CHANGES = [rewrite, replace, append, truncate, os.unlink]
+
+
+@pytest.fixture
+def at_name(monkeypatch):
+    """Act once, when a file of the job gets its name."""
+
+    def at_name(name, act):
+        rename = os.replace
+        acts = [act]
+
+        def act_and_rename(file, path):
+            if os.fspath(path).endswith(name) and acts:
+                acts.pop()()
+            rename(file, path)
+
+        monkeypatch.setattr(os, "replace", act_and_rename)
+
+    return at_name
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "name", ["pairs.parquet", *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs.csv", "pairs.jsonl.gz"))]
+)
+@pytest.mark.parametrize("moment", ["_manifest.json", "part-00000-00001.parquet", "part-00000-00011.parquet"])
+def test_a_job_whose_input_changes_fails_until_it_is_restored(score, contents, at_name, tmp_path, name, change, moment):
+    path = tmp_path / name
+    table = write_table(path, 1)
+    original = path.read_bytes()
+    at_name(moment, lambda: change(path))
+    with pytest.raises(InputError, match=rf"{name} has changed|Cannot read .*{name}"):
+        score(path)
+    for part in (tmp_path / "scores").glob("part-*"):
+        ids = pq.read_table(part)["id"].to_pylist()
+        candidates = [table["candidate"][int(number)] for number in ids]
+        assert pq.read_table(part)["candidate"].to_pylist() == candidates
+    path.write_bytes(original)
+    assert score(path).parts == 12
+    score(path, "undisturbed")
+    assert contents(tmp_path / "scores") == contents(tmp_path / "undisturbed")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes in folders")
+def test_an_input_that_is_a_pipe_is_refused(score, tmp_path):
+    os.mkfifo(tmp_path / "pairs.csv")
+    with pytest.raises(InputError, match="pipe"):
+        score(tmp_path / "pairs.csv")
