@@ -24,9 +24,7 @@ from reliability.report import at_most, none_of
 from reliability.server import Server, Watch
 from reliability.settings import Settings
 from reliability.traffic import (
-    BLOCK,
     MATCH,
-    NDJSON,
     SCORE,
     Attacker,
     Ending,
@@ -36,7 +34,6 @@ from reliability.traffic import (
     connected,
     crowd,
     in_chunk,
-    meanwhile,
     pair_body,
     pairs_body,
     play,
@@ -44,8 +41,7 @@ from reliability.traffic import (
     request_of,
     send_each,
     send_parts,
-    statuses_in,
-    stream_head,
+    upload_head,
 )
 
 # --- bodies that cost much more than others of their size ---
@@ -67,7 +63,6 @@ def duplicate_keys() -> list[bytes]:
         *(request_of(b'{"pairs":[' + pair + b"]}") for pair in pairs),
         request_of(b'{"pairs":[{"candidate":"a","reference":"b"}],' + outer + b"}"),
         *(request_of(pair, MATCH) for pair in pairs),
-        *(request_of(pair + b"\n", SCORE, NDJSON) for pair in pairs),
     ]
 
 
@@ -79,7 +74,6 @@ def combining_marks() -> list[bytes]:
         pair = pair_body("a" + MARKS * (size // len(MARKS.encode())), "b")
         requests += [
             request_of(b'{"pairs":[' + pair + b"]}"),
-            request_of(pair + b"\n", SCORE, NDJSON),
             request_of(pair, MATCH),
         ]
     return requests
@@ -136,7 +130,6 @@ def largest_body() -> list[bytes]:
 
 # --- visits by many clients together ---
 
-STREAMS, STREAM_BYTES = 30, 3_000_000
 UNREAD_BYTES = 4096  # that the system buffers for a client that does not read
 SLOTS = 8  # requests in progress at a time, all of which some attacks use, doing next to nothing
 READ_TIMEOUT = 1.0
@@ -146,36 +139,6 @@ OPEN_FILES = 256  # that the server may have at a time
 IDLE = 400  # connections
 LARGE_BODIES = 512  # as many requests as a server has in progress at a time by default
 LIMIT = 10.0  # seconds within which a connection has to get an answer or its end
-
-
-async def stream_lines(lines: Sequence[bytes], are_read: bool, number: int, port: int) -> list[int]:
-    """Send one of the lines many times over a stream, as fast as the server reads, and read the answer or nothing.
-
-    Returns its status, and that of an internal error in a line.
-    """
-    line = lines[number % len(lines)]
-    chunk = in_chunk(line * max(1, BLOCK // len(line)))
-    parts = [stream_head(), *[chunk] * (STREAM_BYTES // len(chunk)), in_chunk(b"")]
-    statuses: set[int] = set()
-    async with (
-        connected(port, receive_buffer=BLOCK if are_read else UNREAD_BYTES) as (reader, writer),
-        meanwhile(send_parts(writer, parts)),
-    ):
-        while block := await (reader.read(BLOCK) if are_read else asyncio.Future[bytes]()):
-            statuses.update(statuses_in(block))
-    return sorted(statuses)
-
-
-def streams_of(*lines: bytes, streams: int = STREAMS, are_read: bool = True) -> Traffic:
-    """Return traffic of streams that repeat these lines."""
-    return partial(crowd, partial(stream_lines, lines, are_read), streams)
-
-
-def pair_lines(streams: int) -> Traffic:
-    """Return traffic of thousands of pairs of prose over each of some streams."""
-    return streams_of(
-        b"".join(pair_body(*pair) + b"\n" for pair in zip(*synthetic_pairs(1_000), strict=True)), streams=streams
-    )
 
 
 async def leave_unread(number: int, port: int) -> list[int]:
@@ -209,22 +172,21 @@ async def connect_oddly(number: int, port: int) -> list[int]:
 @cache
 def odd_exchanges() -> list[Exchange]:
     """Return clients that send on after the answer, do not speak HTTP, or close their side."""
-    pair = pair_body("a", "b")
     sound = request_of(pairs_body([("a", "b")]), close=False)
     head, _, body = sound.partition(b"\r\n\r\n")
     upload = [b" " * 1_000] * (LARGEST // 1_000)
     refused = request_of(b" " * LARGEST, SCORE, "text/plain", close=False).partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     too_large = refused.replace(b"text/plain", b"application/json").replace(b": 1900000", b": 1000000000")
     both = head + b"\r\nTransfer-Encoding: chunked\r\n\r\n" + in_chunk(body) + in_chunk(b"")
-    old = stream_head().replace(b"HTTP/1.1", b"HTTP/1.0") + in_chunk(pair + b"\n") + in_chunk(b"")
+    old = upload_head().replace(b"HTTP/1.1", b"HTTP/1.0") + in_chunk(body) + in_chunk(b"")
     malformed = [
         b"\r\n\r\n\r\nGET\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500),
         b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
-        stream_head() + b"zz\r\nno length\r\n",
-        stream_head() + in_chunk(pair) + b"-5\r\n",
+        upload_head() + b"zz\r\nno length\r\n",
+        upload_head() + in_chunk(body) + b"-5\r\n",
         sound.replace(b"Content-Length: ", b"Content-Length: -"),
     ]
     waiting, half_closed = Ending.WAIT, Ending.HALF_CLOSE
@@ -236,7 +198,7 @@ def odd_exchanges() -> list[Exchange]:
         ([old], 0.0, waiting),
         ([sound], 0.0, half_closed),
         ([sound * 3], 0.0, half_closed),
-        ([stream_head() + in_chunk(pair)], 0.0, half_closed),
+        ([upload_head() + in_chunk(body)], 0.0, half_closed),
         *(([content], 0.0, waiting) for content in malformed),
     ]
     # a server may keep a connection open after an answer, but not keep reading a refused body
@@ -259,7 +221,7 @@ _TAKING_SECONDS = 0.5  # within which all slots are taken: half of the time that
 _BEFORE_STOP = 1.0
 _UPLOADS = [
     [request_of(b" " * 1_000).removesuffix(b" " * 1_000), *[b" "] * 1_000],  # of known length
-    [stream_head(), *[in_chunk(b" ")] * 1_000],
+    [upload_head(), *[in_chunk(b" ")] * 1_000],
 ]
 
 
@@ -284,12 +246,8 @@ def _holding(visit: Visit) -> Attack:
 ATTACKS = {
     "duplicate keys": Attack(repeated_requests(duplicate_keys, FEW)),
     "combining marks": Attack(repeated_requests(combining_marks, FEW)),
-    "wrong lines": Attack(streams_of(b"{\n")),
-    "wrong lines, unread": Attack(streams_of(b"{\n", are_read=False)),
-    "tiny lines": Attack(streams_of(b"\n", pair_body("", "") + b"\n")),
     "unread answers": _holding(leave_unread),
     "slow uploads": _holding(partial(send_slowly, _UPLOADS)),
-    "slow lines": _holding(partial(send_slowly, [[stream_head(), *[in_chunk(b"\n")] * 1_000]])),
     "dots": Attack(repeated_requests(dots, 2 * (os.cpu_count() or 1))),
     "token bombs": Attack(repeated_requests(token_bombs, FEW)),
     "long matches": Attack(repeated_requests(long_matches, FEW), ("--long-text", "window")),

@@ -21,7 +21,7 @@ from reliability.mutated import mutate_tree, mutated_text
 from reliability.report import at_most, none_of
 from reliability.server import Server, Watch
 from reliability.settings import Settings
-from reliability.traffic import CLOSED, JSON, MATCH, NDJSON, SCORE, Attacker, Ending, Exchange, in_chunk, play
+from reliability.traffic import CLOSED, JSON, MATCH, SCORE, Attacker, Ending, Exchange, in_chunk, play
 
 GROWTH_MB = 32.0  # of the scorer's process
 STRINGS_PER_CALL = 200
@@ -103,14 +103,8 @@ def score_body(draw: Draw) -> bytes:
 
 
 def match_body(draw: Draw) -> bytes:
-    """Return a body for `/v1/match`, which is also a line of a stream."""
+    """Return a body for `/v1/match`."""
     return _written(_pair(draw), draw)
-
-
-def lines_body(draw: Draw) -> bytes:
-    """Return a stream of lines, with every kind of line ending, and blank lines."""
-    ends = [b"\n"] * 6 + [b"\r\n", b"\n\n", b"\r", b" \n", b"\x00\n"]
-    return b"".join(damaged(match_body(draw), draw) + draw.choice(ends) for _ in range(draw.choice([0, 1, 3, 20])))
 
 
 def damaged(body: bytes, draw: Draw) -> bytes:
@@ -165,13 +159,16 @@ _DAMAGES: list[Callable[[bytes, Draw], bytes]] = [mutated_text, mutated_text, _i
 
 _FORMS: list[tuple[str, str, Callable[[Draw], bytes]]] = [
     (SCORE, JSON, score_body),
-    (SCORE, NDJSON, lines_body),
     (MATCH, JSON, match_body),
 ]
 _OTHERS = ["/", "/health/live", "/health/ready", "/metrics", "/v1/models", "/openapi.json", "/v1/", "/v1/score/"]
 _QUERIES = ["?model=all", "?idf=%ff&idf=", "?rescale=en", "?rescale=false&x=1", "?", "?%", "?=&&==", "?model=%00"]
 _TYPES = [f"{JSON}; charset=utf-8", f"{JSON}; charset=latin-1", f"{JSON}; charset=utf-16", JSON.upper(), "text/plain"]
-_TYPES += [f'{NDJSON};charset="UTF-8"', "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+_TYPES += [
+    "application/x-ndjson",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+]
 _TYPES += ["", ";", "application/json/json; =;", "x" * 5_000]
 _SOUND_HEADERS = [
     "Authorization: Bearer " + "x" * 40,

@@ -24,7 +24,7 @@ from bertscore_onnx_service import MicroBatcher
 from harness.processes import Background
 from harness.results import Figure, percentile
 from harness.texts import synthetic_pairs
-from reliability.adversary import DOTS_BYTES, PAIR_BYTES, dense_body, dots, pair_lines
+from reliability.adversary import DOTS_BYTES, PAIR_BYTES, dense_body, dots
 from reliability.report import at_least, at_most, none_of
 from reliability.server import Client, Server
 from reliability.settings import Settings
@@ -411,7 +411,6 @@ def _ordinary(size: int, clients: int) -> Traffic:
 NEIGHBOURS: dict[str, tuple[Traffic, Traffic]] = {
     # a greedy client, and an ordinary one with as many connections and bytes per body
     "bodies of 512 pairs": (repeated_requests(_many_pairs, 8), _ordinary(60_000, 8)),
-    "streams": (pair_lines(4), _ordinary(DOTS_BYTES, 4)),
     "64 connections": (repeated_requests(_dense_pair, 64), _ordinary(850, 64)),
     "bodies of dots": (repeated_requests(dots, 8), _ordinary(DOTS_BYTES, 8)),
 }

@@ -15,14 +15,14 @@ from itertools import count
 from bertscore_onnx.concurrency.closeable import Closeable
 from harness.processes import Child
 
-JSON, NDJSON = "application/json", "application/x-ndjson"
+JSON = "application/json"
 SCORE, MATCH = "/v1/score", "/v1/match"
 
 # In place of the status of an answer:
 CLOSED = 0  # the connection ended without one
 NEVER = -1  # neither an answer nor the end of the connection came in time
 
-INTERNAL = 500  # the status of any answer that reports an internal error, even in a line of a stream
+INTERNAL = 500  # the status of any answer that reports an internal error
 BLOCK = 1 << 16  # bytes that are read, or written before waiting for the socket
 
 _PAUSE = 0.05  # seconds before a client that got no answer connects again
@@ -40,10 +40,10 @@ def request_of(content: bytes, path: str = SCORE, media_type: str = JSON, *, clo
     return head.encode() + (b"Connection: close\r\n" if close else b"") + b"\r\n" + content
 
 
-def stream_head(path: str = SCORE) -> bytes:
-    """Return the head of a stream of lines, which are sent in chunks."""
+def upload_head(path: str = SCORE) -> bytes:
+    """Return the head of a request whose body is sent in chunks."""
     return (
-        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {NDJSON}\r\nTransfer-Encoding: chunked\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\nTransfer-Encoding: chunked\r\n"
         "Connection: close\r\n\r\n"
     ).encode()
 
@@ -54,7 +54,7 @@ def in_chunk(content: bytes) -> bytes:
 
 
 def pair_body(candidate: str, reference: str) -> bytes:
-    """Return the JSON of one pair, a body of `/v1/match` or a line of a stream, with unescaped characters."""
+    """Return the JSON of one pair, a body of `/v1/match`, with unescaped characters."""
     return json.dumps({"candidate": candidate, "reference": reference}, ensure_ascii=False).encode()
 
 

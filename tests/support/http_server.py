@@ -25,9 +25,8 @@ from bertscore_onnx_service.http.run import listen, make_server
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
 CPU = {"device": "cpu"}
-JSON, NDJSON = ({"Content-Type": f"application/{kind}"} for kind in ("json", "x-ndjson"))
+JSON = {"Content-Type": "application/json"}
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
-LINE = b'{"candidate": "the cat sat", "reference": "the dog sat"}\n'
 
 # uvicorn looks every 0.1 seconds whether to stop, and then waits as long; tests stop many servers.
 uvicorn.server.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)})
@@ -114,10 +113,9 @@ class FakeBatcher:
         if self.is_full:
             raise self.error
 
-    def tokenise(self, pairs, *, check_capacity=True):
-        if check_capacity:
-            self.check_capacity()
-        return self._real.tokenise(pairs, check_capacity=check_capacity)
+    def tokenise(self, pairs):
+        self.check_capacity()
+        return self._real.tokenise(pairs)
 
     async def score_pairs(self, pairs, *, deadline=None, client=None):
         self.calls += 1

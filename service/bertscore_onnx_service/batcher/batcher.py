@@ -122,19 +122,13 @@ class MicroBatcher(Closeable):
         pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
 
-    def tokenise(self, pairs: Pairs, *, check_capacity: bool = True) -> Pairs:
-        """Tokenise pairs for `submit_pairs`; it takes time in proportion to their texts.
-
-        Args:
-            pairs: pairs that were checked already.
-            check_capacity: first raise the error that `submit_pairs` would raise now, so that no work is wasted;
-                False for a caller that waits while the queue is full.
+    def tokenise(self, pairs: Pairs) -> Pairs:
+        """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts.
 
         Raises:
-            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
+            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`, before anything is tokenised.
         """
-        if check_capacity:
-            self.check_capacity()
+        self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
         if counts.truncated:
@@ -171,8 +165,7 @@ class MicroBatcher(Closeable):
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
         if pairs.tokenised is None:
-            self.check_capacity()
-            pairs = await asyncio.to_thread(self.tokenise, pairs, check_capacity=False)
+            pairs = await asyncio.to_thread(self.tokenise, pairs)
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
     def check_capacity(self) -> None:
@@ -192,11 +185,6 @@ class MicroBatcher(Closeable):
         in a forked process.
         """
         return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
-
-    @property
-    def queue_depth(self) -> int:
-        """The number of waiting requests."""
-        return self._queue.depth
 
     def stats(self) -> BatcherStats:
         """Return the counts so far.

@@ -261,11 +261,6 @@ class RequestQueue:
         """Whether requests are admitted."""
         return self._phase is _Phase.OPEN
 
-    @property
-    def depth(self) -> int:
-        """The number of waiting requests."""
-        return len(self._waiting)
-
     def check_capacity(self) -> None:
         """Raise the error that a request submitted now would get, and count it as rejected."""
         with self._changed:

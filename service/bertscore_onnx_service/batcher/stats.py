@@ -51,22 +51,22 @@ class BatcherStats:
     `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
-    submitted: int = _counter("Chunks of requests admitted.")
+    submitted: int = _counter("Requests admitted.")
     """Requests that were admitted."""
 
-    completed: int = _counter("Chunks scored.")
+    completed: int = _counter("Requests scored.")
     """Requests that were scored."""
 
     failed: Mapping[str, int]
     """Requests that got an error other than a `DeadlineError`, by the name of its class."""
 
-    cancelled: int = _counter("Chunks whose client went away.")
+    cancelled: int = _counter("Requests whose client went away.")
     """Requests whose caller cancelled them before they were scored."""
 
-    expired: int = _counter("Chunks whose deadline passed.")
+    expired: int = _counter("Requests whose deadline passed.")
     """Requests that got a `DeadlineError`."""
 
-    rejected: int = _counter("Chunks refused because the queue was full.")
+    rejected: int = _counter("Requests refused because the queue was full.")
     """Requests that were not admitted because too many were waiting."""
 
     waiting: int

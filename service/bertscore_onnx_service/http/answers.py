@@ -49,16 +49,6 @@ class ScoreAnswer(msgspec.Struct, frozen=True):
     scores: Annotated[list[ScoreValue], Meta(description="One for each pair, in their order.")]
 
 
-class StreamEnd(msgspec.Struct, frozen=True):
-    """The last line of a stream that was scored to its end."""
-
-    done: Annotated[bool, Meta(description="Always true; a stream that does not end with it is not complete.")]
-    pairs: Annotated[int, Meta(description="How many lines were scored.")]
-    errors: Annotated[int, Meta(description="How many lines were answered with an error.")]
-    model: _UsedModel
-    signature: _Signature
-
-
 class MatchAnswer(msgspec.Struct, frozen=True):
     """The score of a pair, and the similarity of every token with every other of the best reference.
 

@@ -41,7 +41,6 @@ def create_app(models: Models, limits: Limits, *, keys: ApiKeys | None = None, a
         Route("/metrics", status.metrics),
         Route("/v1/models", status.models),
         Route("/v1/score", scoring.score, methods=["POST"]),
-        Route("/v1/score/stream", scoring.stream, methods=["POST"]),
         Route("/v1/match", scoring.match, methods=["POST"]),
     ]
     middleware = Middleware(

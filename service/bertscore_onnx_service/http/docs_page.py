@@ -27,8 +27,6 @@ def _endpoint(document: Document, method: str, path: str, operation: Document) -
     parts = [f"<section><h2><code>{method} {escape(path)}</code></h2><p>{escape(operation['summary'])}.</p>"]
     if "description" in operation:
         parts.append(f"<p>{_prose(operation['description'])}</p>")
-    if parameters := operation.get("parameters"):
-        parts.append(_table((one["name"], one["schema"], one.get("description", "")) for one in parameters))
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         parts.append(f"<h3>Body: <code>{escape(kind)}</code> {_type(content.get('schema', {}))}</h3>")
         if "example" in content:

@@ -1,4 +1,4 @@
-"""The endpoints, except for streams: scores, matches, the state of the server, its OpenAPI document and its page."""
+"""The endpoints: scores, matches, the state of the server, its OpenAPI document and its page."""
 
 import asyncio
 import base64
@@ -20,14 +20,13 @@ from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.similarity import MATCH_STYLE, match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts
-from bertscore_onnx_service.http.admission import Admission, RequestBody
+from bertscore_onnx_service.http.admission import Admission, read_body, unless_gone
 from bertscore_onnx_service.http.answers import (
     Health,
     MatchAnswer,
     ModelList,
     ScoreAnswer,
     ScoreValue,
-    StreamEnd,
     score_values,
 )
 from bertscore_onnx_service.http.docs_page import docs_html
@@ -45,12 +44,7 @@ from bertscore_onnx_service.http.requests import (
     decode_score_body,
     to_pairs,
 )
-from bertscore_onnx_service.http.stream import ScoreStream
 from bertscore_onnx_service.http.work import WorkerQueues
-
-JSON = "application/json"
-NDJSON = "application/x-ndjson"
-OCTETS = "application/octet-stream"
 
 MAX_MATCH_TOKENS = 128
 """Tokens of either text of a match: the answer grows with their product."""
@@ -60,7 +54,7 @@ B = TypeVar("B", ScoreBody, MatchBody)
 
 
 class ScoringEndpoints:
-    """`POST /v1/score`, `/v1/score/stream` and `/v1/match`."""
+    """`POST /v1/score` and `/v1/match`."""
 
     def __init__(self, models: Models, limits: Limits, queues: WorkerQueues) -> None:
         """Score with these models; bodies are decoded and tokenised in these worker queues."""
@@ -71,37 +65,25 @@ class ScoringEndpoints:
         self._similarity_thread = ThreadPoolExecutor(1, "bertscore-match-endpoint")
 
     async def score(self, request: Request) -> Response:
-        """Score the pairs of one JSON body, or a stream of lines."""
-        if media_type(request, JSON, NDJSON) == NDJSON:
-            return ScoreStream(request, self._models, self._limits, self._queues, NDJSON)
+        """Score the pairs of a body."""
         if request.query_params:
-            raise ApiError(422, "invalid", "Settings belong into the JSON body; only a stream has them in the address.")
+            raise ApiError(422, "invalid", "Settings belong into the JSON body, not into the address.")
         return await self._answer(request, self._score)
-
-    async def stream(self, request: Request) -> Response:
-        """Score a stream of lines.
-
-        This address is for clients generated from the OpenAPI document, which have one kind of body for each address,
-        and often no NDJSON: it takes application/octet-stream too.
-        """
-        kind = media_type(request, NDJSON, OCTETS)
-        return ScoreStream(request, self._models, self._limits, self._queues, kind)
 
     async def match(self, request: Request) -> Response:
         """Score one pair, and return the similarities of its tokens."""
-        media_type(request, JSON)
         return await self._answer(request, self._match)
 
     async def _answer(
         self, request: Request, work: Callable[[bytes, RequestLog], Coroutine[Any, Any, msgspec.Struct]]
     ) -> Response:
         """Read a body and answer it, unless the client goes away."""
-        body = RequestBody(request, self._limits)
+        _check_media_type(request)
         log = log_of(request)
         with log.stage("read"):
-            content = await body.whole()
+            content = await read_body(request, self._limits)
         with log.stage("score"):
-            return json_response(await body.unless_gone(work(content, log)))
+            return json_response(await unless_gone(request, work(content, log)))
 
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
@@ -184,19 +166,14 @@ def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
     return None
 
 
-def media_type(request: Request, *allowed: str) -> str:
-    """Return the media type of a request's body; 415 if it is not allowed, or not in UTF-8."""
+def _check_media_type(request: Request) -> None:
+    """Raise 415 unless a body is JSON in UTF-8."""
     header = Message()
     header["content-type"] = sent = request.headers.get("content-type", "")
-    found = header.get_content_type()
     charset = str(header.get_param("charset", "utf-8"))
-    if found not in allowed or charset.lower() not in ("utf-8", "us-ascii"):
-        raise ApiError(
-            415,
-            "unsupported_media_type",
-            f"The body is of the type {sent!r}; expected {' or '.join(allowed)} in UTF-8.",
-        )
-    return found
+    if header.get_content_type() != "application/json" or charset.lower() not in ("utf-8", "us-ascii"):
+        message = f"The body is of the type {sent!r}; expected application/json in UTF-8."
+        raise ApiError(415, "unsupported_media_type", message)
 
 
 class StatusEndpoints:
@@ -236,7 +213,6 @@ _STRUCTS = (
     ScoreBody,
     ScoreValue,
     ScoreAnswer,
-    StreamEnd,
     MatchBody,
     MatchAnswer,
     ModelList,

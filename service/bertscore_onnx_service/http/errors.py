@@ -1,7 +1,7 @@
 """Errors as the answers that clients get.
 
-Every error of every endpoint has one form: `{"error": {"code", "message"}}`, with `pair` if one pair is at fault,
-`line` in a stream, and `id` if only the log has the cause.
+Every error of every endpoint has one form: `{"error": {"code", "message"}}`, with `pair` if one pair is at fault, and
+`id` if only the log has the cause.
 """
 
 import math
@@ -32,7 +32,6 @@ class ErrorDetail(msgspec.Struct, omit_defaults=True):
     code: Annotated[str, Meta(description="A fixed word for the kind of error.", examples=["invalid"])]
     message: Annotated[str, Meta(description="What was given, what was expected and what to do.")]
     pair: Annotated[int | None, Meta(description="The position from 0 of the pair at fault, if it is one.")] = None
-    line: Annotated[int | None, Meta(description="The number from 1 of the line at fault, if it is one.")] = None
     id: Annotated[str | None, Meta(description="The request's number in the log, if only that has the cause.")] = None
 
 
@@ -71,11 +70,6 @@ class ApiError(Exception):
     def response(self) -> Response:
         """Return the answer."""
         return json_response(ErrorBody(self.detail), status=self.status, headers=self.headers)
-
-    def line(self, number: int | None) -> bytes:
-        """Return the answer to one line of a stream, or to the whole of it."""
-        detail = msgspec.structs.replace(self.detail, line=number)
-        return msgspec.json.encode(ErrorBody(detail)) + b"\n"
 
 
 def json_response(body: msgspec.Struct, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -14,25 +14,25 @@ class Limits:
     """Requests being read, scored or answered at a time; more are answered 429."""
 
     max_queue: int = 512
-    """Chunks of requests that wait for one model; if as many wait, a request is answered 429."""
+    """Requests that wait for one model; if as many wait, a request is answered 429."""
 
     max_batch_tokens: int = 16_384
     """Tokens scored together. A larger request is scored in several batches."""
 
     max_pairs: int = 1024
-    """Pairs of one candidate and one reference in a body, or in one line of a stream."""
+    """Pairs of one candidate and one reference in a body."""
 
     max_body: int = 2_000_000
-    """Bytes of a body, or of one line of a stream."""
+    """Bytes of a body."""
 
     max_bytes: int = 64_000_000
     """Bytes of all bodies in progress; a request that would exceed them is answered 429."""
 
     read_timeout: float = 30.0
-    """Seconds for the client to send its body, or the next line of a stream, or to receive an answer."""
+    """Seconds for the client to send its body, or to receive an answer."""
 
     deadline: float = 30.0
-    """Seconds for the scores of a body, or of one chunk of a stream, waiting included."""
+    """Seconds for the scores of a body, waiting included."""
 
     drain: float = 30.0
     """Seconds for the requests in progress after a signal to stop."""

@@ -85,12 +85,12 @@ class _BatcherCollector(Collector):
                 for labels, _, stats in rows:
                     counter.add_metric(labels, getattr(stats, field.name))
                 yield counter
-        failed = CounterMetricFamily("bertscore_batcher_failed", "Chunks that failed.", labels=[*names, "error"])
-        waiting = GaugeMetricFamily("bertscore_queue_depth", "Chunks waiting.", labels=names)
+        failed = CounterMetricFamily("bertscore_batcher_failed", "Requests that failed.", labels=[*names, "error"])
+        waiting = GaugeMetricFamily("bertscore_queue_depth", "Requests waiting.", labels=names)
         padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
         ready = GaugeMetricFamily("bertscore_ready", "Whether a worker is ready.", labels=names)
         waits = HistogramMetricFamily(
-            "bertscore_batcher_wait_seconds", "Seconds that a chunk waited to be scored.", labels=names
+            "bertscore_batcher_wait_seconds", "Seconds that a request waited to be scored.", labels=names
         )
         runs = HistogramMetricFamily("bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names)
         info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
-from bertscore_onnx_service.http.admission import Admission, Slot
+from bertscore_onnx_service.http.admission import Admission
 from bertscore_onnx_service.http.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx_service.http.metrics import Metrics
 from bertscore_onnx_service.http.request_log import RequestLog, log_of
@@ -121,10 +121,8 @@ class RequestMiddleware:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = log.id
                 headers["X-Content-Type-Options"] = "nosniff"
-            slot: Slot | None = scope.get("slot")
-            until = asyncio.get_running_loop().time() + self._send_timeout
             try:
-                async with slot.waiting_for_client(until) if slot else asyncio.timeout_at(until):
+                async with asyncio.timeout(self._send_timeout):
                     await send(message)
             except TimeoutError as error:
                 raise ClientGoneError from error

@@ -103,11 +103,6 @@ def decode_match_body(content: bytes, max_pairs: int) -> MatchBody:
     return _checked(_convert(_parse(content), MatchBody), max_pairs)
 
 
-def decode_line(content: bytes, max_pairs: int) -> PairBody:
-    """Decode one line of a stream, with the errors of `decode_score_body`."""
-    return _checked(_convert(_parse(content), PairBody), max_pairs)
-
-
 def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
     """Return decoded pairs in the form that a scorer takes."""
     references = [pair.all_references for pair in bodies]
@@ -121,7 +116,7 @@ def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
     return Pairs(singles(candidates), Texts(texts, counts))
 
 
-def check_tokens(tokens: int, max_tokens: int, position: int | None = None) -> None:
+def check_tokens(tokens: int, max_tokens: int, position: int) -> None:
     """Raise 422 if a candidate and its references have too many tokens."""
     if tokens > max_tokens:
         raise ApiError(
@@ -184,6 +179,6 @@ def _too_many(max_pairs: int, position: int | None) -> ApiError:
         422,
         "too_many_pairs",
         f"There are more than the {max_pairs:,} pairs of a candidate and a reference that are allowed. Send fewer at a "
-        "time, or stream one candidate per line as application/x-ndjson.",
+        "time.",
         pair=position,
     )

@@ -243,7 +243,7 @@ def test_a_full_queue_names_when_to_try_again(make_batcher, fake, held):
     batcher.submit(["a"], ["x"]).result(GUARD)
     held(batcher)
     waiting = [batcher.submit(["a"], ["x"]) for _ in range(2)]
-    assert batcher.queue_depth == 2
+    assert batcher.stats().waiting == 2
     with pytest.raises(QueueFullError, match="2 requests") as caught:
         batcher.submit(["b"], ["x"])
     assert 0 < caught.value.retry_after < GUARD
@@ -282,7 +282,7 @@ def test_cancelling_a_task_cancels_its_request(make_batcher, fake, held):
         batcher = make_batcher()
         held(batcher)
         task = asyncio.create_task(batcher.score(["never"], ["x"]))
-        while not batcher.queue_depth:
+        while not batcher.stats().waiting:
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

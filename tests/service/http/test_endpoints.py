@@ -1,6 +1,5 @@
 """Scores and matches over HTTP are those of a scorer."""
 
-import json
 import re
 
 import msgspec
@@ -12,7 +11,7 @@ from bertscore_onnx.similarity import match_html
 from bertscore_onnx_service.http.answers import MatchAnswer, ModelList, ScoreAnswer
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.requests import PairBody, ScoreBody
-from tests.support.http_server import IDF_SENTENCES, NDJSON, error_of, refusal, serving, serving_bundles
+from tests.support.http_server import IDF_SENTENCES, error_of, refusal, serving, serving_bundles
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 
@@ -109,9 +108,6 @@ def test_truncated_pairs_are_named_in_any_order_and_division(client, recwarn):
     assert truncated(pairs) == expected
     assert truncated(pairs[::-1]) == expected[::-1]
     assert [truncated([pair]) for pair in pairs] == [[one] for one in expected]
-    lines = "".join(f"{json.dumps(pair)}\n" for pair in pairs)
-    answers = client.post("/v1/score", content=lines, headers=NDJSON).text.splitlines()
-    assert [json.loads(line).get("truncated") for line in answers] == [*expected, None]  # the last line ends the stream
     matched = [client.post("/v1/match", json=pair).json() for pair in pairs[:4]]
     assert [answer["score"]["truncated"] for answer in matched] == expected[:4]
     assert not [warning for warning in recwarn if "truncated" in str(warning.message)]

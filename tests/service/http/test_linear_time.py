@@ -15,8 +15,7 @@ from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.batcher.queue import Request, join_batch, schedule, split_scores
 from bertscore_onnx_service.http.answers import ScoreAnswer, score_values
 from bertscore_onnx_service.http.errors import ApiError
-from bertscore_onnx_service.http.requests import PairBody, decode_line, decode_score_body, to_pairs
-from bertscore_onnx_service.http.stream import cut
+from bertscore_onnx_service.http.requests import PairBody, decode_score_body, to_pairs
 from tests.support.fake_scorer import FakeScorer
 
 pytestmark = pytest.mark.full
@@ -45,15 +44,6 @@ def bodies(of_number):
 
 def pair(candidate, **more):
     return json.dumps({"candidate": candidate, **(more or {"reference": "b"})}).encode()
-
-
-def line_errors(number):
-    def decode_all():
-        for _ in range(number):
-            with pytest.raises(ApiError):
-                decode_line(b"{", 10)
-
-    return decode_all
 
 
 def tokenised(number, references=1):
@@ -97,9 +87,7 @@ STAGES = {
     "decode brackets": lambda number: partial(decoded, b"[" * number * 100),
     "decode digits": lambda number: partial(decoded, b'{"pairs": %s}' % (b"9" * number * 100)),
     "decode bytes that are no UTF-8": lambda number: partial(decoded, b'{"pairs": "%s' % (b"\xc3\xa9" * number * 100)),
-    "refuse lines": line_errors,
     "pair up": lambda number: partial(to_pairs, [PairBody("a", references=["b", "c"])] * number),
-    "cut chunks": lambda number: lambda: list(cut([17] * number * 10, 4096)),
     "count tokens": request,
     "count tokens of many references": partial(request, references=1000),
     "take pieces": all_pieces,

@@ -1,14 +1,12 @@
 """A server whose models match otherwise, and pairs in contexts."""
 
-import json
-
 import pytest
 
 from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models
-from tests.support.http_server import CPU, NDJSON, error_of, refusal, serving_bundles
+from tests.support.http_server import CPU, error_of, refusal, serving_bundles
 
 PAIRS = [
     {"candidate": "the cat sat.", "reference": "a cat sits.", "context": "it was red"},
@@ -47,13 +45,6 @@ def test_pairs_have_contexts_or_none(contextual, expected):
     plain = contextual.post("/v1/score", json={"pairs": PAIRS[2:3]}).json()
     assert plain["scores"][0]["f1"] == pytest.approx(float(scores.F[2]), abs=1e-5)
     assert "|matching:doc-bert-score|" in plain["signature"]
-
-
-def test_lines_of_a_stream_have_contexts_too(contextual, expected):
-    lines = "".join(f"{json.dumps(pair)}\n" for pair in PAIRS)
-    *scores, end = map(json.loads, contextual.post("/v1/score", content=lines, headers=NDJSON).text.splitlines())
-    assert [score["f1"] for score in scores] == pytest.approx(expected[0].F.tolist(), abs=1e-5)
-    assert end["signature"] == expected[1]
 
 
 def test_matches_are_refused_that_cannot_be_shown(contextual, rescaled_bundle):

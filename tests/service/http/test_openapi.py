@@ -13,7 +13,7 @@ from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.middleware import OPEN_PATHS, ApiKeys
 from tests.support.http_server import serving
 
-JSON, NDJSON, OCTETS = "application/json", "application/x-ndjson", "application/octet-stream"
+JSON = "application/json"
 
 
 @pytest.fixture
@@ -82,29 +82,3 @@ def test_the_examples_are_answered_as_described(client, document, path):
 def test_get_requests_are_answered_as_described(client, document, path):
     schema = document["paths"][path]["get"]["responses"]["200"]["content"][JSON]["schema"]
     check(document, schema, client.get(path).json())
-
-
-def test_the_example_of_a_stream_is_answered_as_described(client, document):
-    operation = document["paths"]["/v1/score/stream"]["post"]
-    body = operation["requestBody"]["content"][NDJSON]
-    for line in body["example"].splitlines():
-        check(document, body["x-item-schema"], json.loads(line))
-    sent = body["example"] + '{"reference": "a"}\n'
-    answer = client.post("/v1/score/stream", content=sent, headers={"Content-Type": NDJSON})
-    assert (answer.status_code, answer.headers["Content-Type"]) == (200, NDJSON)
-    described = operation["responses"]["200"]["content"][NDJSON]
-    examples = [json.loads(line) for line in described["example"].splitlines()]
-    lines = [json.loads(line) for line in answer.text.splitlines()]
-    for line in lines + examples:
-        check(document, described["x-item-schema"], line)
-    first, _, wrong, end = lines
-    assert [line.keys() for line in (first, wrong, end)] == [line.keys() for line in examples]
-    assert {**wrong["error"], "line": 2} == examples[1]["error"]
-
-
-def test_a_client_without_ndjson_sends_and_gets_bytes(client):
-    line = b'{"candidate": "a cat", "reference": "the cat"}\n'
-    answer = client.post("/v1/score/stream?model=tiny-bert", content=line, headers={"Content-Type": OCTETS})
-    assert (answer.status_code, answer.headers["Content-Type"]) == (200, OCTETS)
-    same = client.post("/v1/score", content=line, headers={"Content-Type": NDJSON})
-    assert answer.content == same.content

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.support.http_server import JSON, NDJSON, error_of, refusal
+from tests.support.http_server import JSON, error_of, refusal
 
 GOOD = {
     "/v1/score": {"pairs": [{"candidate": "a cat", "references": ["the cat"]}], "model": "tiny-bert"},
@@ -81,16 +81,6 @@ def test_malformed_bodies_are_answered(client, path):
     assert statuses[: len(NOT_JSON)] == [400] * len(NOT_JSON)
     assert statuses.count(400) > 100
     assert statuses.count(422) > 40
-
-
-def test_each_malformed_line_of_a_stream_is_answered(client):
-    bodies = [body.replace(b"\n", b" ") for body in [*NOT_JSON[3:14], *mutations(GOOD["/v1/match"], 250)]]
-    response = client.post("/v1/score", content=b"\n".join(bodies), headers=NDJSON)
-    *answers, end = [json.loads(line, parse_constant=pytest.fail) for line in response.text.splitlines()]
-    assert response.status_code == 200
-    assert len(answers) == end["pairs"] + end["errors"] == len(bodies) > 300
-    assert [answer["error"]["line"] for answer in answers if "error" in answer][:11] == [*range(1, 12)]
-    assert {answer["error"]["code"] for answer in answers if "error" in answer} == {"malformed_json", "invalid"}
 
 
 def test_a_message_repeats_little_of_the_body(client):

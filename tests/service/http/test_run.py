@@ -8,7 +8,7 @@ import pytest
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_service.http.run import listen
-from tests.support.http_server import LINE, serving, wait_until
+from tests.support.http_server import serving, wait_until
 from tests.support.raw_http import answer_of, connected, head, received
 
 BODY = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'
@@ -77,12 +77,11 @@ def test_malformed_http_is_logged_and_counted(models, caplog):
     assert any("reason=malformed_http" in record.getMessage() for record in caplog.records)
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
-def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog, kind):
+def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog):
     caplog.set_level(logging.INFO)
-    chunks = b"%x\r\n%b\r\nnonsense\r\n" % (len(LINE), LINE)
+    chunks = b"1\r\n{\r\nnonsense\r\n"
     with serving(models) as client:
-        answer = answer_of(client, head(kind, "Transfer-Encoding: chunked", length=None) + chunks)
+        answer = answer_of(client, head("application/json", "Transfer-Encoding: chunked", length=None) + chunks)
         assert answer.startswith(b"HTTP/1.1 400 ")
         wait_until(lambda: not client.app.state.admission.active)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
