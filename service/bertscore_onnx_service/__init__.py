@@ -3,10 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__all__ = ["BatcherStats", "CountBatch", "MicroBatcher", "ScoreBatch"]
+__all__ = ["CountBatch", "MicroBatcher", "ScoreBatch"]
 
 _MODULES = {
-    "BatcherStats": "batcher.stats",
     "CountBatch": "jobs.batches",
     "MicroBatcher": "batcher.batcher",
     "ScoreBatch": "jobs.batches",
@@ -14,7 +13,6 @@ _MODULES = {
 
 if TYPE_CHECKING:
     from bertscore_onnx_service.batcher.batcher import MicroBatcher
-    from bertscore_onnx_service.batcher.stats import BatcherStats
     from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch
 else:  # hidden from type checkers, to which every name would be a member
 

@@ -12,7 +12,8 @@ from bertscore_onnx import BERTScorer, EncodedTexts, Score, Scores, Signature, s
 from bertscore_onnx.compat import bert_score
 from bertscore_onnx.compat.tensors import TensorArray
 from bertscore_onnx.hub import pull
-from bertscore_onnx_service import BatcherStats, MicroBatcher
+from bertscore_onnx_service import MicroBatcher
+from bertscore_onnx_service.batcher.stats import BatcherStats
 
 CANDIDATES = ["a cat"]
 REFERENCES = ["the cat"]

@@ -113,8 +113,7 @@ def serve(
             param_hint="--host",
         )
     with needs_extra("server,cpu", "Serving"):
-        from bertscore_onnx_service.http.app import create_app
-        from bertscore_onnx_service.http.middleware import ApiKeys
+        from bertscore_onnx_service.http.app import ApiKeys, create_app
         from bertscore_onnx_service.http.models import Models
         from bertscore_onnx_service.http.request_log import configure_logging
         from bertscore_onnx_service.http.run import end_at_signals, run

@@ -1,55 +1,45 @@
-"""The endpoints: scores, matches, the state of the server, its OpenAPI document and its page."""
+"""The endpoints: scores, matches, and the state of the server."""
 
 import asyncio
-import base64
-import hashlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from functools import partial
-from importlib.resources import files
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bertscore_onnx import __version__
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
-from bertscore_onnx.similarity import MATCH_STYLE, match_html, pair_similarities
+from bertscore_onnx.similarity import match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts
-from bertscore_onnx_service.http.admission import Admission, read_body, unless_gone
-from bertscore_onnx_service.http.answers import (
+from bertscore_onnx_service.http.admission import Admission, WorkerQueues, read_body, unless_gone
+from bertscore_onnx_service.http.bodies import (
     Health,
     MatchAnswer,
+    MatchBody,
     ModelList,
     ScoreAnswer,
+    ScoreBody,
     ScoreValue,
+    check_tokens,
+    decode_match_body,
+    decode_score_body,
     score_values,
+    to_pairs,
 )
-from bertscore_onnx_service.http.docs_page import docs_html
-from bertscore_onnx_service.http.errors import ApiError, ErrorBody, json_response
+from bertscore_onnx_service.http.errors import ApiError, json_response
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.metrics import CONTENT_TYPE, Metrics
 from bertscore_onnx_service.http.models import Model, Models
 from bertscore_onnx_service.http.request_log import RequestLog, log_of
-from bertscore_onnx_service.http.requests import (
-    MatchBody,
-    PairBody,
-    ScoreBody,
-    check_tokens,
-    decode_match_body,
-    decode_score_body,
-    to_pairs,
-)
-from bertscore_onnx_service.http.work import WorkerQueues
 
 MAX_MATCH_TOKENS = 128
 """Tokens of either text of a match: the answer grows with their product."""
 
-Endpoint = Callable[[Request], Awaitable[Response]]
 B = TypeVar("B", ScoreBody, MatchBody)
 
 
@@ -139,20 +129,20 @@ def _matches(
 ) -> MatchAnswer:
     """Return the answer for a pair of texts, of the best reference."""
     with model.scorer.with_rescaling(rescaling.language, allow_fp32_baseline=True) as scorer:
-        [found] = pair_similarities(scorer, model.token_names, [texts])
+        [pair] = pair_similarities(scorer, model.token_names, [texts])
     answer = partial(MatchAnswer, str(model.signature(rescaling, texts)), model.name, score)
     if as_html:
-        return answer(html=match_html(found, with_matrix=True))
+        return answer(html=match_html(pair, with_matrix=True))
     return answer(
-        candidate=found.candidate,
-        reference=found.reference,
-        similarity=found.similarity.tolist(),
-        candidate_weights=found.candidate_weights.tolist(),
-        reference_weights=found.reference_weights.tolist(),
-        candidate_special=found.candidate_is_special.tolist(),
-        reference_special=found.reference_is_special.tolist(),
-        candidate_matches=[match.position for match in found.candidate_matches],
-        reference_matches=[match.position for match in found.reference_matches],
+        candidate=pair.candidate,
+        reference=pair.reference,
+        similarity=pair.similarity.tolist(),
+        candidate_weights=pair.candidate_weights.tolist(),
+        reference_weights=pair.reference_weights.tolist(),
+        candidate_special=pair.candidate_is_special.tolist(),
+        reference_special=pair.reference_is_special.tolist(),
+        candidate_matches=[match.position for match in pair.candidate_matches],
+        reference_matches=[match.position for match in pair.reference_matches],
     )
 
 
@@ -206,109 +196,3 @@ class StatusEndpoints:
     async def metrics(self, request: Request) -> Response:
         """Return the metrics."""
         return Response(self._metrics.text(), media_type=None, headers={"Content-Type": CONTENT_TYPE})
-
-
-_STRUCTS = (
-    PairBody,
-    ScoreBody,
-    ScoreValue,
-    ScoreAnswer,
-    MatchBody,
-    MatchAnswer,
-    ModelList,
-    Health,
-    ErrorBody,
-)
-
-
-def openapi_document(*, needs_key: bool) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of a server with keys or without.
-
-    The file openapi.json describes the endpoints; the schemas of their bodies are made from the structs.
-    """
-    document: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("openapi.json").read_bytes())
-    document["info"]["version"] = __version__
-    _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
-    document["components"]["schemas"] = components
-    if not needs_key:
-        _remove_keys(document)
-    return document
-
-
-def _remove_keys(document: dict[str, Any]) -> None:
-    del document["security"], document["components"]["securitySchemes"], document["components"]["responses"]["NoKey"]
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            operation.pop("security", None)
-            operation["responses"].pop("401", None)
-
-
-def openapi_endpoint(*, needs_key: bool) -> Endpoint:
-    """Return the endpoint of the OpenAPI document."""
-    content = msgspec.json.encode(openapi_document(needs_key=needs_key))
-
-    async def openapi(request: Request) -> Response:
-        return Response(content, media_type="application/json")
-
-    return openapi
-
-
-def docs_endpoint(*, needs_key: bool) -> Endpoint:
-    """Return the endpoint of the OpenAPI document as a page."""
-    body = docs_html(openapi_document(needs_key=needs_key))
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    title = "<title>bertscore-onnx: the HTTP interface</title>"
-    style = f"""{_page_file("style.css")}
-h2 code {{ font-size: 1rem; }}
-h3 {{ margin: 1rem 0 .25rem; font-size: .95rem; }}
-section {{ overflow-x: auto; }}
-th, td {{ padding: .1rem 1rem .1rem 0; text-align: left; vertical-align: top; }}
-a {{ color: var(--accent); }}
-"""
-    content = (
-        f'<!doctype html><html lang="en"><head>{head}{title}<style></style></head><body><main>{body}</main></body>'
-    )
-    return _html_endpoint(content, style)
-
-
-def page_endpoint() -> Endpoint:
-    """Return the endpoint of the page, where a person types two sentences and sees their tokens match."""
-    return _html_endpoint(_page_file("index.html"), _page_file("style.css") + MATCH_STYLE, _page_file("script.js"))
-
-
-def _page_file(name: str) -> str:
-    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _html_endpoint(markup: str, style: str, script: str = "") -> Endpoint:
-    """Return the endpoint of a page, which is sent as one file and loads nothing from elsewhere.
-
-    The browser runs this script and this style and no other.
-    """
-    content = markup.replace("<style></style>", f"<style>{style}</style>")
-    content = content.replace("<script></script>", f"<script>{script}</script>")
-    policy = [
-        "default-src 'none'",
-        f"script-src {_digest(script)}",
-        f"style-src {_digest(style)}",
-        "connect-src 'self'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ]
-    headers = {
-        "Content-Security-Policy": "; ".join(policy),
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-cache",
-    }
-
-    async def page(request: Request) -> Response:
-        return Response(content, headers=headers, media_type="text/html")
-
-    return page
-
-
-def _digest(text: str) -> str:
-    """Return the source of an inline style or script in a Content-Security-Policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -22,7 +22,7 @@ from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity import TokenNames
 from bertscore_onnx.text.texts import Text, are_in_context
 from bertscore_onnx_service import MicroBatcher
-from bertscore_onnx_service.http.answers import ModelInfo
+from bertscore_onnx_service.http.bodies import ModelInfo
 from bertscore_onnx_service.http.errors import ApiError
 from bertscore_onnx_service.http.limits import Limits
 
@@ -92,8 +92,8 @@ class Model(Closeable):
         if not language:
             return Rescaling()
         if language.lower() not in self._rescalings:
-            known = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
-            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {known}.")
+            others = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
+            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {others}.")
         return self._rescalings[language.lower()]
 
     def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:
@@ -190,15 +190,15 @@ class Models(Closeable):
 
     def select(self, name: str | None = None, idf: str | None = None) -> Model:
         """Return a model by its name, or the only one, with an idf table or without; 422 if there is none."""
-        known = ", ".join(self._models)
+        names = ", ".join(self._models)
         if name is None and len(self._models) > 1:
-            raise ApiError(422, "model_missing", f"Name a `model`; the server has: {known}.")
+            raise ApiError(422, "model_missing", f"Name a `model`; the server has: {names}.")
         if name is not None and name not in self._models:
-            raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {known}.")
+            raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {names}.")
         by_idf = next(iter(self._models.values())) if name is None else self._models[name]
         if idf not in by_idf:
-            known = ", ".join(table for table in by_idf if table is not None) or "none"
-            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {known}.")
+            tables = ", ".join(table for table in by_idf if table is not None) or "none"
+            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {tables}.")
         return by_idf[idf]
 
     def __iter__(self) -> Iterator[Model]:

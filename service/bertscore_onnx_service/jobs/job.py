@@ -144,7 +144,7 @@ def score_files(
     check_positive("part_rows", part_rows)
     if settings.get("all_layers"):
         raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
-    given = Settings(
+    job_settings = Settings(
         candidate=candidate,
         reference=reference if isinstance(reference, str | None) else tuple(reference),
         context=context,
@@ -158,7 +158,7 @@ def score_files(
     )
     files = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
     model = default_model() if bundle is None else fspath(bundle)
-    return _score_files(files, Path(os.path.abspath(output)), model, given, {**settings}, verbose)
+    return _score_files(files, Path(os.path.abspath(output)), model, job_settings, {**settings}, verbose)
 
 
 def _score_files(
@@ -211,13 +211,12 @@ def _score_files(
 
 
 def _result(folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int) -> JobResult:
-    num_rows = sum(table.rows for table in manifest.inputs)
+    num_rows = sum(entry.rows for entry in manifest.inputs)
     failures = sum(part.failures for part in totals)
-    means = [
-        fsum(sums) / (num_rows - failures) if num_rows > failures else None
-        for sums in zip(*(part.sums for part in totals), strict=True)
-    ]
     truncated = sum(part.truncated for part in totals)
+    num_scored = num_rows - failures
+    sums = zip(*(part.sums for part in totals), strict=True)
+    means = [fsum(values) / num_scored if num_scored else None for values in sums]
     return JobResult(folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means)
 
 
@@ -310,21 +309,21 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
 
     def _differences(self, earlier: "Manifest") -> Iterator[str]:
-        old, new = (msgspec.structs.asdict(manifest.settings) for manifest in (earlier, self))
-        for name, before, now in [
-            *((name, old[name], value) for name, value in new.items()),
+        names = Settings.__struct_fields__
+        values = [(name, getattr(earlier.settings, name), getattr(self.settings, name)) for name in names]
+        values += [
             ("the signature", earlier.signature, self.signature),
             ("the provider", earlier.provider, self.provider),
             ("the number of inputs", len(earlier.inputs), len(self.inputs)),
-        ]:
+        ]
+        for name, before, now in values:
             if before != now:
                 yield f"{name} was {_shown(before)} and is {_shown(now)}"
-        if len(earlier.inputs) == len(self.inputs):
-            for before, now in zip(earlier.inputs, self.inputs, strict=True):
-                if before.file != now.file:
-                    yield f"an input was {before.file} and is {now.file}"
-                elif before != now:
-                    yield f"{now.file} has changed"
+        for old, new in zip(earlier.inputs, self.inputs, strict=False):
+            if old.file != new.file:
+                yield f"an input was {old.file} and is {new.file}"
+            elif old != new:
+                yield f"{new.file} has changed"
 
 
 def _shown(value: object) -> str:

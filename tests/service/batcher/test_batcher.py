@@ -13,7 +13,8 @@ import pytest
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx_service import BatcherStats, MicroBatcher
+from bertscore_onnx_service import MicroBatcher
+from bertscore_onnx_service.batcher.stats import BatcherStats
 from tests.support.fake_scorer import GUARD, FakeScorer
 from tests.support.http_server import wait_until
 from tests.support.processes import run_python

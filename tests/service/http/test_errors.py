@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from bertscore_onnx.errors import DeadlineError, DrainingError, EncodingError, QueueFullError, WorkerError
+from bertscore_onnx_service.http.app import ApiKeys
 from bertscore_onnx_service.http.limits import Limits
-from bertscore_onnx_service.http.middleware import ApiKeys
 from tests.support.http_server import BODY, JSON, FakeBatcher, access_lines, error_of, refusal, serving, wait_until
 from tests.support.raw_http import answer_of, connected, head
 

@@ -13,9 +13,8 @@ import pytest
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.batcher.queue import Request, join_batch, schedule, split_scores
-from bertscore_onnx_service.http.answers import ScoreAnswer, score_values
+from bertscore_onnx_service.http.bodies import PairBody, ScoreAnswer, decode_score_body, score_values, to_pairs
 from bertscore_onnx_service.http.errors import ApiError
-from bertscore_onnx_service.http.requests import PairBody, decode_score_body, to_pairs
 from tests.support.fake_scorer import FakeScorer
 
 pytestmark = pytest.mark.full

@@ -7,10 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from bertscore_onnx_service.http.app import create_app
-from bertscore_onnx_service.http.endpoints import openapi_document
+from bertscore_onnx_service.http.app import OPEN_PATHS, ApiKeys, create_app
 from bertscore_onnx_service.http.limits import Limits
-from bertscore_onnx_service.http.middleware import OPEN_PATHS, ApiKeys
+from bertscore_onnx_service.http.pages import openapi_document
 from tests.support.http_server import serving
 
 JSON = "application/json"

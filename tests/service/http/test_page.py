@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
+from bertscore_onnx_service.http.app import ApiKeys
 from bertscore_onnx_service.http.limits import Limits
-from bertscore_onnx_service.http.middleware import ApiKeys
 from tests.support.http_server import serving, serving_bundles
 from tests.support.programs import chromium, contrast, luminance, prefer
 

@@ -166,13 +166,6 @@ def test_a_row_that_cannot_be_scored_gets_nulls_and_the_reason(tiny_bundle, form
     assert ["'candidate'" in message for message in frame["error"].dropna()] == [True, False]
 
 
-def test_values_of_another_type_are_no_texts(tiny_bundle):
-    with pytest.raises(InputError, match=r"row 0: .*'candidate' holds a number"):
-        ScoreBatch(tiny_bundle)({"candidate": [3], "reference": ["a"]})
-    scored = ScoreBatch(tiny_bundle, errors="null")(pyarrow.table({"candidate": [3, 4], "reference": ["a", "b"]}))
-    assert scored["f1"].null_count == 2
-
-
 def test_a_stream_gives_the_batches_before_the_wrong_one(tiny_bundle):
     batches = [{"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]} for n, last in [(2, "a"), (3, None)]]
     stream = ScoreBatch(tiny_bundle).stream(batches, "partition 3")

@@ -153,16 +153,6 @@ def test_folders_with_other_things_are_refused(score, write_pairs, write):
         score(path)
 
 
-def test_parts_of_another_job_under_the_same_name_are_refused(score, write_pairs, tmp_path):
-    path = write_pairs("pairs.parquet", 50)
-    score(path)
-    score(path, output="others", errors="null")
-    name = "part-00000-00001.parquet"
-    (tmp_path / "others" / name).replace(tmp_path / "scores" / name)
-    with pytest.raises(InputError, match=name):
-        score(path)
-
-
 def test_a_foreign_manifest_or_a_file_as_folder_is_refused(score, write_pairs, write, tmp_path):
     path = write_pairs("pairs.parquet", 5)
     (tmp_path / "scores").mkdir()

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_service.http.middleware import ApiKeys
+from bertscore_onnx_service.http.app import ApiKeys
 from tests.support.http_server import BODY, refusal, serving
 from tests.support.raw_http import answer_of, head
 
