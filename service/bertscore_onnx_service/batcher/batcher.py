@@ -28,7 +28,8 @@ class MicroBatcher(Closeable):
     texts are tokenised before it is admitted, so that its cost is known; a large request is scored in several
     sub-batches, between which smaller ones get their turn. Its scores are those it would get alone, within 1e-5, except
     with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of futures run on the
-    batcher's own threads and must not block.
+    batcher's own threads and must not block. In a fork of the process that made it, all but `ready` and `close` raise a
+    ForkError.
     """
 
     def __init__(
@@ -117,7 +118,6 @@ class MicroBatcher(Closeable):
             QueueFullError: as many requests as allowed are waiting; its `retry_after` is the estimated time until
                 there is capacity.
             DrainingError, ClosedError: the batcher admits no more requests.
-            ForkError: this process is a fork of the one that made the batcher.
         """
         pairs = collect_pairs(cands, refs, contexts, ref_contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
@@ -126,7 +126,7 @@ class MicroBatcher(Closeable):
         """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts.
 
         Raises:
-            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`, before anything is tokenised.
+            QueueFullError, DrainingError, ClosedError: as for `submit`, before anything is tokenised.
         """
         self.check_capacity()
         tokenised, counts = self._scorer.tokenise(pairs)
@@ -169,11 +169,7 @@ class MicroBatcher(Closeable):
         return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
 
     def check_capacity(self) -> None:
-        """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected.
-
-        Raises:
-            QueueFullError, DrainingError, ClosedError, ForkError: as for `submit`.
-        """
+        """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
         self._check_process()
         self._queue.check_capacity()
 
@@ -187,11 +183,7 @@ class MicroBatcher(Closeable):
         return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
 
     def stats(self) -> BatcherStats:
-        """Return the counts so far.
-
-        Raises:
-            ForkError: as for `submit`.
-        """
+        """Return the counts so far."""
         self._check_process()
         return self._queue.stats()
 
@@ -205,7 +197,6 @@ class MicroBatcher(Closeable):
 
         Raises:
             InputError: the time is out of range.
-            ForkError: as for `submit`.
         """
         self._check_process()
         check_seconds("timeout", timeout, zero=True)

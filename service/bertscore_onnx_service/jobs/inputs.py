@@ -1,5 +1,6 @@
 """The input files of a job: their columns and rows before anything is scored, and batches of their rows."""
 
+import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,44 @@ if TYPE_CHECKING:
     import pyarrow
 
 _OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
+
+
+def find_inputs(names: Sequence[str]) -> list[str]:
+    """Return the files in the order of the names; those of a pattern or a folder in the order of theirs.
+
+    In patterns `**` stands for folders. Folders stand for the Parquet, JSON lines, CSV and TSV files in them whose
+    names do not begin with `.` or `_`. InputError is raised for a name without files, and for a file that occurs twice.
+    """
+    if not names:
+        raise InputError("There are no inputs; expected one file at least.")
+    files = [file for name in names for file in _files_of(name)]
+    first: dict[str, str] = {}
+    for file in files:
+        other = first.setdefault(os.path.realpath(file), file)
+        if other is not file:
+            raise InputError(f"{file} is given twice, the first time as {other}. Give each file once.")
+    return files
+
+
+def _files_of(name: str) -> list[str]:
+    if "://" in name:
+        raise InputError(
+            f"{name} is not a path on this machine. Mount it; or use `score_dataset` of "
+            "bertscore_onnx_service.jobs.ray or `score_dataframe` of bertscore_onnx_service.jobs.spark, whose engines "
+            "read such URLs themselves."
+        )
+    if os.path.isdir(name):
+        files = [str(file) for file in sorted(Path(name).iterdir()) if file.name[0] not in "._" and file.is_file()]
+        files = [file for file in files if format_of(file) != "text"]
+        if not files:
+            raise InputError(f"The folder {name} has no file that ends in .parquet, .jsonl, .csv or .tsv.")
+        return files
+    if os.path.lexists(name) or not glob.has_magic(name):
+        return [name]
+    files = sorted(file for file in glob.glob(name, recursive=True) if not os.path.isdir(file))  # noqa: PTH207 -- absolute too
+    if not files:
+        raise InputError(f"No file matches the pattern {name}; expected at least one.")
+    return files
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,7 +4,6 @@ A folder has the manifest of the job, which is written before the first part, an
 consecutive rows of one input with their scores. A part has a temporary name until it is complete and on the disk.
 """
 
-import glob
 import logging
 import os
 from collections import deque
@@ -30,13 +29,13 @@ from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
-from bertscore_onnx.tables.sources import format_of
 from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of
 from bertscore_onnx_service.jobs.inputs import (
     InputTable,
     RawBatch,
     Settings,
     check_unchanged,
+    find_inputs,
     inspect_table,
     kept_batch,
     read_rows,
@@ -218,47 +217,6 @@ def _result(folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", part
     sums = zip(*(part.sums for part in totals), strict=True)
     means = [fsum(values) / num_scored if num_scored else None for values in sums]
     return JobResult(folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means)
-
-
-# The input files that names, patterns and folders stand for.
-
-
-def find_inputs(names: Sequence[str]) -> list[str]:
-    """Return the files in the order of the names; those of a pattern or a folder in the order of theirs.
-
-    In patterns `**` stands for folders. Folders stand for the Parquet, JSON lines, CSV and TSV files in them whose
-    names do not begin with `.` or `_`. InputError is raised for a name without files, and for a file that occurs twice.
-    """
-    if not names:
-        raise InputError("There are no inputs; expected one file at least.")
-    files = [file for name in names for file in _files_of(name)]
-    first: dict[str, str] = {}
-    for file in files:
-        other = first.setdefault(os.path.realpath(file), file)
-        if other is not file:
-            raise InputError(f"{file} is given twice, the first time as {other}. Give each file once.")
-    return files
-
-
-def _files_of(name: str) -> list[str]:
-    if "://" in name:
-        raise InputError(
-            f"{name} is not a path on this machine. Mount it; or use `score_dataset` of "
-            "bertscore_onnx_service.jobs.ray or `score_dataframe` of bertscore_onnx_service.jobs.spark, whose engines "
-            "read such URLs themselves."
-        )
-    if os.path.isdir(name):
-        files = [str(file) for file in sorted(Path(name).iterdir()) if file.name[0] not in "._" and file.is_file()]
-        files = [file for file in files if format_of(file) != "text"]
-        if not files:
-            raise InputError(f"The folder {name} has no file that ends in .parquet, .jsonl, .csv or .tsv.")
-        return files
-    if os.path.lexists(name) or not glob.has_magic(name):
-        return [name]
-    files = sorted(file for file in glob.glob(name, recursive=True) if not os.path.isdir(file))  # noqa: PTH207 -- absolute too
-    if not files:
-        raise InputError(f"No file matches the pattern {name}; expected at least one.")
-    return files
 
 
 # The folder of a job: only one job may write there, and the manifest says which.

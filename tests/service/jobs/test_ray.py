@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
-from bertscore_onnx.scoring.tokenization import count_documents as count_here
 from bertscore_onnx_service import ScoreBatch
 from bertscore_onnx_service.jobs import ray as ray_module
 from bertscore_onnx_service.jobs.ray import count_documents, score_dataset
@@ -37,12 +36,6 @@ def test_scores_are_those_of_one_process_for_any_blocks(cluster, tiny_bundle, si
     expected = ScoreBatch(tiny_bundle, nthreads=1)(table)
     scored = score_dataset(blocks(table, *sizes), tiny_bundle, rows_per_batch=30)
     assert scored.take_all() == expected.to_pylist()
-
-
-def test_documents_are_counted_as_by_one_process(cluster, tiny_bundle):
-    table = table_of_pairs(100)
-    counts = count_documents(blocks(table, 0, 1, 40, 0, 9), tiny_bundle)
-    assert counts == count_here(table["reference"].to_pylist(), tiny_bundle)
 
 
 def test_a_dataset_is_read_and_written_with_its_signature(cluster, tiny_bundle, tmp_path):
