@@ -206,6 +206,8 @@ def _score_files(
                     f"{complete:,} of {len(parts):,} parts are complete. Run the same command to resume."
                 )
                 raise
+    for table in tables:
+        check_unchanged(table)
     return _result(str(folder), manifest, [value for value in totals.values() if value], len(parts) - len(missing))
 
 
