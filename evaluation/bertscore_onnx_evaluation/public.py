@@ -14,7 +14,6 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.deltas import Deltas, fit_deltas
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set, score_files
 from bertscore_onnx_evaluation.metrics.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
@@ -36,7 +35,6 @@ from bertscore_onnx_evaluation.systems.significance import (
 __all__ = [
     "ChallengeExample",
     "Comparison",
-    "Deltas",
     "EvalSet",
     "JudgedSystems",
     "LayerTuning",
@@ -55,7 +53,6 @@ __all__ = [
     "darr",
     "darr_by_language_pair",
     "evaluate_challenge_set",
-    "fit_deltas",
     "harness_scores",
     "holm",
     "hybrid_by_language_pair",

@@ -154,14 +154,6 @@ def compare(
             help="Also print how often a true difference of D is found, and with how many segments.",
         ),
     ] = None,
-    deltas: Annotated[
-        str | None,
-        typer.Option(
-            "--deltas",
-            metavar="FILE",
-            help="Also print how often people agree with such a difference, from a file of meta --deltas.",
-        ),
-    ] = None,
     fail_if_worse: Annotated[
         bool,
         typer.Option(
@@ -214,8 +206,6 @@ def compare(
         bertscore-onnx compare --scores comet.csv --baseline base --missing drop
         # Compare two evaluation runs
         bertscore-onnx compare --scores old.eval new.eval
-        # Print how often people agree with a difference of this size
-        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b --deltas deltas.json
         # Fail in a continuous build if the new system is worse
         bertscore-onnx compare --scores comet.csv --baseline old --fail-if-worse
     """
@@ -258,7 +248,6 @@ def compare(
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx_evaluation.harness_logs import join_logs
-    from bertscore_onnx_evaluation.metrics.deltas import Deltas
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
     from bertscore_onnx_evaluation.systems.joined_inputs import columns_of_groups
     from bertscore_onnx_evaluation.systems.segments import DOCUMENT, text_columns
@@ -287,8 +276,7 @@ def compare(
     if by is not None:
         tables = [table_of(file) for file in (*files.values(), *of_references, *of_documents) if file.format != "text"]
         groups = columns_of_groups([*tables, *given.values()], by, id_column, missing)
-    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents, deltas], "--html")
-    measured = None if deltas is None else Deltas.read(deltas)
+    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
             texts,
@@ -309,7 +297,6 @@ def compare(
             context_sentences=num_context,
             margin=margin,
             power=power or (),
-            deltas=measured,
             num_examples=examples,
             verbose=verbose,
         )

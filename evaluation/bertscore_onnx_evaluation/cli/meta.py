@@ -1,7 +1,6 @@
 """`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
 
 from bertscore_onnx.cli.options import check_contexts, check_effects, option_name
-from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 
@@ -33,8 +32,6 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
         # Judge the metric scores of an EvalSet
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
-        # Measure how often people agree with a difference, for compare --deltas
-        bertscore-onnx meta judgements.tsv -m BUNDLE --deltas deltas.json
         # Write a page with charts
         bertscore-onnx meta EVALSET --html meta.html
         # Rank by direct assessments, or by hybrid systems
@@ -71,5 +68,4 @@ def meta(options: MetaOptions) -> None:
         "jinja2": options.html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
-    check_destination(options.deltas, [options.source], "--deltas")
     run(options)

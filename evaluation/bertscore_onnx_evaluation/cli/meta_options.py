@@ -99,14 +99,6 @@ class MetaOptions:
             help="Judge scores that read no meaning too: random, constant, lengths, shared words.",
         ),
     ] = True
-    max_delta: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max-delta",
-            metavar="[METRIC=]DELTA...",
-            help="Largest difference between two systems, in a metric's scores, for accuracy and SPA.  [default: any]",
-        ),
-    ] = None
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -178,15 +170,6 @@ class MetaOptions:
         ),
     ] = "segments"
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
-    deltas: Annotated[
-        str | None,
-        typer.Option(
-            "--deltas",
-            metavar="FILE",
-            help="Also measure how often people agree with the sign of a difference between two systems, by its size, "
-            "and write a file for compare --deltas.",
-        ),
-    ] = None
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
@@ -230,22 +213,6 @@ class MetaOptions:
         return {
             str(matching): {**self.settings, "model_type": self.model, "matching": matching} for matching in matchings
         }
-
-    @property
-    def close(self) -> Mapping[str, float] | float | None:
-        """The largest difference of close pairs: one, or one by metric; raises typer.BadParameter for no number."""
-        limits: dict[str, float] = {}
-        for limit in self.max_delta or ():
-            name, _, value = limit.rpartition("=")
-            try:
-                limits[name] = float(value)
-            except ValueError:
-                raise typer.BadParameter(
-                    f"{limit!r} is no number; expected one such as 0.5, or METRIC=0.5.", param_hint="--max-delta"
-                ) from None
-        if "" in limits and len(limits) > 1:
-            raise typer.BadParameter("give one number, or METRIC=NUMBER for each.", param_hint="--max-delta")
-        return limits.get("", limits or None)
 
     def num_context(self, metric: str) -> int:
         """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""

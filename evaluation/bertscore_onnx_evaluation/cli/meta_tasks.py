@@ -34,7 +34,6 @@ from bertscore_onnx_evaluation.metric_scores import (
 from bertscore_onnx_evaluation.metrics.auc import auc_of_labels
 from bertscore_onnx_evaluation.metrics.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
 from bertscore_onnx_evaluation.metrics.correlation import Floats
-from bertscore_onnx_evaluation.metrics.deltas import fit_deltas
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, check_names, read_eval_set, score_files
 from bertscore_onnx_evaluation.metrics.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
@@ -217,7 +216,7 @@ def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> J
 def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
-    check_distinct({"--output": options.output, "--deltas": options.deltas, "--html": options.html})
+    check_distinct({"--output": options.output, "--html": options.html})
     check_destination(options.html, [options.source], "--html")
     systems = read_systems(options)
     result = meta_evaluate(
@@ -226,28 +225,13 @@ def run_correlation(options: MetaOptions) -> None:
         seed=options.seed,
         test=options.test,
         sentinels=options.sentinels,
-        max_delta=options.close,
     )
     try:
         _print(options, result)
-        _write_deltas(options, systems)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
         if options.html is not None:
             write_whole(options.html, result.to_html())
-
-
-def _write_deltas(options: MetaOptions, systems: Sequence[JudgedSystems]) -> None:
-    """Write the agreement by difference if a file is given; with the format text, print it too, else its warnings."""
-    if options.deltas is None:
-        return
-    deltas = fit_deltas(systems)
-    write_whole(options.deltas, deltas.to_json())
-    if options.output_format == "text":
-        print(f"\n{deltas.table()}", flush=True)
-        return
-    for warning in deltas.warnings:
-        echo(warning)
 
 
 def _check_folder(options: MetaOptions) -> None:
@@ -477,7 +461,7 @@ _OF_SYSTEMS = frozenset(
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (
         run_correlation,
-        _OF_SYSTEMS | {"output", "test", "max_delta", "hold_out", "deltas", "html", "columns annotator"},
+        _OF_SYSTEMS | {"output", "test", "hold_out", "html", "columns annotator"},
     ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),

@@ -288,7 +288,7 @@ ROUNDING = 1e-9
 """Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
 
 
-def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_delta: float = np.inf) -> Measure:
+def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
     """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
 
     A tie of one side agrees only with a tie of the other; scores that are equal but for rounding are tied.
@@ -296,9 +296,6 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_de
     Args:
         language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
             within their language pair alone. A system without a judgement, NaN, is left out.
-        max_delta: only pairs count whose scores by the metric differ by no more: those that people compare in practice
-            (Deutsch, Dror and Roth, "Re-Examining System-Level Correlations of Automatic Summarization Evaluation
-            Metrics", NAACL 2022).
 
     Returns:
         The share in [0, 1]; `n` counts the pairs of systems.
@@ -306,23 +303,14 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]], *, max_de
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
     """
-    agreements = [_agreements(human, metric, max_delta) for human, metric in language_pairs]
+    agreements = [_agreements(human, metric) for human, metric in language_pairs]
     pairs = sum(len(one) for one in agreements)
     if not pairs:
-        close = "" if max_delta == np.inf else f" whose scores differ by {max_delta:g} or less"
-        return no_value(f"no language pair has two judged systems{close}", 0)
+        return no_value("no language pair has two judged systems", 0)
     return Measure(sum(int(one.sum()) for one in agreements) / pairs, pairs)
 
 
-def soft_pairwise_accuracy(
-    human: Floats,
-    metric: Floats,
-    *,
-    permutations: int = 1000,
-    seed: int = 4,
-    max_delta: float = np.inf,
-    systems: Floats | None = None,
-) -> Measure:
+def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
     p is the probability of such a lead of one system over another if the two were equal (`superiority`).
@@ -332,9 +320,6 @@ def soft_pairwise_accuracy(
         metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws those of mt-metrics-eval.
-        max_delta: as `pairwise_accuracy` has it.
-        systems: the metric's scores of whole systems, (systems,), by which close pairs are chosen; None for the means
-            of these segments.
 
     Returns:
         SPA in [0, 1]; `n` counts the pairs of systems.
@@ -354,17 +339,7 @@ def soft_pairwise_accuracy(
     if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
         return no_value(METRIC_CONSTANT, 0)
     upper = np.triu_indices(len(human), 1)
-    is_close = close_pairs(metric[:, is_judged].mean(axis=1) if systems is None else systems, max_delta)
-    if not is_close.any():
-        return no_value(f"no two systems have scores that differ by {max_delta:g} or less", 0)
-    return Measure(float(1 - np.abs(by_human - by_metric)[upper][is_close].mean()), int(is_close.sum()))
-
-
-def close_pairs(scores: Floats, max_delta: float) -> NDArray[np.bool_]:
-    """Return which pairs of systems differ by no more than this, (pairs,), from scores, (systems,)."""
-    first, second = np.triu_indices(len(scores), 1)
-    is_far: NDArray[np.bool_] = np.abs(scores[first] - scores[second]) > max_delta * (1 + ROUNDING)
-    return ~is_far  # so are pairs without a score, which nothing counts
+    return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
 
 
 def pair_signs(scores: Floats) -> Floats:
@@ -399,13 +374,13 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
     return p
 
 
-def _agreements(human: Floats, metric: Floats, max_delta: float) -> NDArray[np.bool_]:
-    """Return for each pair of systems whose scores are close whether both sides order it alike, (pairs,)."""
+def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
+    """Return for each pair of systems whether both sides order it alike, (pairs,)."""
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]
     agreements: NDArray[np.bool_] = pair_signs(human) == pair_signs(metric)
-    return agreements[close_pairs(metric, max_delta)]
+    return agreements
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.

@@ -16,10 +16,8 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     Floats,
     Measure,
     average,
-    close_pairs,
     correlate,
     correlate_pairs,
-    mean_by_system,
     no_value,
     outliers,
     pair_signs,
@@ -76,23 +74,13 @@ class _Settings:
     seed: int
     test: Test
     sentinels: bool
-    max_delta: Mapping[str, float] | float | None
-
-    def max_delta_of(self, name: str, judged: JudgedSystems) -> float:
-        """Return by how much two systems may differ in a metric to be a close pair; sentinels have no limit."""
-        metric = judged.metrics.get(name)
-        if metric is None:
-            return np.inf
-        if isinstance(self.max_delta, Mapping):
-            return self.max_delta.get(name, self.max_delta.get(metric.base_name, np.inf))
-        return np.inf if self.max_delta is None else self.max_delta
 
 
 # How one metric agrees with human scores in one language pair.
 
 
 def system_agreement(
-    judged: JudgedSystems, name: str, metric: MetricScores, settings: _Settings, rank: int | None = None
+    judged: JudgedSystems, metric: MetricScores, settings: _Settings, rank: int | None = None
 ) -> Agreement | None:
     """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
@@ -101,12 +89,11 @@ def system_agreement(
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
     is_outlier = outliers(human) if len(human) else is_judged[is_judged]
     names = np.array(judged.systems, dtype=object)[is_judged]
-    max_delta = settings.max_delta_of(name, judged)
     measures = {
         "pearson": correlate_pairs(human, scores),
         "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
-        "accuracy": pairwise_accuracy([(human, scores)], max_delta=max_delta),
-        "spa": _soft_accuracy(judged, metric, settings, max_delta),
+        "accuracy": pairwise_accuracy([(human, scores)]),
+        "spa": _soft_accuracy(judged, metric, settings),
     }
     signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
     human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
@@ -133,7 +120,7 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | N
     return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
 
 
-def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Settings, max_delta: float) -> Measure:
+def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Settings) -> Measure:
     if judged.human_segment is None:
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
@@ -144,8 +131,6 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Setti
         metric.segment[has_any],
         permutations=settings.permutations,
         seed=settings.seed,
-        max_delta=max_delta,
-        systems=None if metric.system is None else metric.system[has_any],
     )
 
 
@@ -170,7 +155,7 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
 class _Statistics:
     """The statistics of one metric in one language pair, by name; those of whole systems begin with `SYSTEM`."""
 
-    def __init__(self, judged: JudgedSystems, metric: MetricScores, max_delta: float) -> None:
+    def __init__(self, judged: JudgedSystems, metric: MetricScores) -> None:
         human = judged.human_segment
         self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
         self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
@@ -184,19 +169,16 @@ class _Statistics:
             human, scores, units = judged.human_system[:, None], metric.system[:, None], np.zeros(1, dtype=np.int64)
         else:
             return
-        whole = mean_by_system(np.where(np.isnan(human), np.nan, scores)) if metric.system is None else metric.system
         scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
         human, scores = human / scales[0], scores / scales[1]
         if has_segments:
             has_any = np.asarray(~np.isnan(human).all(axis=1))
-            is_close = close_pairs(whole[has_any], max_delta)
-            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units, is_close), has_any
+            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units), has_any
         if metric.system is not None and rows.sum() > 1:
             systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
             kept = ~outliers(systems[0])
             segments = (human[rows], scores[rows])
-            is_close = close_pairs(whole[rows], max_delta)
-            self._of_systems = SystemStatistics(systems, segments, units, kept, is_close), rows
+            self._of_systems = SystemStatistics(systems, segments, units, kept), rows
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each by its name; `weights` are how often each system counts, (systems,)."""
@@ -223,7 +205,6 @@ def meta_evaluate(
     seed: int = 4,
     test: Test = "segments",
     sentinels: bool = True,
-    max_delta: Mapping[str, float] | float | None = None,
 ) -> MetaEvaluation:
     """Correlate metrics with human scores, with 95 % intervals over other segments (documents, if known).
 
@@ -240,14 +221,11 @@ def meta_evaluate(
             intervals and p over other systems too, with Student's t for the number of systems.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
         sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
-        max_delta: only pairs of systems whose scores by the metric differ by no more count in pairwise accuracy and
-            SPA: one number, or one for each metric by name.
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, a metric lacks a score that annotators judged, two have the same name, there are too few systems
-            to draw from, or `max_delta` names a metric
-            that does not exist or is not above 0.
+            differ, a metric lacks a score that annotators judged, two have the same name, or there are too few
+            systems to draw from.
         MissingExtraError: scipy is not installed.
     """
     names = [one.language_pair for one in language_pairs]
@@ -256,21 +234,9 @@ def meta_evaluate(
     judged = [one.judged().judged_by_all().judged() for one in language_pairs]
     if test not in get_args(Test):
         raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
-    _check_max_delta(max_delta, judged)
-    settings = _Settings(permutations, seed, test, sentinels, max_delta)
+    settings = _Settings(permutations, seed, test, sentinels)
     results = tuple(_language_pair(one, settings) for one in judged)
     return MetaEvaluation(results, _means(results), permutations, seed, test)
-
-
-def _check_max_delta(max_delta: Mapping[str, float] | float | None, judged: Sequence[JudgedSystems]) -> None:
-    values = max_delta if isinstance(max_delta, Mapping) else {} if max_delta is None else {"": max_delta}
-    metrics = {name: metric for one in judged for name, metric in one.metrics.items()}
-    known = sorted({*metrics, *filter(None, (metric.base_name for metric in metrics.values()))})
-    for name, value in values.items():
-        if name and name not in known:
-            raise InputError(f"There is no metric {name!r} to limit the differences of; there are {listed(known)}.")
-        if not value > 0:
-            raise InputError(f"max_delta is {value}; expected a difference above 0.")
 
 
 def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairResult:
@@ -282,7 +248,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything = metrics | sentinels
     statistics = {
-        name: _Statistics(judged, metric, settings.max_delta_of(name, judged))
+        name: _Statistics(judged, metric)
         for name, metric in everything.items()
         if name in sentinels or _varies(judged, metric)
     }
@@ -295,11 +261,11 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         metric = everything[name]
         if name == RANDOM:
             draws = [*random_scores(judged, settings.seed)]
-            of_systems = [system_agreement(judged, name, one, settings) for one in draws]
+            of_systems = [system_agreement(judged, one, settings) for one in draws]
             of_segments = [segment_agreement(judged, one) for one in draws]
             levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
         else:
-            system = system_agreement(judged, name, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name))
+            system = system_agreement(judged, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name))
             segment = segment_agreement(judged, metric, compared["pearson"].ranks.get(name))
             levels = (intervals(system, name, SYSTEM), intervals(segment, name, ""))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
@@ -336,7 +302,6 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         (
             *_notes(judged),
             *notes_of_sentinels(judged, sentinels),
-            *_notes_of_close_pairs(ordered, judged, settings),
             *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
         ),
         _kind_of_units(judged),
@@ -389,8 +354,8 @@ def _by_units(
         of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
         if statistic == f"{SYSTEM}pearson":
             of_each = wholes
-        elif judged.human_segment is None or (statistic == "spa" and settings.max_delta is not None):
-            of_each = {}  # pairs of systems differ between metrics, and cannot be exchanged
+        elif judged.human_segment is None:
+            of_each = {}
 
         def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
             return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
@@ -544,19 +509,6 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
     yield from notes_of_few(_num_units(judged), _kind_of_units(judged))
-
-
-def _notes_of_close_pairs(
-    agreements: Sequence[MetricAgreement], judged: JudgedSystems, settings: _Settings
-) -> Iterator[str]:
-    """Yield how many pairs of systems are close by each metric, where that is limited."""
-    for one in agreements:
-        limit = settings.max_delta_of(one.name, judged)
-        if one.system is not None and limit < np.inf:
-            yield (
-                f"accuracy and SPA of {one.name} are of {one.system['accuracy'].n} of {one.system.pairs} pairs of "
-                f"systems, whose scores differ by {limit:g} or less"
-            )
 
 
 def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:

@@ -25,13 +25,10 @@ class SegmentStatistics:
     """The agreement of a metric's segment scores with human scores, as functions of sums over units.
 
     Human and metric scores are (systems, segments); units number the segments from 0. Accuracies have the ε that is
-    best for all segments, and Kendall's τ is linearised (by its Hájek projection). Soft pairwise accuracy is of the
-    pairs of systems that are close, (pairs,).
+    best for all segments, and Kendall's τ is linearised (by its Hájek projection).
     """
 
-    def __init__(
-        self, human: Floats, metric: Floats, units: NDArray[np.int64], is_close: NDArray[np.bool_] | bool = True
-    ) -> None:
+    def __init__(self, human: Floats, metric: Floats, units: NDArray[np.int64]) -> None:
         human, metric = judged_scores(human, metric)
         self._units = units
         self._is_judged = ~np.isnan(human)
@@ -45,7 +42,6 @@ class SegmentStatistics:
         if len(human) > 1 and is_complete.any() and np.ptp(metric[:, is_complete]) > 0:
             sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
             self._spa = sum_by_unit(np.concatenate(sides), units)
-            self._is_close = is_close
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
@@ -65,7 +61,7 @@ class SegmentStatistics:
             "acc_eq": UnitSums(self._by_unit(accuracies), ratio),
         }
         if self._spa is not None:
-            found["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=of_pairs * self._is_close))
+            found["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=of_pairs))
         return found
 
     def _by_unit(self, sums: Floats) -> Floats:
@@ -83,7 +79,7 @@ class SystemStatistics:
 
     Scores by annotators and by the metric are (systems,) and (systems, segments); `kept` systems are not outliers. A
     system's score moves as the mean of its judged segments does; the score itself may be of other segments too, or of
-    a corpus. Without any judged segment it stays as it is. The accuracy is of the pairs that are close, (pairs,).
+    a corpus. Without any judged segment it stays as it is.
     """
 
     def __init__(
@@ -92,7 +88,6 @@ class SystemStatistics:
         segments: tuple[Floats, Floats],
         units: NDArray[np.int64],
         kept: NDArray[np.bool_],
-        is_close: NDArray[np.bool_] | bool = True,
     ) -> None:
         is_judged = ~np.isnan(segments[0])
         counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
@@ -101,7 +96,6 @@ class SystemStatistics:
         self._offsets = np.concatenate([system - mean for system, mean in zip(systems, means, strict=True)])
         self._sums = sum_by_unit(sums, units)
         self._kept = kept
-        self._is_close = is_close
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
@@ -109,7 +103,7 @@ class SystemStatistics:
         found = {
             "pearson": partial(_pearson_of_means, weights=weights),
             "pearson_without_outliers": partial(_pearson_of_means, weights=weights * self._kept),
-            "accuracy": partial(_accuracy_of_means, weights=pair_weights(weights) * self._is_close),
+            "accuracy": partial(_accuracy_of_means, weights=pair_weights(weights)),
         }
         return {name: UnitSums(self._sums, partial(one, offsets=self._offsets)) for name, one in found.items()}
 

@@ -23,7 +23,6 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
-from bertscore_onnx_evaluation.metrics.deltas import DeltaCurve, Deltas
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
 from bertscore_onnx_evaluation.systems.corpus_scores import (
     MIN_UNITS,
@@ -85,7 +84,6 @@ def compare(
     context_sentences: int = 0,
     margin: float | None = None,
     power: Iterable[float] = (),
-    deltas: Deltas | None = None,
     num_examples: int = 5,
     verbose: bool | None = False,
 ) -> Comparison:
@@ -141,14 +139,12 @@ def compare(
             baseline by as much, and whether the two are equivalent. Only with a single metric.
         power: true differences in the score, each above 0; for each the result then has how often a test would find
             it, and how many segments find it 80 times in 100. Only with a single metric.
-        deltas: how often people agree with differences in a metric, which the result then has for each difference from
-            the baseline; measured with the same settings.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
         InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, an unknown
-            metric, BERTScore without a scorer, `deltas` of other metrics or settings, or an option out of its range.
+            metric, BERTScore without a scorer, or an option out of its range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
@@ -196,18 +192,11 @@ def compare(
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         texts = [texts for of_runs in runs for texts in of_runs]
-        score = partial(score_systems, candidates=texts, references=[lists] * len(texts))
-        of_texts = score(quick) if (quick := {name: one for name, one in options.items() if name != BERTSCORE}) else {}
-        signatures = {name: metric.signature for name, metric in (of_texts | given).items()}
-        if BERTSCORE in options and scorer is not None:
-            signatures[BERTSCORE] = str(scorer.signature.in_context() if contexts else scorer.signature)
-        curves = {} if deltas is None else deltas.find(signatures)  # before the slow scores
         scored = given
         if options:
-            if BERTSCORE in options:
-                slow = {BERTSCORE: options[BERTSCORE]}
-                of_texts |= score(slow, scorer=weighted, contexts=contexts, verbose=verbose)
-            of_texts = {name: of_texts[name] for name in options}
+            of_texts = score_systems(
+                options, texts, [lists] * len(texts), scorer=weighted, contexts=contexts, verbose=verbose
+            )
             if len(texts) > len(names):
                 rows = iter(range(len(texts)))
                 of_systems = [[next(rows) for _ in of_runs] for of_runs in runs]
@@ -242,7 +231,6 @@ def compare(
             all_pairs=all_pairs,
             margin=margin,
             planned=planned,
-            delta_curve=curves.get(name),
         )
         if joined.groups:
             result = replace(
@@ -282,7 +270,6 @@ def metric_result(
     all_pairs: bool = False,
     margin: float | None = None,
     planned: Sequence[float] = (),
-    delta_curve: DeltaCurve | None = None,
 ) -> MetricResult:
     """Put together the scores and the tests of one metric."""
     segment_scores = np.asarray(metric.segment)
@@ -338,7 +325,6 @@ def metric_result(
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
             else (),
-            agreement=delta_curve.agreement(delta) if delta_curve and delta else None,
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:

@@ -241,7 +241,7 @@ class Comparison(ResultWithPage):
         for metric in self.metrics:
             for system in metric.systems:
                 values = _values(system)
-                del values["above_unrelated"], values["power"], values["agreement"]
+                del values["above_unrelated"], values["power"]
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
                 yield {"metric": metric.name, "system": system.name, **values, **dropped}
             for group in metric.groups:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, listed, plural
-from bertscore_onnx_evaluation.metrics.deltas import MIN_PAIRS, DeltaAgreement
 from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 
@@ -107,9 +106,6 @@ class SystemResult:
 
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
-
-    agreement: DeltaAgreement | None = None
-    """How often people agree with the sign of such a difference; None unless that was measured."""
 
     above_unrelated: float | None = None
     """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
@@ -321,7 +317,7 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
         p += f" ({p_value(system.p_holm)} with Holm's correction)"
     size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
     sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
-    remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}{_agreement(system)}"
+    remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}"
     return Verdict(found, f"{sentence}: {size}.{remarks}", segments)
 
 
@@ -457,20 +453,6 @@ def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) ->
     if system.not_worse:
         return f" It is not worse than {baseline} by {margin} or more."
     return f" Whether it is worse than {baseline} by {margin} or more remains open."
-
-
-def _agreement(system: SystemResult) -> str:
-    """Return how often people agree with the sign of the difference."""
-    found = system.agreement
-    if found is None:
-        return ""
-    share, low, high = (round(100 * one) for one in (found.share, found.low, found.high))
-    beyond = ", or more: it is larger than any that was measured" if found.is_beyond else ""
-    few = f" This was measured on {plural(found.pairs, 'pair')} of systems only." if found.pairs < MIN_PAIRS else ""
-    return (
-        f" People agree with the sign of such a difference in {share} of 100 pairs of systems ({low} to {high})"
-        f"{beyond}.{few}"
-    )
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:

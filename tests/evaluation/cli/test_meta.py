@@ -328,7 +328,7 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
     assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
 
 
-# Sentinels, annotators and close pairs.
+# Sentinels and annotators.
 
 
 @pytest.fixture
@@ -495,21 +495,6 @@ def test_a_column_of_texts_that_was_named_has_to_exist(refused, write_as, annota
     message = refused("meta", path, "--score", "m", "--columns", "reference=refs")
     assert "'refs'" in message
     assert "Name one with --columns reference=NAME" in message
-
-
-def test_close_pairs_are_chosen_by_one_number_or_one_for_each_metric(judged, refused, table, annotated):
-    path = table(annotated, header=ANNOTATED)
-    wide, close = (judged(path, "--score", "m", *limit)["de-en"] for limit in ((), ("--max-delta", "m=1.2")))
-    assert close == judged(path, "--score", "m", "--max-delta", "1.2")["de-en"]
-    assert wide["metrics"]["m"]["system"]["pearson"] == close["metrics"]["m"]["system"]["pearson"]
-    assert any(note.startswith("accuracy and SPA of m are of") for note in close["notes"])
-    assert "'x' is no number; expected one such as 0.5" in refused(
-        "meta", path, "--score", "m", "--max-delta", "x", status=2
-    )
-    assert "give one number, or METRIC=NUMBER" in refused(
-        "meta", path, "--score", "m", "--max-delta", "1", "m=2", status=2
-    )
-    assert "There is no metric 'b'" in refused("meta", path, "--score", "m", "--max-delta", "b=2")
 
 
 @pytest.fixture

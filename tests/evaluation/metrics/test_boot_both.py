@@ -1,4 +1,4 @@
-"""Resamples of systems and segments, and close pairs of systems, against plain loops."""
+"""Resamples of systems and segments, against plain loops."""
 
 import itertools
 from dataclasses import replace
@@ -11,9 +11,6 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
     correlate,
-    pairwise_accuracy,
-    soft_pairwise_accuracy,
-    superiority,
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
@@ -184,72 +181,3 @@ def test_rates_over_other_systems_over_many_trials(systems, liking, record_prope
     record_property(f"{title} | highest share of p < 0.05", f"{differ.max():.3f}")
     assert covered.min() >= 0.92
     assert differ.max() <= 0.05 + 2 * (0.05 * 0.95 / 200) ** 0.5
-
-
-# Close pairs of systems.
-
-
-def test_only_close_pairs_count_for_the_accuracy():
-    human, metric = np.array([1.0, 2, 3, 4]), np.array([1.0, 1.5, 1.2, 5])
-    pairs = [(a, b) for a, b in itertools.combinations(range(4), 2) if abs(metric[a] - metric[b]) <= 0.5]
-    right = np.mean([(human[a] - human[b]) * (metric[a] - metric[b]) > 0 for a, b in pairs])
-    found = pairwise_accuracy([(human, metric)], max_delta=0.5)
-    assert (found.value, found.n) == (pytest.approx(right), len(pairs))
-    assert pairwise_accuracy([(human, metric)], max_delta=0.1).reason.endswith("whose scores differ by 0.1 or less")
-
-
-def test_soft_accuracy_of_close_pairs_is_that_of_a_plain_loop():
-    human, [metric, _] = outputs(np.random.default_rng(3))
-    by_human, by_metric = superiority(human), superiority(metric)
-    means = metric.mean(axis=1)
-    pairs = [(a, b) for a, b in itertools.combinations(range(6), 2) if abs(means[a] - means[b]) <= 0.5]
-    expected = 1 - np.mean([abs(by_human[pair] - by_metric[pair]) for pair in pairs])
-    found = soft_pairwise_accuracy(human, metric, max_delta=0.5)
-    assert (found.value, found.n) == (pytest.approx(expected), len(pairs))
-
-
-def test_close_pairs_are_those_of_the_scores_of_systems():
-    human, [metric, _] = outputs(np.random.default_rng(3))
-    judgements = judged(human, {"corpus": metric})
-    of_corpus = np.array([5.0, 1, 3, 9, 2, 8])  # of another scale and order than its segments
-    judgements = replace(judgements, metrics={"corpus": MetricScores(of_corpus, metric)})
-    by_human, by_metric = superiority(human), superiority(metric)
-    pairs = [(a, b) for a, b in itertools.combinations(range(6), 2) if abs(of_corpus[a] - of_corpus[b]) <= 3]
-    expected = 1 - np.mean([abs(by_human[pair] - by_metric[pair]) for pair in pairs])
-    [found] = meta_evaluate([judgements], max_delta=3, sentinels=False).language_pairs[0].metrics
-    assert found.system["spa"].value == pytest.approx(expected)
-    assert found.system["spa"].n == found.system["accuracy"].n == len(pairs)
-
-
-def test_close_pairs_of_a_metric_without_scores_of_systems_are_those_of_its_means():
-    human, metrics = outputs(np.random.default_rng(3))
-    judgements = judged(human, {})
-    of_each = {str(at): MetricScores(None, 100 * one) for at, one in enumerate(metrics)}
-    of_means = {str(at): MetricScores(100 * one.mean(axis=1), 100 * one) for at, one in enumerate(metrics)}
-    found = [
-        meta_evaluate([replace(judgements, metrics=each)], max_delta=50, test="boot-both", sentinels=False)
-        for each in (of_each, of_means)
-    ]
-    tests = [one.language_pairs[0].pairs[0].tests["spa"] for one in found]
-    assert tests[0] == tests[1]
-
-
-def test_each_metric_has_its_own_limit_and_the_number_of_pairs_is_noted():
-    human, [one, other] = outputs(np.random.default_rng(4))
-    judgements = judged(human, {"one": one, "other": 100 * other})
-    found = meta_evaluate([judgements], max_delta={"other": 50}, sentinels=False)
-    metrics = {metric.name: metric for metric in found.language_pairs[0].metrics}
-    close = pairwise_accuracy([(human.mean(axis=1), other.mean(axis=1))], max_delta=0.5)
-    assert metrics["other"].system["accuracy"].value == close.value
-    assert metrics["other"].system["accuracy"].low <= close.value <= metrics["other"].system["accuracy"].high
-    assert metrics["one"].system["accuracy"].n == 15
-    assert f"accuracy and SPA of other are of {close.n} of 15 pairs of systems" in found.table()
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [({"blue": 1}, r"no metric 'blue' .*; there are m"), (0, "above 0"), (float("nan"), "above 0")],
-)
-def test_limits_that_make_no_sense_are_refused(limit, message):
-    with pytest.raises(InputError, match=message):
-        meta_evaluate([judged_wholes([1, 2], {"m": [1, 2]})], max_delta=limit)
