@@ -17,7 +17,7 @@ from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
 from bertscore_onnx_evaluation.metrics.correlation import ROUNDING, Floats, correlate_pairs, pearson_of_moments
 from bertscore_onnx_evaluation.metrics.resampling import UnitSums, resampled, sum_by_unit
-from bertscore_onnx_evaluation.results import ResultWithPage
+from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx_evaluation.systems.significance import NUM_RESAMPLES, SEED
 
@@ -94,11 +94,10 @@ class LayerResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerTuning(ResultWithPage):
+class LayerTuning(Result):
     """The correlations of each layer with human scores; as a table in TSV."""
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
-    _PAGE = "layers_page"
 
     signature: str
     """How the scores were made."""

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from html import escape
 from typing import Any, ClassVar
 
 from bertscore_onnx.errors import InputError
@@ -39,6 +39,10 @@ class Result(ABC):
         """Return the table as text."""
         return self.table()
 
+    def _repr_html_(self) -> str:
+        """Return a table as a notebook shows it."""
+        return f"<pre>{escape(self.table(self._FORMATS[0]))}</pre>"
+
     def to_json(self) -> str:
         """Write one JSON object; a missing value is null."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
@@ -57,33 +61,6 @@ class Result(ABC):
 
     def _latex(self) -> Iterator[str]:
         raise NotImplementedError
-
-
-class ResultWithPage(Result):
-    """A result that can also be written as a page, and that a notebook shows by itself."""
-
-    __slots__ = ()
-    _PAGE: ClassVar[str]
-    """The module of `report` that writes it."""
-
-    def to_html(self) -> str:
-        """Return a page about it that needs no network; its only script copies a text to quote or a command to run.
-
-        The same result gives the same bytes.
-
-        Raises:
-            MissingExtraError: Jinja is not installed.
-        """
-        page: str = self._page().report_html(self)
-        return page
-
-    def _repr_html_(self) -> str:
-        """Return the main tables as a notebook shows them."""
-        tables: str = self._page().notebook_html(self)
-        return tables
-
-    def _page(self) -> Any:
-        return import_module(f"bertscore_onnx_evaluation.report.{self._PAGE}")  # costs start-up time
 
 
 def with_notes(table: str, notes: Mapping[str, str]) -> str:

@@ -32,8 +32,6 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
         # Judge the metric scores of an EvalSet
         bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
-        # Write a page with charts
-        bertscore-onnx meta EVALSET --html meta.html
         # Rank by direct assessments, or by hybrid systems
         bertscore-onnx meta judgements.tsv --task darr --score comet
         bertscore-onnx meta judgements.tsv --task hybrid --score comet --metric bleu
@@ -65,7 +63,6 @@ def meta(options: MetaOptions) -> None:
     needed = {
         "sacrebleu": bool({"bleu", "chrf", "ter"} & {*metrics}),
         "scipy": task != "hybrid",
-        "jinja2": options.html is not None,
     }
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "This task")
     run(options)

@@ -8,7 +8,6 @@ import typer
 
 from bertscore_onnx.cli.options import (
     ContextSentences,
-    Html,
     Matchings,
     Metrics,
     TableFormat,
@@ -175,7 +174,6 @@ class MetaOptions:
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
     output_format: TextJsonOrTsv = "text"
-    html: Html = None
     quiet: bool = False
 
     @property

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import check_effects, option_name
-from bertscore_onnx.cli.outputs import check_destination, check_distinct
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.files import unwritable, write_whole
@@ -216,8 +215,6 @@ def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> J
 def run_correlation(options: MetaOptions) -> None:
     """Print how metrics correlate with human judgements, and write the scores if a folder is given."""
     _check_folder(options)
-    check_distinct({"--output": options.output, "--html": options.html})
-    check_destination(options.html, [options.source], "--html")
     systems = read_systems(options)
     result = meta_evaluate(
         systems,
@@ -230,8 +227,6 @@ def run_correlation(options: MetaOptions) -> None:
         _print(options, result)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
-        if options.html is not None:
-            write_whole(options.html, result.to_html())
 
 
 def _check_folder(options: MetaOptions) -> None:
@@ -461,7 +456,7 @@ _OF_SYSTEMS = frozenset(
 TASKS: Mapping[str, tuple[Callable[[MetaOptions], None], frozenset[str]]] = {
     "correlation": (
         run_correlation,
-        _OF_SYSTEMS | {"output", "test", "hold_out", "html", "columns annotator"},
+        _OF_SYSTEMS | {"output", "test", "hold_out", "columns annotator"},
     ),
     "darr": (run_darr, _OF_SYSTEMS | {"threshold", "human_system"}),
     "hybrid": (run_hybrid, _OF_SYSTEMS | {"human_system", "num_hybrids", "num_candidates", "num_trials"}),

@@ -8,7 +8,6 @@ import typer
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import (
-    Html,
     Matchings,
     NoQuotes,
     TableFormat,
@@ -17,12 +16,12 @@ from bertscore_onnx.cli.options import (
     chosen_model,
     complete_model,
 )
-from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import Dialect
+from bertscore_onnx.tables.table import number
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 _ROLES = ("candidate", "reference", "human", "lang_pair", "id")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
+_digits = number(4)
 _CURVE = 40
 """Width of the curve's axis."""
 _OPTIONAL = (8, 6, 1, 2)
@@ -90,7 +90,6 @@ def tune_layers(
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     output_format: TextJsonOrTsv = "text",
-    html: Html = None,
     verbose: bool | None,
     quiet: bool,
 ) -> None:
@@ -109,22 +108,15 @@ def tune_layers(
         bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
         # Choose a language pair
         bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
-        # Write a page with the curves
-        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --html layers.html
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)
     first, *others = _scorers(matching or ["bertscore"], settings)
-    from bertscore_onnx.errors import check_installed
-    from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
     from bertscore_onnx_evaluation.layers import tune_layers as tune
-    from bertscore_onnx_evaluation.report.layers_page import cautions
 
-    check_installed(("jinja2",) if html is not None else (), "evaluation", "--html")
-    check_destination(html, [judgements], "--html")
     table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
     human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
     candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
@@ -157,18 +149,14 @@ def tune_layers(
             verbose=verbose,
         )
     if not quiet:
-        for caution in cautions(tuning):
+        for caution in _cautions(tuning):
             echo(f"Warning: {caution}")
-    try:
-        if output_format == "json":
-            print(tuning.to_json())
-        elif output_format == "tsv":
-            print(tuning.table("tsv"))
-        else:
-            _print_report(tuning)
-    finally:  # the scores are the costly part, and do not depend on who reads the table
-        if html is not None:
-            write_whole(html, tuning.to_html())
+    if output_format == "json":
+        print(tuning.to_json())
+    elif output_format == "tsv":
+        print(tuning.table("tsv"))
+    else:
+        _print_report(tuning)
 
 
 def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
@@ -204,9 +192,6 @@ def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
 
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
-    from bertscore_onnx.tables.table import number
-    from bertscore_onnx_evaluation.report.layers_page import conclusion
-
     print(tuning.signature)
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
@@ -221,15 +206,64 @@ def _print_report(tuning: "LayerTuning") -> None:
         f1 = layer.f1
         interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
         p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
-        scores = [number(4)(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
-        loss = [number(4)(value) for value in (layer.loss, layer.loss_high)]
+        scores = [_digits(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
+        loss = [_digits(value) for value in (layer.loss, layer.loss_high)]
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
-    best, others, *trust = conclusion(tuning)
+    best, others, *trust = _conclusion(tuning)
     print_text(f"\n{best} {others}")
     for sentence in trust:
         print_text(sentence)
     print(tuning.export_command)
+
+
+def _conclusion(tuning: "LayerTuning") -> list[str]:
+    """Return which layer is best, which may be as good, and how far to trust its correlation, in sentences."""
+    sentences = [f"Layer {tuning.best_layer} correlates best with human judgements.", _others(tuning)]
+    if tuning.optimism is not None:
+        is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
+        luck = "after subtracting the gain" if is_subtracted else "including the gain"
+        sentences.append(
+            f"Its r is {_digits(tuning.best_pearson)}, {luck} from being chosen on these judgements, about "
+            f"{_digits(tuning.optimism)}; judge it on others."
+        )
+    return sentences
+
+
+def _others(tuning: "LayerTuning") -> str:
+    """Describe the loss of the layers that are not significantly worse."""
+    from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+
+    if all(layer.p is None for layer in tuning.layers):
+        return "There are too few judgements to test the others."
+    if not tuning.not_worse:
+        return f"All others are significantly worse (p below {SIGNIFICANT})."
+    layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
+    losses = (
+        f"layer {one.layer} has r lower by {_digits(one.loss)}, at most {_digits(one.loss_high)}" for one in layers
+    )
+    bound = "At most: at 95 %, for a layer named beforehand."
+    return f"Perhaps as good (p of {SIGNIFICANT} or more): {'; '.join(losses)}. {bound}"
+
+
+def _cautions(tuning: "LayerTuning") -> list[str]:
+    """Return what is wrong with the judgements: pairs left out, too few of them, or reversed ones."""
+    from bertscore_onnx_evaluation.layers import MIN_JUDGEMENTS
+    from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+
+    found = [f"{name} is left out of all means: {reason}." for name, reason in tuning.left_out.items()]
+    judged, units = (
+        sum(n for name, n in counts.items() if name not in tuning.left_out)
+        for counts in (tuning.language_pairs, tuning.units)
+    )
+    if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
+        found.append(
+            f"{judged} judgements of {units} references, segments or documents are few. Below {MIN_JUDGEMENTS} and "
+            f"{MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
+        )
+    if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
+        found.append("F correlates negatively with the judgements at every layer. Are higher judgements better?")
+    return found
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

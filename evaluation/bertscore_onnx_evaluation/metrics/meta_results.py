@@ -9,7 +9,7 @@ from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, n
 from bertscore_onnx_evaluation.metrics.correlation import Measure
 from bertscore_onnx_evaluation.metrics.metric_pairs import SentinelTest, sentinel_lines
 from bertscore_onnx_evaluation.metrics.metric_tests import Williams
-from bertscore_onnx_evaluation.results import ResultWithPage
+from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
 
 HELP = """\
@@ -235,10 +235,8 @@ def _reasons(measures: Mapping[str, Measure]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MetaEvaluation(ResultWithPage):
+class MetaEvaluation(Result):
     """The results of `meta_evaluate`."""
-
-    _PAGE = "meta_page"
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]

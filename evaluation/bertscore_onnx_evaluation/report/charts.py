@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,6 @@ from bertscore_onnx_evaluation.systems.verdicts import fixed
 
 MARGIN = 0.04
 """The share of the range that is left empty at each end, so that a mark at the end is whole."""
-
-Ticks = Sequence[tuple[float, str]]
-"""Numbers on a scale, with their texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ class Estimate:
     note: str = ""
     """What it is, or why it has no value."""
     style: str = ""
-    """The class of its row, or of its mark on a curve."""
+    """The class of its row."""
 
 
 def dots_and_bars(
@@ -207,12 +203,12 @@ class Plane:
         """Return where a number lies from top to bottom."""
         return round(self.bottom - self.height * self.up.share(value), 1)
 
-    def axes(self, ticks: Ticks | None = None) -> str:
-        """Return a line and a text for each tick, those from left to right being `ticks` if they are given."""
+    def axes(self) -> str:
+        """Return a line and a text for each tick."""
         vertical = [
             f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{self.bottom}"/>'
-            f'<text x="{x}" y="{self.bottom + 15}" text-anchor="middle">{escape(text)}</text>'
-            for x, text in ((self.x(value), text) for value, text in ticks or self.across.ticks(5))
+            f'<text x="{x}" y="{self.bottom + 15}" text-anchor="middle">{text}</text>'
+            for x, text in ((self.x(value), text) for value, text in self.across.ticks(5))
         ]
         horizontal = [
             f'<line class="grid" x1="{LEFT}" x2="{self.right}" y1="{y}" y2="{y}"/>'
@@ -220,47 +216,3 @@ class Plane:
             for y, text in ((self.y(value), text) for value, text in self.up.ticks(5))
         ]
         return "".join(vertical + horizontal)
-
-
-# A curve with its band.
-
-
-MAX_TICKS = 13
-"""Points of a curve up to which each has a tick."""
-
-
-def curve(estimates: Sequence[Estimate], scale: Scale, text: str) -> Drawing:
-    """Draw values from left to right, joined, with a band of their intervals; marks have the class of their estimate.
-
-    Where a value is missing the curve is broken. Estimates of equal styles may share the scale of other curves.
-    """
-    last = len(estimates) - 1
-    plane = Plane(Scale(-0.5, last + 0.5), scale, 246, 190)
-    every = 1 + last // MAX_TICKS
-    ticks = [(float(at), estimates[at].name) for at in range(0, last + 1, every)]
-    bands, lines, dots = [], [], []
-    for run in _runs(estimates):
-        band = [(at, one.low, one.high) for at, one, _ in run if one.low is not None and one.high is not None]
-        around = [(at, high) for at, _, high in band] + [(at, low) for at, low, _ in reversed(band)]
-        bands.append(f'<path class="band" d="{_path(plane, around)}Z"/>' if around else "")
-        lines.append(f'<path class="curve" d="{_path(plane, [(at, value) for at, _, value in run])}"/>')
-        dots += [
-            f'<circle class="{one.style}" cx="{plane.x(at)}" cy="{plane.y(value)}" r="{4 if one.style else 2.5}"/>'
-            for at, one, value in run
-        ]
-    return Drawing(f"{plane.axes(ticks)}{''.join(bands)}{''.join(lines)}{''.join(dots)}", text, plane.box)
-
-
-def _runs(estimates: Sequence[Estimate]) -> list[list[tuple[int, Estimate, float]]]:
-    """Return the estimates with a value, by place, in runs without a gap."""
-    runs: list[list[tuple[int, Estimate, float]]] = [[]]
-    for at, one in enumerate(estimates):
-        if one.value is None:
-            runs.append([])
-        else:
-            runs[-1].append((at, one, one.value))
-    return [run for run in runs if run]
-
-
-def _path(plane: Plane, points: Sequence[tuple[int, float]]) -> str:
-    return "M" + "L".join(f"{plane.x(at)} {plane.y(value)}" for at, value in points)

@@ -6,10 +6,10 @@ Jinja fills in the templates: all values are escaped, except the drawings.
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from bertscore_onnx.errors import needs_extra
-from bertscore_onnx.tables.table import Format, count
+from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 
 COPY_SCRIPT = """
@@ -27,24 +27,6 @@ for (const button of document.querySelectorAll("button.copy")) {
 
 MAX_CHARACTERS = 2000
 """Of a text that is shown; the page states how many more there are."""
-
-
-class Cell(NamedTuple):
-    """A value as a table shows it."""
-
-    text: str
-    interval: str = ""
-    """Stands below it."""
-    reason: str = ""
-    """Why there is no value."""
-
-
-def cell(value: float | None, low: float | None, high: float | None, write: Format, reason: str = "") -> Cell:
-    """Return the cell of a value with its interval, or of a missing one with the reason."""
-    if value is None:
-        return Cell("–", reason=reason)
-    interval = "" if low is None or high is None else f"{write(low)} to {write(high)}"
-    return Cell(wording.typographic(write(value)), wording.typographic(interval))
 
 
 def render(template: str, filters: Mapping[str, Callable[..., str]], **values: Any) -> str:

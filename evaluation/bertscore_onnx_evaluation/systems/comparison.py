@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
-from bertscore_onnx_evaluation.results import ResultWithPage
+from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.segments import ColumnChoice
@@ -67,7 +67,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison(ResultWithPage):
+class Comparison(Result):
     """The result of `compare`.
 
     As text there is a table for each metric, the best system first, and `*` at a p below 0.05, with several tests after
@@ -77,7 +77,6 @@ class Comparison(ResultWithPage):
     """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
-    _PAGE = "comparison_page"
 
     test: Test
     num_resamples: int
@@ -222,6 +221,24 @@ class Comparison(ResultWithPage):
             "candidates": {name: self.candidates[row][example.segment] for name, row in systems.items()},
             "references": self.references[example.segment],
         }
+
+    def to_html(self) -> str:
+        """Return a page about it that needs no network; its only script copies a text to quote or a command to run.
+
+        The same result gives the same bytes.
+
+        Raises:
+            MissingExtraError: Jinja is not installed.
+        """
+        from bertscore_onnx_evaluation.report.comparison_page import report_html
+
+        return report_html(self)
+
+    def _repr_html_(self) -> str:
+        """Return the main tables as a notebook shows them."""
+        from bertscore_onnx_evaluation.report.comparison_page import notebook_html
+
+        return notebook_html(self)
 
     @property
     def methods(self) -> str:

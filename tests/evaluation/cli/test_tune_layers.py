@@ -88,16 +88,6 @@ def test_tsv_is_a_row_for_each_layer(tune, expected):
     assert rows[expected.best_layer][header.index("p")] == ""
 
 
-def test_a_page_is_the_librarys_and_no_input(tune, refused, expected, all_layers_bundle, table, tmp_path):
-    page = tmp_path / "page.html"
-    assert tune("--html", page).stdout == tune().stdout
-    assert page.read_text(encoding="utf-8") == expected.to_html()
-    arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
-    assert "--html" in refused(*arguments, "--html", table)
-    stderr = refused("tune-layers", "-m", "absent", "--judgements", table, "--html", tmp_path / "no" / "page.html")
-    assert "page.html" in stderr  # before the model is looked for
-
-
 def test_language_pairs_may_be_named(tune):
     result = tune("--language-pair", "cs-en", "en-ru", "--format", "json")
     assert list(json.loads(result.stdout)["language_pairs"]) == ["cs-en", "en-ru"]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.support.programs import chromium, contrast, prefer
 
-from .conftest import CASES, RESULTS
+from .conftest import CASES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -48,7 +48,7 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
-    for name, result in RESULTS.items():
+    for name, result in CASES.items():
         (folder / f"{name}.html").write_text(result().to_html(), encoding="utf-8")
     return folder
 
@@ -70,7 +70,7 @@ def opened(browser, files):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_report_fits_its_screen_and_fetches_nothing(browser, opened, name, width):
     opened(name, width)
     assert browser.get_log("browser") == []
@@ -81,7 +81,7 @@ def test_a_report_fits_its_screen_and_fetches_nothing(browser, opened, name, wid
     assert (inner, content) == (width, shown)
 
 
-@pytest.mark.parametrize("name", ["three", "evil", "meta", "layers"])
+@pytest.mark.parametrize("name", ["three", "evil"])
 def test_wide_parts_scroll_on_a_phone_and_with_the_keyboard(browser, opened, name):
     opened(name, 320)
     wide = browser.execute_script(
@@ -98,7 +98,7 @@ return [...document.querySelectorAll('.wide')].filter(one => one.scrollWidth > o
 
 COLLISIONS = """
 const found = [];
-for (const axis of document.querySelectorAll('.axis svg, svg.scatter, svg.curves')) {
+for (const axis of document.querySelectorAll('.axis svg, svg.scatter')) {
   const boxes = [...axis.querySelectorAll('text')].map(one => one.getBoundingClientRect());
   for (const [at, one] of boxes.entries()) for (const other of boxes.slice(at + 1)) {
     const gap = Math.max(one.left, other.left) - Math.min(one.right, other.right);
@@ -125,14 +125,14 @@ return found;
 """The short names without spaces that take several lines."""
 
 
-@pytest.mark.parametrize("name", ["three", "twenty", "groups", "meta-marked", "layers-many"])
+@pytest.mark.parametrize("name", ["three", "twenty", "groups"])
 def test_no_column_is_cut_on_a_screen(browser, opened, name):
     opened(name, 1280)
     assert browser.execute_script(CUT) == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["two", "three", "swaps", "constant", "groups", "meta", "layers", "layers-many"])
+@pytest.mark.parametrize("name", ["two", "three", "swaps", "constant", "groups"])
 def test_no_ticks_collide_and_no_name_or_p_is_broken(browser, opened, name, width):
     opened(name, width)
     assert browser.execute_script(COLLISIONS) == []
@@ -157,42 +157,12 @@ def test_a_shadow_marks_where_a_table_continues(browser, opened, scheme):
     assert shadow < ground(-2) - 20
 
 
-NAMES = """
-const found = [];
-for (const drawing of document.querySelectorAll('svg.points')) {
-  const edge = drawing.getBoundingClientRect();
-  const names = [...drawing.querySelectorAll('text:not([text-anchor])')];
-  if (names.length < drawing.querySelectorAll('circle').length) found.push('a name is missing');
-  const boxes = names.map(one => one.getBoundingClientRect());
-  for (const [at, one] of boxes.entries()) {
-    if (one.left < edge.left || one.right > edge.right || one.top < edge.top) found.push(names[at].textContent);
-    for (const other of boxes.slice(at + 1)) {
-      const beside = Math.max(one.left, other.left) > Math.min(one.right, other.right) - 1;
-      const below = Math.max(one.top, other.top) > Math.min(one.bottom, other.bottom) - 0.25 * one.height;
-      if (!beside && !below) found.push(names[at].textContent);
-    }
-  }
-}
-return found;
-"""
-"""The names of points that cover others, are cut or are left out; a quarter of a line has no letters."""
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["meta", "meta-many", "meta-pairs"])
-def test_the_names_of_points_can_be_read(browser, opened, name, width):
-    opened(name, width)
-    assert browser.execute_script(NAMES) == []
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
         *(("three", kind) for kind in ("intervals", "distributions", "scatter", "lengths")),
-        ("meta", "points"),
-        ("layers", "curves"),
     ],
 )
 def test_drawings_have_their_colours(browser, opened, name, kind, scheme, width):
@@ -206,9 +176,7 @@ def test_drawings_have_their_colours(browser, opened, name, kind, scheme, width)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "name", ["three", "matches", "evil", "constant", "groups", "meta-many", "meta-evil", "layers-missing"]
-)
+@pytest.mark.parametrize("name", ["three", "matches", "evil", "constant", "groups"])
 def test_all_text_stands_out_from_its_ground(browser, opened, name, scheme):
     opened(name, 1280, scheme)
     colours = browser.execute_script(COLOURS)
@@ -243,13 +211,13 @@ def test_it_prints_on_white_with_folded_parts_open(browser, opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["three", "meta-marked", "layers"])
+@pytest.mark.parametrize("name", ["three"])
 def test_a_fragment_takes_colours_and_leaves_the_page_alone(browser, tmp_path, name, scheme):
     prefer(browser, scheme)
     ink, paper = (
         ("rgb(10, 20, 30)", "rgb(255, 255, 255)") if scheme == "light" else ("rgb(240, 241, 242)", "rgb(0, 0, 0)")
     )
-    fragment = RESULTS[name]()._repr_html_()
+    fragment = CASES[name]()._repr_html_()
     other = "<table id='other'><tr><th>a</th><td>1</td></tr></table><p id='text'>text</p>"
     styles = (
         "return ['other', 'text'].map(name => {const style = getComputedStyle(document.getElementById(name));"
