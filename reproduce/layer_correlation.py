@@ -19,7 +19,7 @@ from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Measure, mean_by_system
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
@@ -75,10 +75,9 @@ def read_set(title: str, origin: str, path: str, part: Part | None = None) -> Ju
 def _read(path: str, part: Part | None) -> list[JudgedSystems]:
     if part:
         language_pair, gold, reference = part
-        judged = [read_eval_set(EvalSet(path), language_pair, gold=gold, reference=reference, with_texts=True)]
+        judged = [read_eval_set(path, language_pair, gold=gold, reference=reference, with_texts=True)]
     elif Path(path).is_dir():
-        eval_set = EvalSet(path)
-        judged = [read_eval_set(eval_set, name, with_texts=True) for name in eval_set.language_pairs]
+        judged = [read_eval_set(path, name, with_texts=True) for name in golds(path)]
     else:
         options = MetaOptions(source=path, settings={"model_type": "any"})  # so that the texts are read
         judged = systems_of_table(read_table(path), options, several_judgements=True)

@@ -14,14 +14,13 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set, score_files
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
 from bertscore_onnx_evaluation.metrics.metric_tests import clusters, perm_both, williams
 from bertscore_onnx_evaluation.metrics.relative_ranking import darr, darr_by_language_pair
-from bertscore_onnx_evaluation.metrics.wmt_files import open_eval_set
 from bertscore_onnx_evaluation.systems.compare_systems import compare
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
@@ -35,7 +34,6 @@ from bertscore_onnx_evaluation.systems.significance import (
 __all__ = [
     "ChallengeExample",
     "Comparison",
-    "EvalSet",
     "JudgedSystems",
     "LayerTuning",
     "MetaEvaluation",
@@ -58,7 +56,6 @@ __all__ = [
     "hybrid_by_language_pair",
     "hybrid_systems",
     "meta_evaluate",
-    "open_eval_set",
     "outliers",
     "paired_bootstrap",
     "paired_permutation",
@@ -68,7 +65,6 @@ __all__ = [
     "preceding_sentences",
     "read_eval_set",
     "roc_auc",
-    "score_files",
     "score_systems",
     "select_models",
     "soft_pairwise_accuracy",

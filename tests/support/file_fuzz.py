@@ -22,10 +22,8 @@ from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
-from bertscore_onnx_evaluation.metrics.wmt_files import is_wmt_file, open_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from tests.support.eval_sets import write_eval_set
-from tests.support.wmt_files import wmt25_lines, wmt26_screens, write_lines
 
 MAX_MEMORY = 1_000_000_000
 SECONDS_PER_CASE = 60
@@ -70,21 +68,13 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         (folder / name).write_text(content)
     parquet.write_table(pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet")
     write_eval_set(folder)
-    write_lines(folder / "humeval.jsonl", wmt25_lines("rounds"))
-    (folder / "annotations.json").write_text(json.dumps({"a": wmt26_screens()}))
 
     def texts(path: Path) -> object:
         with open_pairs(choose_inputs([str(path)], [])) as pairs:
             return list(pairs)
 
     def eval_set(_: Path) -> object:
-        return read_eval_set(EvalSet(folder), "he-en", reference="refB", with_texts=True)
-
-    def wmt_file(path: Path) -> object:
-        if path.is_file() and not is_wmt_file(path):
-            return None
-        found = open_eval_set(path)
-        return [read_eval_set(found, name, reference="MT-1", with_texts=True) for name in found.language_pairs]
+        return read_eval_set(folder, "he-en", reference="refB", with_texts=True)
 
     readers = {
         **{f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path))) for kind in TABLES},
@@ -96,8 +86,6 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "names": ("source.json", lambda path: read_names(path.parent)),
         "human scores": ("human-scores/he-en.mqm.seg.score", eval_set),
         "metric scores": ("metric-scores/he-en/BLEU-refB.sys.score", eval_set),
-        "WMT25": ("humeval.jsonl", wmt_file),
-        "WMT26": ("annotations.json", wmt_file),
         "outputs": ("system-outputs/he-en/A.txt", eval_set),
     }
     return {name: (folder / file, read) for name, (file, read) in readers.items()}

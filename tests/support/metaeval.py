@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 _DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 def wmt23() -> JudgedSystems:
     """Return the systems of he-en with MQM and all metrics."""
-    return read_eval_set(EvalSet(FOLDER / "wmt23"), "he-en", gold="mqm", reference="refB")
+    return read_eval_set(FOLDER / "wmt23", "he-en", gold="mqm", reference="refB")
 
 
 def wmt20(metric: str) -> tuple[Floats, Floats]:

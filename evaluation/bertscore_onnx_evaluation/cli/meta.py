@@ -10,8 +10,7 @@ def meta(options: MetaOptions) -> None:
     """Measure how well metrics agree with human judgements.
 
     An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
-    --model and --metric system-outputs and references; or a JSON file of judgements that WMT25 or WMT26 published,
-    where --gold names an annotator, and without it all count. A table has a row for each output of a system, with the
+    --model and --metric system-outputs and references. A table has a row for each output of a system, with the
     columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
     reference. Without segments each row is a whole system.
 

@@ -37,8 +37,7 @@ class MetaOptions:
         str,
         typer.Argument(
             metavar="EVALSET|TABLE",
-            help="A folder in the layout of mt-metrics-eval, a file of judgements of WMT25 or WMT26, or a table; - is "
-            "standard input.",
+            help="A folder in the layout of mt-metrics-eval, or a table; - is standard input.",
         ),
     ]
     settings: "ScorerSettings"
@@ -52,8 +51,7 @@ class MetaOptions:
         typer.Option(
             "--gold",
             metavar="NAME",
-            help="The judgements of a folder, such as mqm, or of a file, an annotator.  [default: the only ones; of "
-            "a file the mean over annotators]",
+            help="The judgements of a folder, such as mqm.  [default: the only ones]",
         ),
     ] = None
     reference: Annotated[

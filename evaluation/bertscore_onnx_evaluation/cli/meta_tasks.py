@@ -33,7 +33,7 @@ from bertscore_onnx_evaluation.metric_scores import (
 from bertscore_onnx_evaluation.metrics.auc import auc_of_labels
 from bertscore_onnx_evaluation.metrics.challenge_sets import MIN_EXAMPLES, ChallengeExample, evaluate_challenge_set
 from bertscore_onnx_evaluation.metrics.correlation import Floats
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, check_names, read_eval_set, score_files
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, golds, read_eval_set, score_files
 from bertscore_onnx_evaluation.metrics.hybrid import NUM_CANDIDATES, NUM_HYBRIDS, NUM_TRIALS, hybrid_by_language_pair
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
@@ -44,7 +44,6 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
     sentinels_of_pairs,
     with_sentinels,
 )
-from bertscore_onnx_evaluation.metrics.wmt_files import is_wmt_file, open_eval_set
 
 
 def _print(options: MetaOptions, result: Any) -> None:
@@ -115,8 +114,8 @@ def _check_scores(options: MetaOptions) -> None:
 
 
 def is_eval_set(options: MetaOptions) -> bool:
-    """Return whether the source is a folder, or a file of WMT, and not a table."""
-    return Path(options.source).is_dir() or (options.input_format is None and is_wmt_file(options.source))
+    """Return whether the source is a folder, and not a table."""
+    return Path(options.source).is_dir()
 
 
 def own_name(metric: str, judged: JudgedSystems) -> str:
@@ -148,39 +147,39 @@ def read_systems(
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     of_tables = [name for name in options.given if name in ("score", "input_format", "columns")]
     check_effects(*((option_name(name), True, "on an EvalSet") for name in of_tables))
-    eval_set = open_eval_set(options.source)
-    if not (Path(options.source).is_dir() or options.quiet):
-        echo(f"{options.source} holds judgements of WMT: {', '.join(eval_set.language_pairs)}.")
+    by_pair = golds(options.source)
+    available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
     chosen = options.language_pair or [
-        name for name in eval_set.language_pairs if {options.gold, options.hold_out} - {None} <= {*eval_set.golds(name)}
+        name for name, of_pair in by_pair.items() if {options.gold, options.hold_out} - {None} <= {*of_pair}
     ]
     language_pairs = [
         read_eval_set(
-            eval_set,
+            options.source,
             name,
             gold=options.gold,
             reference=options.reference,
-            metrics=_metrics_of(eval_set, name, options.metric_scores or ()),
+            metrics=_metrics_of(available, name, options.metric_scores or ()),
             hold_out=options.hold_out,
             with_texts=True if options.metrics else None if options.sentinels else False,
         )
-        for name in dict.fromkeys(chosen or eval_set.language_pairs)
+        for name in dict.fromkeys(chosen or by_pair)
     ]
     for judged in language_pairs:
         if not judged.metrics and not options.metrics:
-            available = ", ".join(eval_set.metrics(judged.language_pair)) or "none at all"
+            there = ", ".join(available[judged.language_pair]) or "none at all"
             raise InputError(
                 f"{options.source} has no scores of metrics of {judged.language_pair} with the reference "
-                f"{judged.reference}; it has {available}. Name some with --metric-scores, or score the texts, with "
+                f"{judged.reference}; it has {there}. Name some with --metric-scores, or score the texts, with "
                 "--model MODEL or --metric bleu."
             )
     return language_pairs
 
 
-def _metrics_of(eval_set: EvalSet, language_pair: str, requested: Sequence[str]) -> list[str]:
+def _metrics_of(available: Mapping[str, Sequence[str]], language_pair: str, requested: Sequence[str]) -> list[str]:
     """Return the requested metrics without those that only another language pair has, with its reference."""
-    own = eval_set.metrics(language_pair)
-    others = {metric for name in eval_set.language_pairs for metric in eval_set.metrics(name)}.difference(own)
+    others = {metric for metrics in available.values() for metric in metrics}.difference(
+        available.get(language_pair, ())
+    )
     return [name for name in requested if name not in others] or [*requested]
 
 

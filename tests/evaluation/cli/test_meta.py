@@ -9,7 +9,6 @@ import pytest
 
 from bertscore_onnx.scorer import BERTScorer
 from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
-from tests.support.wmt_files import SEGMENTS, SYSTEMS, metric, scores, text, wmt25_lines, wmt26_screens, write_lines
 
 FEW = ("--resamples", "20")
 
@@ -472,54 +471,3 @@ def test_a_column_of_texts_that_was_named_has_to_exist(refused, write_as, annota
     message = refused("meta", path, "--score", "m", "--columns", "reference=refs")
     assert "'refs'" in message
     assert "Name one with --columns reference=NAME" in message
-
-
-@pytest.fixture
-def wmt_file(tmp_path):
-    return write_lines(tmp_path / "humeval.jsonl", wmt25_lines())
-
-
-def test_a_file_of_wmt_gives_what_a_table_of_its_means_gives(judged, wmt_file, table):
-    rows = [
-        (
-            "en-xx_YY",
-            system,
-            f"{document}-{number}",
-            document,
-            str(np.mean([*found.values()])),
-            score,
-            candidate,
-            reference,
-        )
-        for at, (document, number) in enumerate(SEGMENTS)
-        for system in SYSTEMS[:3]
-        if (found := scores(system, at))
-        for score, candidate, reference in [(repr(metric(system, at)), text(system, at), text("refA", at))]
-    ]
-    header = "lang_pair system segment document human M candidate reference"
-    of_table = judged(table(rows, header=header), "--score", "M", "--metric", "chrf")["en-xx_YY"]
-    of_file = judged(wmt_file, "--metric", "chrf")["en-xx_YY"]
-    assert of_file["metrics"]["M"] == of_table["metrics"]["M"]
-    assert of_file["metrics"]["chrf-refA"] == of_table["metrics"]["chrf"]
-    assert (of_file["gold"], of_file["reference"]) == ("mean of 2 annotators", "refA")
-
-
-def test_a_file_of_wmt_is_recognised_by_what_it_holds(run, wmt_file, tmp_path):
-    result = run("meta", wmt_file, "--gold", "human1", "--reference", "MT-3", *FEW)
-    assert f"{wmt_file} holds judgements of WMT: en-xx_YY." in " ".join(result.stderr.split())
-    assert "en-xx_YY, gold human1, reference MT-3: 3 systems, 5 segments" in result.stdout
-    annotations = tmp_path / "annotations.json"
-    annotations.write_text(json.dumps({"eng_Latn---xxx_Latn": wmt26_screens()}))
-    result = run("meta", annotations, "--metric", "chrf", "--quiet", *FEW)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert "eng_Latn---xxx_Latn, gold mean of 2 annotators, reference Human (postediting)" in result.stdout
-
-
-def test_scores_of_a_file_of_wmt_are_written_and_read_again(judged, wmt_file, tmp_path):
-    lines = wmt25_lines()
-    lines[4]["scores"]["MT-3"] = [{"score": 50}]  # the one output that nobody judged
-    wmt_file.write_text("\n".join(map(json.dumps, lines)).replace("MT 2", "MT-2"))
-    judged(wmt_file, "--metric", "chrf", "--output", tmp_path / "out")
-    written = (tmp_path / "out/metric-scores/en-xx_YY/chrf-refA.seg.score").read_text().splitlines()
-    assert len(written) == 3 * len(SEGMENTS)
-    assert [line.split("\t")[0] for line in written] == [name for name in ("MT-1", "MT-2", "MT-3") for _ in SEGMENTS]

@@ -7,39 +7,37 @@ import pytest
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metrics import eval_set as eval_set_module
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, check_names, read_eval_set, score_files
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, golds, read_eval_set, score_files
 from tests.support.eval_sets import BLEU, HUMAN, means, score_lines, write, write_eval_set
 
 
 @pytest.fixture
-def eval_set(tmp_path):
-    write_eval_set(tmp_path)
+def sets(tmp_path):
+    """The folder of a set with three kinds of judgements in two language pairs."""
     write(tmp_path, "human-scores/en-de.da.raw.seg.score", "A\t1\n")
     write(tmp_path, "human-scores/en-de.mqm.sys.score", "A\t1\n")
-    return EvalSet(tmp_path)
+    return write_eval_set(tmp_path)
 
 
-def test_a_set_lists_its_contents(eval_set):
-    assert eval_set.language_pairs == ["en-de", "he-en"]
-    assert eval_set.golds("en-de") == ["da.raw", "mqm"]
-    assert eval_set.references("he-en") == ["refA", "refB"]
-    assert eval_set.metrics("he-en") == ["BLEU-refB", "chrF-refB"]
-    assert eval_set.metrics("en-de") == []
+def test_a_set_lists_its_judgements_and_metrics(sets):
+    assert golds(sets) == {"en-de": ["da.raw", "mqm"], "he-en": ["mqm"]}
+    assert EvalSetFiles(sets, "he-en").metrics == ["BLEU-refB", "chrF-refB"]
+    assert EvalSetFiles(sets, "en-de").metrics == []
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
+    ("language_pair", "options", "message"),
     [
-        ("golds", ("en-he",), "called 'en-he'; it has en-de, he-en"),
-        ("gold", ("en-de", "da"), "has no gold of en-de called 'da'; it has da.raw, mqm"),
-        ("gold", ("en-de", None), "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
-        ("reference", ("he-en", "refC"), "has no reference of he-en called 'refC'; it has refA, refB"),
-        ("chosen_metrics", ("he-en", ["BLUE-refB"], "refB"), "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
+        ("en-he", {}, "called 'en-he'; it has en-de, he-en"),
+        ("en-de", {"gold": "da"}, "has no gold of en-de called 'da'; it has da.raw, mqm"),
+        ("en-de", {}, "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
+        ("he-en", {"reference": "refC"}, "has no reference of he-en called 'refC'; it has refA, refB"),
+        ("he-en", {"metrics": ["BLUE-refB"]}, "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
     ],
 )
-def test_an_unknown_name_is_refused_with_those_of_the_set(eval_set, name, arguments, message):
+def test_an_unknown_name_is_refused_with_those_of_the_set(sets, language_pair, options, message):
     with pytest.raises(InputError, match=message):
-        getattr(eval_set, name)(*arguments)
+        read_eval_set(sets, language_pair, **options)
 
 
 def test_one_of_several_references_must_be_named(tmp_path):
@@ -47,19 +45,22 @@ def test_one_of_several_references_must_be_named(tmp_path):
     for file in (tmp_path / "metric-scores/he-en").iterdir():
         file.unlink()
     with pytest.raises(InputError, match=r"has 2 references of he-en: refA, refB. Name one as `reference`"):
-        EvalSet(tmp_path).reference("he-en", None)
+        read_eval_set(tmp_path, "he-en")
 
 
 @pytest.mark.parametrize(
-    ("name", "references"), [("src", set()), ("all", {"refA", "refB"}), ("refA.refB", {"refA", "refB"})]
+    ("name", "systems"), [("src", "A B C D refA refB"), ("all", "A B C D"), ("refA.refB", "A B C D")]
 )
-def test_a_name_may_stand_for_none_or_several_references(eval_set, name, references):
-    assert eval_set.references_in("he-en", eval_set.reference("he-en", name)) == references
+def test_a_name_may_stand_for_none_or_several_references(sets, name, systems):
+    write(
+        sets, "human-scores/he-en.mqm.sys.score", "".join(f"{one} 1\n" for one in ["A", "B", "C", "D", "refA", "refB"])
+    )
+    assert read_eval_set(sets, "he-en", reference=name).systems == tuple(systems.split())
 
 
 def test_a_folder_without_judgements_is_no_set(tmp_path):
     with pytest.raises(InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"):
-        EvalSet(tmp_path)
+        read_eval_set(tmp_path, "he-en")
 
 
 def test_scores_are_written_with_all_digits():
@@ -96,7 +97,7 @@ def folder(tmp_path):
 
 
 def read(folder, **options):
-    return read_eval_set(EvalSet(folder), "he-en", **options)
+    return read_eval_set(folder, "he-en", **options)
 
 
 def test_the_only_gold_and_the_reference_of_metrics_are_taken(folder):
@@ -200,7 +201,7 @@ def test_human_scores_of_the_reference_alone_are_refused(folder):
     write(folder, "human-scores/he-en.mqm.seg.score", "refB\t1\n" * 5)
     (folder / "human-scores/he-en.mqm.sys.score").unlink()
     with pytest.raises(InputError, match="has no mqm scores of any system for he-en"):
-        read_eval_set(EvalSet(folder), "he-en")
+        read_eval_set(folder, "he-en")
 
 
 def test_a_metric_that_lacks_a_judged_system_is_left_out(folder, caplog):
@@ -263,4 +264,4 @@ def test_a_file_beyond_a_bound_is_refused(folder, monkeypatch, bound, content):
 def test_a_stray_file_beside_the_judgements_is_no_judgement(tmp_path):
     write_eval_set(tmp_path)
     write(tmp_path, "human-scores/notes.score", "ours\n")
-    assert EvalSet(tmp_path).language_pairs == ["he-en"]
+    assert [*golds(tmp_path)] == ["he-en"]

@@ -10,7 +10,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.metric_tests import perm_both, williams
 from tests.evaluation.judged import judged, judged_wholes
@@ -275,7 +275,7 @@ def test_arguments_are_checked(language_pairs, message):
 
 @pytest.fixture
 def result(tmp_path):
-    return meta_evaluate([read_eval_set(EvalSet(write_eval_set(tmp_path)), "he-en")], permutations=50)
+    return meta_evaluate([read_eval_set(write_eval_set(tmp_path), "he-en")], permutations=50)
 
 
 def cells(table, name, header):

@@ -11,7 +11,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSet, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from tests.evaluation.judged import judged, judged_wholes
 from tests.support.eval_sets import HUMAN, score_lines, write, write_eval_set
@@ -229,11 +229,11 @@ def test_the_only_output_of_a_segment_has_no_other(scored):
 def test_a_set_without_the_outputs_of_a_judged_system_says_so(tmp_path):
     folder = write_eval_set(tmp_path)
     (folder / "system-outputs/he-en/A.txt").unlink()
-    one = read_eval_set(EvalSet(folder), "he-en", with_texts=None)
+    one = read_eval_set(folder, "he-en", with_texts=None)
     assert one.candidates[one.systems.index("A")] == (None,) * 5
     assert notes_of(one) == [f"{LEFT_OUT}4 of 20 judged outputs have no text, or no reference"]
     with pytest.raises(InputError, match="no outputs of the system 'A'"):
-        read_eval_set(EvalSet(folder), "he-en", with_texts=True)
+        read_eval_set(folder, "he-en", with_texts=True)
 
 
 def test_a_metric_called_as_a_sentinel_is_refused(scored):
@@ -356,14 +356,14 @@ def test_judgements_of_another_kind_are_held_out_from_an_eval_set(tmp_path):
     folder = write_eval_set(tmp_path)
     other = {system: [None if score is None else score * 2 + 1 for score in row] for system, row in HUMAN.items()}
     write(folder, "human-scores/he-en.esa.seg.score", score_lines(other))
-    one = read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="esa")
+    one = read_eval_set(folder, "he-en", gold="mqm", hold_out="esa")
     [result] = evaluate(one).language_pairs
     assert result.humans[0].name == "human-esa"
     assert result.humans[0].segment["pearson"].value == pytest.approx(1)
     with pytest.raises(InputError, match=r"'mqm' are the human scores already. Hold out others"):
-        read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="mqm")
+        read_eval_set(folder, "he-en", gold="mqm", hold_out="mqm")
     with pytest.raises(InputError, match="esa"):
-        read_eval_set(EvalSet(folder), "he-en", gold="mqm", hold_out="ESB")
+        read_eval_set(folder, "he-en", gold="mqm", hold_out="ESB")
 
 
 def test_an_annotator_of_other_outputs_is_refused(annotated):
