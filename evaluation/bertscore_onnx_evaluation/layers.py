@@ -16,7 +16,7 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
 from bertscore_onnx_evaluation.metrics.correlation import ROUNDING, Floats, correlate_pairs, pearson_of_moments
-from bertscore_onnx_evaluation.metrics.resampling import UnitSums, resampled, sum_by_unit
+from bertscore_onnx_evaluation.metrics.statistics import UnitSums, resampled, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
 from bertscore_onnx_evaluation.systems.significance import NUM_RESAMPLES, SEED
@@ -121,7 +121,7 @@ class LayerTuning(Result):
     """The layer with the highest correlation of F; the first of equals."""
 
     best_pearson: float
-    """Its correlation, minus the optimism if that was requested."""
+    """Its correlation."""
 
     optimism: float | None
     """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
@@ -179,7 +179,6 @@ def tune_layers(
     *,
     units: Sequence[str] | None = None,
     others: Iterable[BERTScorer] = (),
-    subtract_optimism: bool = False,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
     verbose: bool | None = False,
@@ -206,7 +205,6 @@ def tune_layers(
             with the same references together.
         others: further scorers of the same model, such as those of other matchings, whose layers are candidates too:
             the best one, and the tests, are over all. They are taken one after the other.
-        subtract_optimism: whether the optimism is subtracted from `best_pearson`.
         num_resamples: how many times units are drawn.
         seed: of these draws.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
@@ -273,7 +271,7 @@ def tune_layers(
         {name: reason for name, reason in reasons.items() if reason},
         layers,
         labels[best],
-        float(mean[2, best]) - ((gain or 0.0) if subtract_optimism else 0.0),
+        float(mean[2, best]),
         gain,
         export_command(manifest, numbers[best]),
     )

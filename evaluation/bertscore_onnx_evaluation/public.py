@@ -3,24 +3,19 @@
 from bertscore_onnx_evaluation.harness_logs import harness_scores
 from bertscore_onnx_evaluation.layers import LayerTuning, pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import MetricScores, preceding_sentences, score_systems
-from bertscore_onnx_evaluation.metrics.auc import auc_of_labels, average_precision, roc_auc
-from bertscore_onnx_evaluation.metrics.challenge_sets import ChallengeExample, check_challenges, evaluate_challenge_set
 from bertscore_onnx_evaluation.metrics.correlation import (
     correlate,
     correlate_pairs,
     outliers,
     pairwise_accuracy,
     soft_pairwise_accuracy,
-    system_means,
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
-from bertscore_onnx_evaluation.metrics.hybrid import hybrid_by_language_pair, hybrid_systems, select_models
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
-from bertscore_onnx_evaluation.metrics.metric_tests import clusters, perm_both, williams
-from bertscore_onnx_evaluation.metrics.relative_ranking import darr, darr_by_language_pair
+from bertscore_onnx_evaluation.metrics.ranks import clusters, williams
 from bertscore_onnx_evaluation.systems.compare_systems import compare
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
@@ -32,7 +27,6 @@ from bertscore_onnx_evaluation.systems.significance import (
 )
 
 __all__ = [
-    "ChallengeExample",
     "Comparison",
     "JudgedSystems",
     "LayerTuning",
@@ -41,34 +35,22 @@ __all__ = [
     "SegmentMeans",
     "SummedStatistics",
     "approximate_randomization",
-    "auc_of_labels",
-    "average_precision",
-    "check_challenges",
     "clusters",
     "compare",
     "correlate",
     "correlate_pairs",
-    "darr",
-    "darr_by_language_pair",
-    "evaluate_challenge_set",
     "harness_scores",
     "holm",
-    "hybrid_by_language_pair",
-    "hybrid_systems",
     "meta_evaluate",
     "outliers",
     "paired_bootstrap",
     "paired_permutation",
     "pairs_into_one_language",
     "pairwise_accuracy",
-    "perm_both",
     "preceding_sentences",
     "read_eval_set",
-    "roc_auc",
     "score_systems",
-    "select_models",
     "soft_pairwise_accuracy",
-    "system_means",
     "tie_calibrated_accuracy",
     "tune_layers",
     "williams",

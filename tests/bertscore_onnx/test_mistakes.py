@@ -204,7 +204,7 @@ AT_THE_SHELL = {
     "meta judged.csv": ("--score COLUMN", "--model MODEL"),
     "meta rated.csv --score q": ("'q'", "'human'", "--score"),
     "meta judged.csv --score m": ("line 3", "'x'", "expected a number"),
-    "meta judged.csv --score m --task rank": ("'rank'", "'darr'"),
+    "meta judged.csv --score m --test t": ("'t'", "'segments'"),
     "tune-layers -m $M --judgements wide.csv": ("'human'", "'segment', 'A', 'B'", "--columns human=NAME"),
     "baseline -m $M --corpus cand.txt": ("2 of the texts", "expected 4 or more"),
     "show -m $M -c cand.txt -r ref.txt --line 99": ("2 lines", "line 99"),

@@ -95,39 +95,3 @@ def equal_metrics(rng: np.random.Generator, number: int, icc: float, systems: in
     human = rng.normal(size=(systems, segments))
     shared, own = rng.normal(size=(number, 1, segments)), rng.normal(size=(number, systems, segments))
     return human, [*(human + 1.5 * (icc**0.5 * shared + (1 - icc) ** 0.5 * own))]
-
-
-def units_of(rng: np.random.Generator, number: int, most: int) -> NDArray[np.int64]:
-    """Draw for each of some units how many rows it has, from 1 to `most`; return the unit of each row."""
-    return np.repeat(np.arange(number), rng.integers(1, most + 1, number))
-
-
-def noises(rng: np.random.Generator, units: NDArray[np.int64], number: int = 2) -> Floats:
-    """Draw the noise of metrics, (metrics, rows), of which .3 is shared by all and half of the rest within a unit."""
-    own, shared = rng.normal(size=(number + 1, len(units))), rng.normal(size=(number + 1, units.max() + 1))[:, units]
-    each = (own + shared) / 2**0.5 if len(units) > units.max() + 1 else own
-    return 0.3**0.5 * each[0] + 0.7**0.5 * each[1:]
-
-
-def labelled_pairs(rng: np.random.Generator, units: NDArray[np.int64], share: float, rounded: bool = False):
-    """Draw labels, of which this share is positive, and two metrics that separate them as well as each other."""
-    labels = (rng.random(len(units)) < share).astype(np.int64)
-    labels[:2] = 0, 1
-    scores = 1.2 * labels + noises(rng, units)
-    return labels, scores.round() if rounded else scores
-
-
-def rank_judgements(rng: np.random.Generator, segments: int, systems: int = 6):
-    """Draw direct assessments, of which some are missing, and two metrics as good as each other, one with ties."""
-    human = 60 + 20 * rng.normal(size=(systems, segments)) + 10 * rng.normal(size=segments)
-    human[rng.random(human.shape) < 0.4] = np.nan
-    quality = np.nan_to_num(human, nan=60) / 20
-    return human, [quality + rng.normal(size=human.shape) + rng.normal(size=segments) for _ in range(2)]
-
-
-def challenges(rng: np.random.Generator, units: NDArray[np.int64]):
-    """Draw scores of a good and two bad outputs of each example, (3, rows), by two metrics as good as each other."""
-    return [
-        np.stack([1.0 + noises(rng, units, 1)[0], noises(rng, units, 1)[0], noises(rng, units, 1)[0] - 0.5])
-        for _ in range(2)
-    ]

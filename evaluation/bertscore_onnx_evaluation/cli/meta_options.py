@@ -1,4 +1,4 @@
-"""The options of `bertscore-onnx meta`: one record, which every task reads."""
+"""The options of `bertscore-onnx meta`, as one record."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -21,9 +21,7 @@ from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, me
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
-Task = Literal["correlation", "darr", "hybrid", "auc", "phenomena"]
-
-_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator", "label")
+_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator")
 
 METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
@@ -31,7 +29,7 @@ METRICS = ("bertscore", "bleu", "chrf", "ter")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaOptions:
-    """The options of the command; those of a column or a task are None unless they are given."""
+    """The options of the command."""
 
     source: Annotated[
         str,
@@ -41,7 +39,6 @@ class MetaOptions:
         ),
     ]
     settings: "ScorerSettings"
-    task: Annotated[Task, typer.Option("--task", help="What to measure.")] = "correlation"
     language_pair: Annotated[
         list[str] | None,
         typer.Option("--language-pair", metavar="LP...", help="Language pairs, such as he-en.  [default: all]"),
@@ -93,51 +90,9 @@ class MetaOptions:
         bool,
         typer.Option(
             "--sentinels/--no-sentinels",
-            help="Judge scores that read no meaning too: random, constant, lengths, shared words.",
+            help="Judge scores that read no meaning too: random, lengths, shared words.",
         ),
     ] = True
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="POINTS",
-            help="For darr: minimum difference between two direct assessments.  [default: 25]",
-        ),
-    ] = None
-    human_system: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--human-system",
-            metavar="NAME...",
-            help="For darr and hybrid: human systems, which are left out.  [default: for darr those called Human-A, "
-            "ref, refB, translator-A and the like; for hybrid none]",
-        ),
-    ] = None
-    num_hybrids: Annotated[
-        int | None,
-        typer.Option(
-            "--num-hybrids", metavar="N", min=2, help="For hybrid: number of hybrid systems.  [default: 10000]"
-        ),
-    ] = None
-    num_candidates: Annotated[
-        int | None,
-        typer.Option(
-            "--num-candidates", metavar="N", min=2, help="For hybrid: number of systems to select from.  [default: 100]"
-        ),
-    ] = None
-    num_trials: Annotated[
-        int | None,
-        typer.Option("--num-trials", metavar="N", min=1, help="For hybrid: number of selections.  [default: 100000]"),
-    ] = None
-    min_examples: Annotated[
-        int | None,
-        typer.Option(
-            "--min-examples",
-            metavar="N",
-            min=1,
-            help="For phenomena: minimum number of examples per category.  [default: 5]",
-        ),
-    ] = None
     missing: Annotated[
         Literal["raise", "drop"],
         typer.Option(
@@ -158,12 +113,11 @@ class MetaOptions:
         int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
     ] = 1000
     test: Annotated[
-        Literal["segments", "perm-both", "boot-both"],
+        Literal["segments", "boot-both"],
         typer.Option(
             "--test",
-            help="How metrics are compared and ranked: by exchanging whole segments (or documents), two-sided and "
-            "corrected by Holm; by PERM-BOTH as in the WMT metrics tasks, one-sided and not corrected; or by "
-            "BOOT-BOTH, which draws systems too, for claims about other systems.",
+            help="How metrics are compared and ranked: by exchanging whole segments (or documents), or by BOOT-BOTH, "
+            "which draws systems too, for claims about other systems; both two-sided and corrected by Holm.",
         ),
     ] = "segments"
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
@@ -219,8 +173,7 @@ class MetaOptions:
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The options that differ from their defaults, by name; of columns also each role, such as `columns label`."""
+        """The options that differ from their defaults, by name."""
         optional = [field for field in fields(self) if field.default is not MISSING]
         values = {field.name: getattr(self, field.name) for field in optional}
-        given = {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
-        return given | {f"columns {role}": names for role, names in self.named.names.items()}
+        return {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}

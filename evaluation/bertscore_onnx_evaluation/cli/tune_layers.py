@@ -78,10 +78,6 @@ def tune_layers(
     input_format: TableFormat = None,
     no_quotes: NoQuotes = False,
     matching: Matchings = None,
-    subtract_optimism: Annotated[
-        bool,
-        typer.Option("--subtract-optimism", help="Correct the best layer's r for selection bias."),
-    ] = False,
     resamples: Annotated[
         int,
         typer.Option(
@@ -143,7 +139,6 @@ def tune_layers(
             [pairs[row] for row in rows],
             units=[units[row] for row in rows] if units else None,
             others=_opened(others),
-            subtract_optimism=subtract_optimism,
             num_resamples=resamples,
             seed=seed,
             verbose=verbose,
@@ -221,10 +216,8 @@ def _conclusion(tuning: "LayerTuning") -> list[str]:
     """Return which layer is best, which may be as good, and how far to trust its correlation, in sentences."""
     sentences = [f"Layer {tuning.best_layer} correlates best with human judgements.", _others(tuning)]
     if tuning.optimism is not None:
-        is_subtracted = tuning.best_pearson < (tuning.best.f1.pearson or 0.0)
-        luck = "after subtracting the gain" if is_subtracted else "including the gain"
         sentences.append(
-            f"Its r is {_digits(tuning.best_pearson)}, {luck} from being chosen on these judgements, about "
+            f"Its r is {_digits(tuning.best_pearson)}, including the gain from being chosen on these judgements, about "
             f"{_digits(tuning.optimism)}; judge it on others."
         )
     return sentences

@@ -109,7 +109,6 @@ def read_eval_set(
         gold=gold,
         reference=reference,
         segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        human_systems=frozenset(systems) & frozenset(files.references),
         documents=_documents(files.folder / "documents" / f"{language_pair}.docs", segments),
         candidates=texts[0],
         references=texts[1],

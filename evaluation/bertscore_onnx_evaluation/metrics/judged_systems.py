@@ -1,19 +1,16 @@
 """The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, listed, meant
+from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 
-HUMAN_NAME = re.compile(r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE)
-"""How the shared tasks of WMT name human translations: Human-A.0, refB, refPE, translator-A.0, Human (postediting)."""
-SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "constant", "length", "ratio", "overlap", "other"))
+SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "length", "ratio", "overlap"))
 """The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
 HUMAN = "human-"
 """Before the names of annotators that are judged as metrics are."""
@@ -40,8 +37,6 @@ class JudgedSystems:
     """Names of the segments; none if there are only whole systems."""
     documents: tuple[str, ...] = ()
     """The document of each segment, whose segments are dependent; none if that is not known."""
-    human_systems: frozenset[str] = frozenset()
-    """Which of the systems are human translations: other references of the set."""
     candidates: tuple[tuple[str | None, ...], ...] | None = None
     """The outputs by system and segment, if they were read; None where a system has no output."""
     references: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -124,20 +119,6 @@ class JudgedSystems:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
         return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
 
-    def exclude_human_systems(self, names: Collection[str]) -> tuple["JudgedSystems", Floats, tuple[str, ...]]:
-        """Return the other systems, their human scores of segments, (systems, segments), and the excluded names.
-
-        Raises:
-            InputError: only whole systems have human scores.
-        """
-        if self.human_segment is None:
-            raise InputError(
-                f"{self.language_pair}: only whole systems have human scores, and here those of segments are needed."
-            )
-        others = self._only([row for row, name in enumerate(self.systems) if name not in names])
-        human = self.human_segment[[name not in names for name in self.systems]]
-        return others, human, tuple(name for name in self.systems if name in names)
-
     def _only(self, rows: Sequence[int]) -> "JudgedSystems":
         def of_rows(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[list(rows)]
@@ -190,23 +171,6 @@ class JudgedSystems:
             "the human score."
         )
 
-    def segment_scores(self, metric: MetricScores) -> Floats:
-        """Return a metric's scores, (systems, segments), NaN where there is none."""
-        missing = np.full((len(self.systems), len(self.segments)), np.nan)
-        return missing if metric.segment is None else metric.segment
-
-    def unscored(self, scores: Floats) -> str:
-        """Return which outputs with a human score lack one of these, (systems, segments); empty if none does."""
-        is_judged = np.zeros(scores.shape, bool) if self.human_segment is None else ~np.isnan(self.human_segment)
-        lacking = np.argwhere(is_judged & ~np.isfinite(scores))
-        if not len(lacking):
-            return ""
-        system, segment = lacking[0]
-        return (
-            f"{len(lacking)} of {is_judged.sum()} judged outputs have no score, such as that of "
-            f"{self.systems[system]!r} for segment {self.segments[segment]!r}"
-        )
-
 
 def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
     """Return scores in which those of systems are means over the segments that are not ignored."""
@@ -221,19 +185,3 @@ def _is_mean(scores: MetricScores, ignored: NDArray[np.bool_]) -> bool:
     if scores.system is None or scores.segment is None or means is None:
         return False
     return np.allclose(scores.system, means, rtol=1e-4, atol=1e-6, equal_nan=True)
-
-
-def human_by_name(language_pairs: Sequence[JudgedSystems]) -> frozenset[str]:
-    """Return the systems that are known as human translations, or are named as WMT names them."""
-    names = {name for one in language_pairs for name in one.systems if HUMAN_NAME.fullmatch(name)}
-    return frozenset(names).union(*(one.human_systems for one in language_pairs))
-
-
-def check_systems(language_pairs: Sequence[JudgedSystems], names: Collection[str]) -> None:
-    """Raise InputError, with the nearest name, for a name that no system has."""
-    systems = {name for one in language_pairs for name in one.systems}
-    for name in names:
-        if name not in systems:
-            raise InputError(
-                f"There is no system called {name!r}; there are {listed(sorted(systems))}.{meant(name, systems)}"
-            )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +35,12 @@ from bertscore_onnx_evaluation.metrics.meta_results import (
     MetricMean,
     MetricPair,
 )
-from bertscore_onnx_evaluation.metrics.metric_pairs import notes_of_exchanges, notes_of_few
-from bertscore_onnx_evaluation.metrics.metric_ranks import Compared, compare_by_perm_both, compare_units, with_williams
-from bertscore_onnx_evaluation.metrics.resampling import (
-    UnitSums,
-    correlation_interval,
-    enough_permutations,
-    exchange_units,
-    resample_units,
-    resampled_both,
-    student_interval,
-    student_p,
+from bertscore_onnx_evaluation.metrics.ranks import (
+    Compared,
+    compare_units,
+    notes_of_exchanges,
+    notes_of_few,
+    with_williams,
 )
 from bertscore_onnx_evaluation.metrics.sentinels import (
     RANDOM,
@@ -54,14 +49,35 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
     random_scores,
     sentinel_scores,
 )
-from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics, whole_system_sums
+from bertscore_onnx_evaluation.metrics.statistics import (
+    SegmentStatistics,
+    SystemStatistics,
+    UnitSums,
+    correlation_interval,
+    enough_permutations,
+    exchange_units,
+    resample_units,
+    resampled_both,
+    student_interval,
+    student_p,
+    whole_system_sums,
+)
 from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
 
-Test = Literal["segments", "perm-both", "boot-both"]
-SYSTEM = "system_"
-"""Before the names of statistics of whole systems; soft pairwise accuracy is made of segments, and has none."""
-TESTED = ("pearson", "pearson_by_item", "acc_eq", "spa", f"{SYSTEM}pearson")
-"""The statistics that are tested; the ranks are by Pearson's r."""
+Test = Literal["segments", "boot-both"]
+Level = Literal["segment", "system"]
+Key = tuple[Level, str]
+"""A statistic by its level and its name; soft pairwise accuracy is made of segments."""
+OF_SEGMENTS: Key = ("segment", "pearson")
+OF_SYSTEMS: Key = ("system", "pearson")
+"""The statistics of the ranks."""
+TESTED: tuple[Key, ...] = (
+    OF_SEGMENTS,
+    ("segment", "pearson_by_item"),
+    ("segment", "acc_eq"),
+    ("segment", "spa"),
+    OF_SYSTEMS,
+)
 MIN_DRAWN_SYSTEMS = 5
 """With fewer systems, draws of systems say nothing about others."""
 
@@ -153,7 +169,7 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
 
 
 class _Statistics:
-    """The statistics of one metric in one language pair, by name; those of whole systems begin with `SYSTEM`."""
+    """The statistics of one metric in one language pair."""
 
     def __init__(self, judged: JudgedSystems, metric: MetricScores) -> None:
         human = judged.human_segment
@@ -180,14 +196,15 @@ class _Statistics:
             segments = (human[rows], scores[rows])
             self._of_systems = SystemStatistics(systems, segments, units, kept), rows
 
-    def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
-        """Return each by its name; `weights` are how often each system counts, (systems,)."""
-        found: dict[str, UnitSums] = {}
-        for prefix, one in (("", self._of_segments), (SYSTEM, self._of_systems)):
+    def sums(self, weights: Floats | None = None) -> dict[Key, UnitSums]:
+        """Return each statistic; `weights` are how often each system counts, (systems,)."""
+        found: dict[Key, UnitSums] = {}
+        levels: tuple[tuple[Level, Any], ...] = (("segment", self._of_segments), ("system", self._of_systems))
+        for level, one in levels:
             if one is not None:
                 statistics, rows = one
                 sums = statistics.sums(None if weights is None else weights[rows])
-                found |= {f"{prefix}{name}": of_units for name, of_units in sums.items()}
+                found |= {(level, name): of_units for name, of_units in sums.items()}
         return found
 
     def whole_systems(self) -> UnitSums | None:
@@ -216,9 +233,8 @@ def meta_evaluate(
         permutations: of soft pairwise accuracy, and of the test of every two metrics; that by segments has at least 30
             for each pair of metrics, so that corrected p-values can be below .05.
         test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
-            and Holm's correction for all pairs. `perm-both` is that of the WMT metrics tasks, which takes the outputs
-            of a segment for independent, with one-sided, uncorrected p. `boot-both` draws systems and segments, for
-            intervals and p over other systems too, with Student's t for the number of systems.
+            and Holm's correction for all pairs. `boot-both` draws systems and segments, for intervals and p over
+            other systems too, with Student's t for the number of systems.
         seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
         sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
 
@@ -254,7 +270,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
     }
     evaluate = _by_both if settings.test == "boot-both" else _by_units
     compared, intervals = evaluate(judged, metrics, statistics, settings)
-    ranks = compared["pearson"].ranks or compared[f"{SYSTEM}pearson"].ranks
+    ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
@@ -265,9 +281,9 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
             of_segments = [segment_agreement(judged, one) for one in draws]
             levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
         else:
-            system = system_agreement(judged, metric, settings, compared[f"{SYSTEM}pearson"].ranks.get(name))
-            segment = segment_agreement(judged, metric, compared["pearson"].ranks.get(name))
-            levels = (intervals(system, name, SYSTEM), intervals(segment, name, ""))
+            system = system_agreement(judged, metric, settings, compared[OF_SYSTEMS].ranks.get(name))
+            segment = segment_agreement(judged, metric, compared[OF_SEGMENTS].ranks.get(name))
+            levels = (intervals(system, name, "system"), intervals(segment, name, "segment"))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
         return MetricAgreement(name, base_name, metric.signature, *levels, ranks.get(name))
 
@@ -277,20 +293,20 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         MetricPair(
             first.name,
             second.name,
-            compared[f"{SYSTEM}pearson"].differences.get((first.name, second.name)),
-            compared["pearson"].differences.get((first.name, second.name)),
+            compared[OF_SYSTEMS].differences.get((first.name, second.name)),
+            compared[OF_SEGMENTS].differences.get((first.name, second.name)),
             {
-                statistic: compared[statistic].differences[first.name, second.name]
-                for statistic in TESTED[1:-1]
-                if (first.name, second.name) in compared[statistic].differences
+                key[1]: compared[key].differences[first.name, second.name]
+                for key in TESTED[1:-1]
+                if (first.name, second.name) in compared[key].differences
             },
         )
         for first, second in combinations([*humans, *ordered], 2)
     ]
     human = judged.human_segment
     num_segments = 0 if human is None else int((~np.isnan(human)).any(axis=0).sum())
-    num_ranked = [len(compared[name].ranks) for name in ("pearson", f"{SYSTEM}pearson")]
-    is_exact = settings.test == "boot-both" or (settings.test == "segments" and _num_units(judged) <= MAX_EXACT)
+    num_ranked = [len(compared[name].ranks) for name in (OF_SEGMENTS, OF_SYSTEMS)]
+    is_exact = settings.test == "boot-both" or _num_units(judged) <= MAX_EXACT
     return LanguagePairResult(
         judged.language_pair,
         judged.gold,
@@ -305,7 +321,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
             *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
         ),
         _kind_of_units(judged),
-        0.0 if is_exact else 1 / (_num_permutations(metrics, settings) + 1),
+        0.0 if is_exact else 1 / (enough_permutations(settings.permutations, len(metrics)) + 1),
         tuple(map(agreement, sentinels)),
         tuple(humans),
         tuple(test for one in compared.values() for test in one.sentinels),
@@ -327,16 +343,8 @@ def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
     return scores is not None and not np.isnan(human).all() and bool(np.ptp(scores[~np.isnan(human)]) > 0)
 
 
-def _num_permutations(metrics: Mapping[str, MetricScores], settings: _Settings) -> int:
-    return (
-        settings.permutations
-        if settings.test == "perm-both"
-        else enough_permutations(settings.permutations, len(metrics))
-    )
-
-
-Intervals = Callable[[Agreement | None, str, str], Agreement | None]
-"""Adds the interval of each measure of a metric, by its name and the level: `SYSTEM`, or nothing for segments."""
+Intervals = Callable[[Agreement | None, str, Level], Agreement | None]
+"""Adds the interval of each measure of a metric, by its name and the level."""
 
 
 def _by_units(
@@ -344,15 +352,15 @@ def _by_units(
     metrics: Mapping[str, MetricScores],
     statistics: Mapping[str, _Statistics],
     settings: _Settings,
-) -> tuple[dict[str, Compared], Intervals]:
-    """Compare metrics by exchanging whole units, or as PERM-BOTH does, with intervals over other units."""
+) -> tuple[dict[Key, Compared], Intervals]:
+    """Compare metrics by exchanging whole units, with intervals over other units."""
     sums = {name: one.sums() for name, one in statistics.items()}
     wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
-    drawn = _num_permutations(metrics, settings)
+    drawn = enough_permutations(settings.permutations, len(metrics))
     compared = {}
-    for statistic in TESTED:
-        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
-        if statistic == f"{SYSTEM}pearson":
+    for key in TESTED:
+        of_each = {name: one[key] for name, one in sums.items() if key in one}
+        if key == OF_SYSTEMS:
             of_each = wholes
         elif judged.human_segment is None:
             of_each = {}
@@ -360,22 +368,11 @@ def _by_units(
         def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
             return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
 
-        compared[statistic] = compare_units(statistic, of_each, p_values)
-    if settings.test == "perm-both":
-        segments, systems = (
-            {name: getattr(metric, level) for name, metric in metrics.items()} for level in ("segment", "system")
-        )
-        by_cells = {
-            "pearson": compare_by_perm_both(judged.human_segment, segments, drawn, settings.seed),
-            f"{SYSTEM}pearson": compare_by_perm_both(judged.human_system, systems, drawn, settings.seed),
-        }
-        compared = {
-            name: replace(by_cells.get(name, Compared()), sentinels=one.sentinels) for name, one in compared.items()
-        }
+        compared[key] = compare_units(_label(key), of_each, p_values)
     scores = {name: metric.system for name, metric in metrics.items()}
-    compared[f"{SYSTEM}pearson"] = with_williams(compared[f"{SYSTEM}pearson"], judged.human_system, scores)
+    compared[OF_SYSTEMS] = with_williams(compared[OF_SYSTEMS], judged.human_system, scores)
 
-    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+    def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         has_segments = judged.human_segment is not None
         return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, settings.seed)
 
@@ -387,7 +384,7 @@ def _by_both(
     metrics: Mapping[str, MetricScores],
     statistics: Mapping[str, _Statistics],
     settings: _Settings,
-) -> tuple[dict[str, Compared], Intervals]:
+) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by drawing systems and units, with intervals over other systems and units.
 
     A metric without scores of segments, where these were judged, has neither.
@@ -401,34 +398,32 @@ def _by_both(
     num_units = max(1, _num_units(judged))
     sums = {name: one.sums() for name, one in statistics.items()}
     sums = {name: of for name, of in sums.items() if all(len(one.sums) == num_units for one in of.values())}
-    keys = [(name, statistic) for name, one in sums.items() for statistic in one]
+    keys = [(name, key) for name, one in sums.items() for key in one]
 
     def drawn_sums(weights: Floats) -> list[UnitSums]:
         found = {name: statistics[name].sums(weights) for name in sums}
-        return [found[name][statistic] for name, statistic in keys]
+        return [found[name][key] for name, key in keys]
 
     values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(settings.seed))
     resampled = dict(zip(keys, values.T, strict=True))
     compared = {}
-    for statistic in TESTED:
-        of_each = {name: one[statistic] for name, one in sums.items() if statistic in one}
+    for key in TESTED:
+        of_each = {name: one[key] for name, one in sums.items() if key in one}
 
-        def p_values(
-            names: Sequence[str], statistic: str = statistic, of_each: Mapping[str, UnitSums] = of_each
-        ) -> Floats:
-            drawn = np.stack([resampled[name, statistic] for name in names])  # (metrics, resamples)
-            values = np.array([float(of_each[name].statistic(of_each[name].sums.sum(axis=0))) for name in names])
+        def p_values(names: Sequence[str], key: Key = key, of_each: Mapping[str, UnitSums] = of_each) -> Floats:
+            drawn = np.stack([resampled[name, key] for name in names])  # (metrics, resamples)
+            values = np.array([of_each[name].value for name in names])
             deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
             return student_p(values[:, None] - values, deltas, num_systems)
 
-        compared[statistic] = compare_units(statistic, of_each, p_values)
+        compared[key] = compare_units(_label(key), of_each, p_values)
 
-    def intervals(agreement: Agreement | None, name: str, level: str) -> Agreement | None:
+    def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         if agreement is None:
             return None
         measures = dict(agreement.measures)
         for measure, one in agreement.measures.items():
-            drawn = resampled.get((name, measure if measure == "spa" else f"{level}{measure}"))
+            drawn = resampled.get((name, _key(level, measure)))
             if one.value is None or drawn is None:
                 continue
             if measure in _SHARES:
@@ -443,17 +438,28 @@ def _by_both(
     return compared, intervals
 
 
+def _key(level: Level, measure: str) -> Key:
+    """Return the statistic of a measure in `Agreement`."""
+    return ("segment", "spa") if measure == "spa" else (level, measure)
+
+
+def _label(key: Key) -> str:
+    """Return the name of a statistic in the results of tests against sentinels."""
+    level, name = key
+    return f"system_{name}" if level == "system" else name
+
+
 _SHARES = ("accuracy", "spa", "acc_eq")
 """The measures in [0, 1]; the others are correlations."""
 
 
 def _with_intervals(
-    agreement: Agreement | None, sums: Mapping[str, UnitSums], level: str, seed: int
+    agreement: Agreement | None, sums: Mapping[Key, UnitSums], level: Level, seed: int
 ) -> Agreement | None:
     """Add the interval of each measure that has a value and sums, about that value."""
     if agreement is None:
         return None
-    keys = {name: name if name == "spa" else f"{level}{name}" for name in agreement.measures}
+    keys = {name: _key(level, name) for name in agreement.measures}
     found = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
     if not found or len(next(iter(found.values())).sums) < 2:
         return agreement
@@ -465,7 +471,7 @@ def _with_intervals(
     measures = dict(agreement.measures)
     for name, one in found.items():
         low, high = ends[name]
-        shift = (measures[name].value or 0.0) - float(one.statistic(one.sums.sum(axis=0)))
+        shift = (measures[name].value or 0.0) - one.value
         measures[name] = _bounded(name, measures[name], low + shift, high + shift)
     return replace(agreement, measures=measures)
 

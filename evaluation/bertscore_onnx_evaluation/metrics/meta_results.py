@@ -7,29 +7,27 @@ from typing import Any, Literal, get_args
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, number, p_value, plain, plural
 from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.metric_pairs import SentinelTest, sentinel_lines
-from bertscore_onnx_evaluation.metrics.metric_tests import Williams
+from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
 difficulty of segments with the quality of outputs. A rank ends where a metric
-in it is significantly better than the next (p < .05 after Holm's correction;
-with --test perm-both, which does not correct, p < .05 as it is); metrics in
-neighbouring ranks need not differ: the tables of p show which do. Below each
-number is its interval of 95 % over other segments with the same systems; of
-whole systems, whose scores then move as the means of their segments do. The
-tests of segments, SPA's too, keep the systems as well: metrics that favour
-other systems differ by them, though over many systems they may be equal. By
-item and by system, a metric that is constant counts as 0. A negative r orders
-outputs the wrong way round. Ties are pairs that a metric scores alike; for
-acc*_eq, alike up to epsilon. A missing value, -, has its reason below the
-tables. Sentinels, below the metrics, read no meaning: random numbers (means
-over several draws, and the range of 95 % of them), a constant, the length,
-the ratio of lengths, and the words shared with the reference, by the output
-itself and by another system's. Annotators stand above the metrics. With
---test boot-both intervals and p are over other systems and segments."""
+in it is significantly better than the next (p < .05 after Holm's correction);
+metrics in neighbouring ranks need not differ: the tables of p show which do.
+Below each number is its interval of 95 % over other segments with the same
+systems; of whole systems, whose scores then move as the means of their
+segments do. The tests of segments, SPA's too, keep the systems as well:
+metrics that favour other systems differ by them, though over many systems
+they may be equal. By item and by system, a metric that is constant counts as
+0. A negative r orders outputs the wrong way round. Ties are pairs that a
+metric scores alike; for acc*_eq, alike up to epsilon. A missing value, -, has
+its reason below the tables. Sentinels, below the metrics, read no meaning:
+random numbers (means over several draws, and the range of 95 % of them), the
+length, the ratio of lengths, and the words shared with the reference.
+Annotators stand above the metrics. With --test boot-both intervals and p are
+over other systems and segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +100,6 @@ class MetricAgreement:
             "segment": self.segment.to_dict() if self.segment else None,
             "rank": self.rank,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
-
-    delta: float
-    """The first's value minus the second's, of Pearson's r, or of the statistic that was tested; of SPA that with
-    normal p-values, which may differ a little from the value printed."""
-    p: float
-    """Two-sided, by exchanging whole segments, documents or systems; never 0. With the test perm-both, one-sided: the
-    probability of such a lead of the first if the two were equal."""
-    p_reverse: float | None = None
-    """With perm-both, the same for the second."""
-    williams: Williams | None = None
-    """Williams' test, for whole systems."""
-    p_holm: float | None = None
-    """p, corrected by Holm for all pairs of metrics; None with perm-both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +224,7 @@ class MetaEvaluation(Result):
     permutations: int
     seed: int
     test: str = "segments"
-    """How p and the ranks were made: by exchanging whole `segments` (documents, if known), or as `perm-both`."""
+    """How p and the ranks were made: by exchanging whole `segments` (documents, if known), or by `boot-both`."""
 
     @property
     def signature(self) -> str:
@@ -430,12 +410,10 @@ def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[st
         for pair, one in differences.items():
             if one is None:
                 continue
-            corrected = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
-            kind = corrected if one.p_holm is not None else "PERM-BOTH, one-sided p of the upper's lead"
-            p = one.p if one.p_holm is None else one.p_holm
-            is_exact = title.startswith("Whole") and one.p_holm is not None and num_systems <= MAX_EXACT
-            smallest = 0.0 if is_exact else result.smallest_p * (1 if one.p_holm is None else len(result.pairs))
-            tests.setdefault(f"{title}: {kind}", {})[pair] = (p, smallest)
+            kind = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
+            is_exact = title.startswith("Whole") and num_systems <= MAX_EXACT
+            smallest = 0.0 if is_exact else result.smallest_p * len(result.pairs)
+            tests.setdefault(f"{title}: {kind}", {})[pair] = (one.p_holm, smallest)
             if one.williams and one.williams.p is not None:
                 kind = "Williams, one-sided p of the upper's lead"
                 tests.setdefault(f"{title}: {kind}", {})[pair] = (one.williams.p, 0.0)

@@ -6,8 +6,9 @@ Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta_results import Agreement
 
-RANDOM, CONSTANT, LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT = SENTINELS
+RANDOM, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
 
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
@@ -31,15 +32,16 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff
 def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
     """Return the scores of each sentinel by its name; those of texts only if each judged output has texts.
 
-    They are normal random numbers (the first of `random_scores`), a constant, the number of characters of the
-    candidate, the lengths of candidate and reference as the shorter by the longer, their overlap (F1 of the counts of
-    lower-case words), and the overlap of the next system's output, in the order of names, in place of its own. Of
-    several references the best counts.
+    They are normal random numbers (the first of `random_scores`), the number of characters of the candidate, the
+    lengths of candidate and reference as the shorter by the longer, and their overlap (F1 of the counts of lower-case
+    words). Of several references the best counts.
 
     Raises InputError if a metric is called as a sentinel.
     """
-    check_metric_names(judged.metrics, judged.language_pair)
-    found = {RANDOM: next(random_scores(judged, seed)), CONSTANT: _scores(judged, np.zeros(_shape(judged)))}
+    for name in judged.metrics:
+        if name in SENTINELS:
+            raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
+    found = {RANDOM: next(random_scores(judged, seed))}
     is_judged = _is_judged(judged)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
@@ -54,43 +56,10 @@ def notes_of_sentinels(judged: JudgedSystems, found: Collection[str]) -> Iterato
         return
     is_judged = _is_judged(judged)
     textless = int((is_judged & ~_has_texts(judged)).sum())
+    reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
     if not is_judged.any():
         reason = "only whole systems have human scores"
-    elif textless:
-        reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
-    else:
-        reason = "a judged output is the only one of its segment"
     yield f"left out {listed(lacking)}: {reason}"
-
-
-def check_metric_names(names: Iterable[str], where: str) -> None:
-    """Raise InputError if a metric is called as a sentinel; `where` is the input in the message."""
-    for name in names:
-        if name in SENTINELS:
-            raise InputError(f"{where}: two of the scores are called {name!r}. Rename the metric.")
-
-
-def with_sentinels(judged: JudgedSystems, seed: int = 4) -> JudgedSystems:
-    """Return the systems with the sentinels as further metrics, which tests recognise by their names."""
-    return replace(judged, metrics={**judged.metrics, **sentinel_scores(judged, seed)})
-
-
-def sentinels_of_pairs(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], seed: int = 4
-) -> dict[str, Floats]:
-    """Return the scores of pairs of texts by each sentinel, (pairs,), whatever the order of the pairs."""
-    texts = tuple(f"{candidate} {[*of_pair]}" for candidate, of_pair in zip(candidates, references, strict=True))
-    pairs = JudgedSystems(
-        "",
-        ("",),
-        np.zeros(1),
-        np.zeros((1, len(texts))),
-        {},
-        segments=texts,
-        candidates=(tuple(candidates),),
-        references=(tuple(map(tuple, references)),),
-    )
-    return {name: np.asarray(scores.segment)[0] for name, scores in sentinel_scores(pairs, seed).items()}
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
@@ -145,29 +114,14 @@ def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
     if judged.candidates is None:
         return {}
     has_texts = _has_texts(judged)
-    found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP, OTHER_OUTPUT)}
-    by_name = sorted(range(len(judged.systems)), key=judged.systems.__getitem__)
-    for segment in range(len(judged.segments)):
-        texts = {row: judged.candidates[row][segment] or "" for row in by_name if has_texts[row, segment]}
-        rows = [*texts]
-        words = {row: Counter(_words(text)) for row, text in texts.items()}
-        of_reference = {
-            one: Counter(_words(one)) for one in {one for row in rows for one in judged.references[row][segment]}
-        }
-        following = dict(zip(rows, [*rows[1:], *rows[:1]], strict=True))
-        for row, text in texts.items():
-            references = judged.references[row][segment]
-            of_references = [of_reference[one] for one in references]
-            found[LENGTH][row, segment] = len(text)
-            found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
-            found[OVERLAP][row, segment] = _overlap(words[row], of_references)
-            if len(rows) > 1:
-                found[OTHER_OUTPUT][row, segment] = _overlap(words[following[row]], of_references)
+    found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
+    words = cache(lambda text: Counter(_WORD.findall(text.lower())))
+    for row, segment in np.argwhere(has_texts).tolist():
+        text, references = judged.candidates[row][segment] or "", judged.references[row][segment]
+        found[LENGTH][row, segment] = len(text)
+        found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
+        found[OVERLAP][row, segment] = _overlap(words(text), map(words, references))
     return found
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
 
 
 def _length_ratio(candidate: int, reference: int) -> float:

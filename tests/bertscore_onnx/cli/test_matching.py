@@ -125,22 +125,11 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
         (["baseline", "--corpus", "c.txt"], "random pairs have none"),
         (["tune-layers", "--judgements", "t.jsonl"], "`tune-layers` reads no contexts"),
         (["compare", "-c", "c.txt", "-r", "r.txt", "--context-sentences", 0], "give --context-sentences 1 or more"),
-        (["meta", "t.jsonl", "--task", "auc"], "--task auc reads none"),
-        (["meta", "t.jsonl", "--task", "phenomena"], "--task phenomena reads none"),
     ],
 )
 def test_a_matching_for_contexts_is_refused_without_them(refused, tiny_bundle, command, remedy):
     said = refused(*command, "--model", tiny_bundle, "--matching", "doc-bert-score", status=2)
     assert f"doc-bert-score without contexts is bertscore; {remedy}" in said
-
-
-def test_phenomena_are_of_one_matching(run_json, refused, files, tiny_bundle):
-    example = {"category": "a", "reference": "a cat", "good": ["a cat sat"], "bad": ["a dog"]}
-    (files / "p.jsonl").write_text(json.dumps(example))
-    options = ("--task", "phenomena", "--no-sentinels", "--model", tiny_bundle)
-    arguments = ["meta", files / "p.jsonl", *options, "--matching", "beta=2"]
-    assert run_json(*arguments)["metrics"].keys() == {"beta=2"}
-    assert "more than once on --task phenomena" in refused(*arguments, "bertscore", status=2)
 
 
 def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bundle):

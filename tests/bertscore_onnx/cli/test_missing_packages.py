@@ -51,11 +51,8 @@ def filled(write, tiny_bundle, tmp_path):
             )
             for package in ("sacrebleu", "jinja2")
         ),
-        ("sacrebleu", "evaluation", ["meta", "{table}", "--task", "darr", "--metric", "bleu", "--format", "json"]),
+        ("sacrebleu", "evaluation", ["meta", "{table}", "--metric", "bleu", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
-        ("scipy", "evaluation", ["meta", "{table}", "--task", "darr", "--score", "m", "--format", "json"]),
-        ("jinja2", "evaluation", ["meta", "{table}", "--score", "m", "--html", "{out}"]),
-        ("jinja2", "evaluation", ["tune-layers", "-m", "absent", "--judgements", "{table}", "--html", "{out}"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
         ("torch", "export,cpu", ["export", "--model", "x"]),
@@ -79,10 +76,6 @@ def test_a_missing_package_is_named_with_what_to_install(
 @pytest.mark.parametrize(
     ("packages", "arguments"),
     [
-        (
-            ("sacrebleu", "scipy"),
-            ["meta", "{table}", "--task", "hybrid", "--score", "m", "--format", "json"],
-        ),
         (("matplotlib", "torch"), ["show", "-m", "{bundle}", *PAIR, "-o", "{out}.html"]),
         (("onnxruntime", "pyarrow"), ["count-documents", "-m", "{bundle}", "-r", "{table}", "-o", "{out}", "-q"]),
     ],

@@ -5,11 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from bertscore_onnx_evaluation.metrics.auc import average_precision
+from bertscore_onnx_evaluation.metrics.metric_tests import williams
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from bertscore_onnx.errors import InputError, MissingExtraError
-from bertscore_onnx_evaluation.metrics.auc import average_precision
 from bertscore_onnx_evaluation.metrics.correlation import (
     average,
     correlate,
@@ -24,7 +25,6 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
-from bertscore_onnx_evaluation.metrics.metric_tests import williams
 from tests.evaluation.judged import judged
 
 ORACLES = {

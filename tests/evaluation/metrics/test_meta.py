@@ -12,7 +12,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
-from bertscore_onnx_evaluation.metrics.metric_tests import perm_both, williams
+from bertscore_onnx_evaluation.metrics.ranks import williams
 from tests.evaluation.judged import judged, judged_wholes
 from tests.support.eval_sets import write_eval_set
 
@@ -128,16 +128,9 @@ def test_every_two_metrics_are_tested_the_better_one_first(full_scores):
     assert {*pair.tests} == {"pearson_by_item", "acc_eq", "spa"}
 
 
-def test_perm_both_tests_and_ranks_as_the_metrics_tasks_do(full_scores):
-    human, metrics = full_scores
-    [result] = evaluate(judged(human, metrics), test="perm-both").language_pairs
-    [pair] = result.pairs
-    expected = perm_both(human, [metrics["m"], metrics["other"]], permutations=50, seed=4)
-    assert (pair.segment.p, pair.segment.p_reverse) == (expected.p[0, 1], expected.p[1, 0])
-    assert (pair.segment.p_holm, pair.tests) == (None, {})
-    assert [metric.rank for metric in result.metrics] == [1, 2]
+def test_an_unknown_test_is_refused(full_scores):
     with pytest.raises(InputError, match="no test 'cells'"):
-        evaluate(judged(human, metrics), test="cells")
+        evaluate(judged(*full_scores), test="cells")
 
 
 def test_intervals_are_wider_where_documents_are_drawn(full_scores):
@@ -351,4 +344,3 @@ def test_systems_too_few_for_a_significant_difference_are_named(number, notes):
     human, *scores = np.random.default_rng(6).normal(size=(4, number))
     wholes = judged_wholes(human, dict(zip("abc", scores, strict=True)))
     assert [*meta_evaluate([wholes]).language_pairs[0].notes] == notes
-    assert not meta_evaluate([wholes], test="perm-both").language_pairs[0].notes

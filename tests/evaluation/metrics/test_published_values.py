@@ -8,8 +8,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.relative_ranking import darr
-from tests.support.metaeval import needs_metaeval, wmt19, wmt20, wmt23
+from tests.support.metaeval import needs_metaeval, wmt19, wmt23
 
 pytestmark = [pytest.mark.slow, needs_metaeval]
 
@@ -33,16 +32,6 @@ def test_soft_pairwise_accuracy_of_wmt23(metric, spa):
     judged = wmt23()
     measure = soft_pairwise_accuracy(judged.human_segment, judged.metrics[metric].segment)
     assert (round(measure.value, 3), measure.n) == (spa, 78)
-
-
-@pytest.mark.parametrize(
-    ("metric", "tau", "without_ties", "ties"), [("chrF", 0.0863, None, None), ("TER", -0.0401, 0.109, 1880)]
-)
-def test_darr_of_wmt20(metric, tau, without_ties, ties):
-    result = darr(*wmt20(metric))
-    assert (round(result.tau, 4), result.pairs) == (tau, 14_018)
-    if ties:  # which make TER disagree
-        assert (result.ties, round(result.tau_without_ties, 3)) == (ties, without_ties)
 
 
 @pytest.mark.parametrize(

@@ -60,16 +60,12 @@ def overlap(candidate, reference):
 
 
 def scores_by_loop(texts):
-    found = {"sentinel-length": [], "sentinel-ratio": [], "sentinel-overlap": [], "sentinel-other": []}
-    for system, row in enumerate(texts):
-        following = texts[(system + 1) % len(texts)]
+    found = {"sentinel-length": [], "sentinel-ratio": [], "sentinel-overlap": []}
+    for row in texts:
         found["sentinel-length"].append([len(candidate) for candidate, _ in row])
         lengths = [(len(candidate), len(reference)) for candidate, reference in row]
         found["sentinel-ratio"].append([min(pair) / max(pair) for pair in lengths])
         found["sentinel-overlap"].append([overlap(*pair) for pair in row])
-        found["sentinel-other"].append(
-            [overlap(other, reference) for (other, _), (_, reference) in zip(following, row, strict=True)]
-        )
     return {name: np.array(scores, dtype=float) for name, scores in found.items()}
 
 
@@ -87,7 +83,7 @@ def accuracy_by_loop(human, metric):
 def test_sentinels_of_texts_are_those_of_a_plain_loop(scored, texts):
     found = sentinels_of(scored)
     human = scored.human_segment
-    assert {*found} == {"sentinel-random", "sentinel-constant", *scores_by_loop(texts)}
+    assert {*found} == {"sentinel-random", *scores_by_loop(texts)}
     for name, scores in scores_by_loop(texts).items():
         segment, system = found[name].segment, found[name].system
         r = stats.pearsonr(human.ravel(), scores.ravel()).statistic
@@ -113,14 +109,6 @@ def test_the_chance_level_is_that_of_a_simulation():
     draws = [accuracy_by_loop(human, rng.normal(size=human.shape)) for _ in range(60)]
     assert found.value == pytest.approx(np.mean(draws), abs=4 * np.std(draws) * (1 / 60 + 1 / 100) ** 0.5)
     assert found.low < found.value < found.high
-
-
-def test_a_constant_gets_the_share_of_ties():
-    human = np.random.default_rng(0).integers(0, 3, (5, 20)).astype(float)
-    found = sentinels_of(judged(human, {"m": human}))["sentinel-constant"]
-    ties = np.mean([(human[a] == human[b]).mean() for a, b in itertools.combinations(range(5), 2)])
-    assert found.segment["acc_eq"].value == pytest.approx(ties, abs=1e-12)
-    assert (found.segment["pearson"].value, found.system["spa"].value) == (None, None)
 
 
 def test_the_order_of_systems_and_segments_changes_nothing(scored):
@@ -170,7 +158,7 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
         return np.mean(np.array(deltas) >= observed - 1e-9) if observed > 0 else 1.0
 
     rng = np.random.default_rng(4)
-    sentinels = {**shared, "sentinel-random": rng.normal(size=human.shape), "sentinel-constant": np.zeros(human.shape)}
+    sentinels = {**shared, "sentinel-random": rng.normal(size=human.shape)}
     expected = {name: max(p(metric, sentinel) for sentinel in sentinels.values()) for name, metric in metrics.items()}
     assert {name: test.p for name, test in found.items()} == pytest.approx(expected)
     assert found["good"].p_holm == pytest.approx(min(2 * expected["good"], 1))
@@ -178,14 +166,14 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
     assert "not significantly better than sentinel-overlap" in evaluate(judged(human, metrics, texts=texts)).table()
 
 
-def test_without_texts_there_are_a_random_and_a_constant_sentinel(scored):
-    assert [*sentinels_of(replace(scored, candidates=None, references=()))] == ["sentinel-random", "sentinel-constant"]
+def test_without_texts_there_is_a_random_sentinel(scored):
+    assert [*sentinels_of(replace(scored, candidates=None, references=()))] == ["sentinel-random"]
     assert sentinels_of(scored, sentinels=False) == {}
     wholes = judged_wholes([1, 2, 4, 3], {"m": [1, 2, 3, 4]})
-    assert [*sentinels_of(wholes)] == ["sentinel-random", "sentinel-constant"]
+    assert [*sentinels_of(wholes)] == ["sentinel-random"]
 
 
-LEFT_OUT = "left out sentinel-length, sentinel-ratio, sentinel-overlap and sentinel-other: "
+LEFT_OUT = "left out sentinel-length, sentinel-ratio and sentinel-overlap: "
 
 
 def notes_of(one):
@@ -210,20 +198,8 @@ def test_only_judged_outputs_need_texts(scored):
     candidates = [[*row] for row in scored.candidates]
     candidates[1][2] = None
     one = replace(scored, human_segment=human, candidates=candidates)
-    assert len(sentinels_of(one)) == 6
+    assert len(sentinels_of(one)) == 4
     assert notes_of(one) == []
-
-
-def test_the_only_output_of_a_segment_has_no_other(scored):
-    human = scored.human_segment.copy()
-    human[1:, 2] = np.nan
-    candidates = [
-        [text if row == 0 or at != 2 else None for at, text in enumerate(texts)]
-        for row, texts in enumerate(scored.candidates)
-    ]
-    one = replace(scored, human_segment=human, candidates=candidates)
-    assert len(sentinels_of(one)) == 5
-    assert notes_of(one) == ["left out sentinel-other: a judged output is the only one of its segment"]
 
 
 def test_a_set_without_the_outputs_of_a_judged_system_says_so(tmp_path):

@@ -1,13 +1,11 @@
-"""PERM-BOTH, clusters and Williams' test."""
+"""Tests by exchanging units, and intervals, against plain loops and in simulations."""
 
 import itertools
 from functools import partial
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import meta_evaluate
 from bertscore_onnx_evaluation.metrics.correlation import (
     correlate,
@@ -17,116 +15,17 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     system_means,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.metric_ranks import compare_units
-from bertscore_onnx_evaluation.metrics.metric_tests import clusters, perm_both, williams
-from bertscore_onnx_evaluation.metrics.resampling import correlation_interval, exchange_units, resample_units
-from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics, pearson_sums
+from bertscore_onnx_evaluation.metrics.ranks import compare_units
+from bertscore_onnx_evaluation.metrics.statistics import (
+    SegmentStatistics,
+    SystemStatistics,
+    correlation_interval,
+    exchange_units,
+    pearson_sums,
+    resample_units,
+)
 from tests.evaluation.judged import judged
 from tests.evaluation.simulations import equal_metrics
-
-LEVELS = ["all", "segment", "system", "system_means"]
-
-
-def correlation(human, metric, level):
-    if level == "system_means":
-        return correlate_pairs(system_means(human), system_means(metric)).value
-    return correlate(human, metric, by=level, constant_is_zero=False).value
-
-
-def arranged(exchanged, shape, level):
-    """Put the exchanges of one permutation, drawn group by group, back to systems × segments."""
-    return exchanged.reshape(shape[::-1]).T if level == "segment" else exchanged.reshape(shape)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("level", "gaps"), [("all", 0), *((level, 0.2) for level in LEVELS)])
-def test_p_is_the_share_of_exchanges_with_as_large_a_difference(level, gaps):
-    rng = np.random.default_rng(1)
-    human = rng.integers(0, 5, (5, 7)).astype(np.float64)
-    human[0, :] += 0.5
-    human[:, 0] = range(5)
-    metrics = [human + rng.normal(scale=scale, size=human.shape) for scale in (1, 1.2, 4)]
-    human[rng.random(human.shape) < gaps] = np.nan
-    is_used = ~np.isnan(human) if level != "system_means" else np.ones(human.shape, dtype=bool)
-    z = [(metric - metric[is_used].mean()) / metric[is_used].std() for metric in metrics]
-
-    result = perm_both(human, metrics, level=level, permutations=60, seed=9)
-
-    assert result.correlations == pytest.approx([correlation(human, metric, level) for metric in metrics])
-    shares = np.ones((3, 3))
-    for i, j in itertools.permutations(range(3), 2):
-        draws = np.random.default_rng(9)
-        count = 0
-        for _ in range(60):
-            # A coin above one half leaves the pair (i, j) as it is where i comes first.
-            is_kept = arranged(np.rint(draws.random(human.size, dtype=np.float32)) == 1, human.shape, level)
-            x, y = np.where(is_kept, z[i], z[j]), np.where(is_kept, z[j], z[i])
-            delta = correlation(human, x, level) - correlation(human, y, level)
-            count += delta >= correlation(human, z[i], level) - correlation(human, z[j], level) - 1e-9
-        shares[i, j] = count / 60
-    assert np.array_equal(result.p, shares)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_p_does_not_depend_on_chunks(level, monkeypatch):
-    rng = np.random.default_rng(2)
-    human, *metrics = rng.normal(size=(4, 6, 11))
-    whole = perm_both(human, metrics, level=level, permutations=50)
-    monkeypatch.setattr("bertscore_onnx_evaluation.metrics.metric_tests.CHUNK_CELLS", 7 * 66)
-    assert np.array_equal(perm_both(human, metrics, level=level, permutations=50).p, whole.p)
-
-
-def test_scale_and_offset_of_a_metric_do_not_matter():
-    rng = np.random.default_rng(3)
-    human, one, other = rng.normal(size=(3, 6, 20))
-    p = perm_both(human, [one, other]).p
-    assert np.array_equal(perm_both(human, [1000 * one - 7, other]).p, p)
-
-
-def test_equal_metrics_are_not_better_than_each_other():
-    human, metric = np.random.default_rng(4).normal(size=(2, 5, 20))
-    assert np.array_equal(perm_both(human, [metric, metric.copy()]).p, np.ones((2, 2)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["all", *(pytest.param(level, marks=pytest.mark.full) for level in LEVELS[1:])])
-def test_p_is_uniform_under_the_null(level):
-    p = []
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        human = rng.normal(size=(6, 15))
-        metrics = [human + rng.normal(scale=2, size=human.shape) for _ in range(2)]
-        p.append(perm_both(human, metrics, level=level, permutations=199, seed=seed).p[0, 1])
-    assert stats.kstest(p, "uniform").pvalue > 0.01
-
-
-@pytest.mark.parametrize(
-    ("metrics", "options", "message"),
-    [
-        (1, {}, "1 metrics and 1000 permutations; expected at least 2 metrics"),
-        (2, {"permutations": 0}, "2 metrics and 0 permutations"),
-        (2, {"level": "word"}, "There is no level 'word'; expected one of all, segment, system, system_means"),
-    ],
-)
-def test_options_are_checked(metrics, options, message):
-    scores = np.random.default_rng(5).normal(size=(2, 3))
-    with pytest.raises(InputError, match=message):
-        perm_both(scores, [scores] * metrics, **options)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_constant_metric_is_named(level):
-    scores = np.random.default_rng(6).normal(size=(3, 4))
-    with pytest.raises(InputError, match=r"Metric 1 .*: .*the metric's scores are constant"):
-        perm_both(scores, [scores, np.ones(scores.shape)], level=level)
-
-
-def test_means_of_systems_need_every_score_of_a_metric():
-    human, metric = np.random.default_rng(7).normal(size=(2, 3, 4))
-    human[2, 1] = metric[2, 1] = np.nan
-    with pytest.raises(InputError, match=r"Metric 1 .* has no score at system 2, segment 1"):
-        perm_both(human, [np.nan_to_num(metric), metric], level="system_means")
 
 
 def p_of(sums, permutations, seed, names):
@@ -366,61 +265,3 @@ def test_an_interval_of_r_needs_a_value_without_each_unit():
     scores = np.zeros((2, 5))
     scores[:, 0] = 0, 1
     assert np.isnan(correlation_interval(pearson_sums(scores, scores, np.arange(5)))).all()
-
-
-def test_a_rank_begins_where_any_member_is_significantly_better():
-    scores = np.array([0.7, 0.9, 0.8, 0.6])  # walked as 1, 2, 0, 3
-    p = np.full((4, 4), 0.5)
-    p[1, 0] = 0.01  # the best beats the third, though the second does not
-    p[1, 3] = 0.01  # of another cluster by then
-    p[0, 3] = 0.05  # not below alpha
-    assert clusters(scores, p).tolist() == [2, 1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("scores", "p", "message"),
-    [
-        (np.ones(2), np.ones((3, 3)), r"Scores of shape \(2,\) and p of shape \(3, 3\)"),
-        (np.array([1.0, np.nan]), np.ones((2, 2)), "without missing ones"),
-    ],
-)
-def test_scores_of_clusters_are_checked(scores, p, message):
-    with pytest.raises(InputError, match=message):
-        clusters(scores, p)
-
-
-def test_williams_is_the_equation():
-    r12, r13, r23, n = 0.9, 0.7, 0.6, 12
-    k = np.linalg.det([[1, r12, r13], [r12, 1, r23], [r13, r23, 1]])
-    t = (r12 - r13) * ((n - 1) * (1 + r23) / (2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3)) ** 0.5
-    result = williams(r12, r13, r23, n)
-    assert (result.t, result.p) == pytest.approx((t, 1 - stats.t.cdf(t, 9)))
-
-
-def test_williams_of_five_systems():
-    assert round(williams(0.999, 0.987, 0.9795, 5).p, 3) == 0.019
-
-
-def test_the_other_direction_has_the_other_p():
-    one, other = williams(0.8, 0.6, 0.5, 20), williams(0.6, 0.8, 0.5, 20)
-    assert (one.t, one.p) == pytest.approx((-other.t, 1 - other.p))
-
-
-def test_equal_metrics_have_no_value():
-    result = williams(0.9, 0.9, 1.0, 10)
-    assert (result.t, result.p) == (None, None)
-    assert "correlate perfectly" in result.reason
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0.9, 0.8, 0.7, 3), "of 3 systems; expected at least 4"),
-        ((1.1, 0.8, 0.7, 9), "r12 is 1.1; expected a correlation"),
-        ((0.9, float("nan"), 0.7, 9), "r13 is nan"),
-        ((0.99, -0.99, 0.99, 9), "No three rows of scores correlate as"),
-    ],
-)
-def test_correlations_for_williams_are_checked(arguments, message):
-    with pytest.raises(InputError, match=message):
-        williams(*arguments)

@@ -1,0 +1,250 @@
+"""Which metrics agree better with human scores than which others and than sentinels, and the ranks that follow.
+
+Ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations as all_orders
+from textwrap import fill
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.table import p_value
+from bertscore_onnx_evaluation.metrics.correlation import Floats, correlate_pairs, pearson, scipy_module
+from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
+from bertscore_onnx_evaluation.metrics.statistics import UnitSums, holm_matrix, smallest_p
+from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.significance import MAX_EXACT, holm
+
+MIN_SYSTEMS = 4
+"""Of Williams' test, which has n − 3 degrees of freedom."""
+
+PValues = Callable[[Sequence[str]], Floats]
+"""Two-sided p of the difference of every two metrics, (metrics, metrics), by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Williams:
+    """Whether one metric correlates better with human scores than another."""
+
+    t: float | None
+    """The statistic: above 0 where the first metric correlates better. None where there is no value."""
+    p: float | None
+    """One-sided: the chance of such a t or a larger one, if the two correlated equally well."""
+    n: int
+    """Systems (or hybrid systems) that the correlations were computed from."""
+    reason: str = ""
+    """Why there is no value; empty where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
+
+    delta: float
+    """The first's value minus the second's, of Pearson's r, or of the statistic that was tested; of SPA that with
+    normal p-values, which may differ a little from the value printed."""
+    p: float
+    """Two-sided, by exchanging whole segments, documents or systems, or by drawing systems too; never 0."""
+    p_holm: float
+    """p, corrected by Holm for all pairs of metrics."""
+    williams: Williams | None = None
+    """Williams' test, for whole systems."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentinelTest:
+    """Whether a metric is better than every sentinel, by one statistic."""
+
+    metric: str
+    statistic: str
+    """In `meta_evaluate` `pearson`, `pearson_by_item`, `acc_eq` or `spa` of segments, or `system_pearson`."""
+    sentinel: str
+    """The best one."""
+    delta: float
+    """The metric's value minus that of the best sentinel."""
+    p: float
+    """The largest of the p-values against each sentinel; 1 if any is as good."""
+    p_holm: float
+    """p, corrected by Holm for the number of metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How metrics compare in one statistic."""
+
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """From 1, of each metric with a value."""
+    differences: Mapping[tuple[str, str], Difference] = field(default_factory=dict)
+    """By the names of two metrics, in both orders."""
+    sentinels: tuple[SentinelTest, ...] = ()
+    """Each metric against the best sentinel."""
+
+
+def compare_units(statistic: str, metrics: Mapping[str, UnitSums], p_values: PValues) -> Compared:
+    """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
+    values = {name: one.value for name, one in metrics.items()}
+    found = {name: value for name, value in values.items() if np.isfinite(value)}
+    names = sorted(found, key=SENTINELS.__contains__)
+    num_metrics = sum(name not in SENTINELS for name in names)
+    if len(names) < 2:
+        return Compared(dict.fromkeys(names[:num_metrics], 1))
+    p = p_values(names)
+    corrected = holm_matrix(p[:num_metrics, :num_metrics])
+    ranks = clusters(np.array([found[name] for name in names[:num_metrics]]), corrected)
+    differences = {
+        (names[one], names[other]): Difference(
+            found[names[one]] - found[names[other]], float(p[one, other]), float(corrected[one, other])
+        )
+        for one, other in all_orders(range(num_metrics), 2)
+    }
+    return Compared(
+        {name: int(rank) for name, rank in zip(names[:num_metrics], ranks, strict=True)},
+        differences,
+        against_sentinels(statistic, found, names, p),
+    )
+
+
+def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.int64]:
+    """Rank metrics (or systems); a rank ends where any member of it is significantly better than the next metric.
+
+    Metrics in neighbouring ranks need not differ: only one member of the upper rank may be better than the lower ones.
+
+    Args:
+        scores: (metrics,), the higher, the better; equal ones are walked in the order given.
+        p: p that i is better than j, (metrics, metrics), corrected for the number of pairs if that is wanted.
+        alpha: p below which a difference is significant.
+
+    Returns:
+        Ranks from 1, (metrics,).
+
+    Raises:
+        InputError: shapes do not go together, or a value is missing.
+    """
+    scores, p = np.asarray(scores, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    if scores.ndim != 1 or p.shape != (len(scores), len(scores)) or not (np.isfinite(scores).all() and (p >= 0).all()):
+        raise InputError(
+            f"Scores of shape {scores.shape} and p of shape {p.shape}; expected (n,) and (n, n), without missing ones."
+        )
+    ranks = np.zeros(len(scores), dtype=np.int64)
+    rank, members = 1, list[int]()
+    for metric in np.argsort(-scores, kind="stable"):
+        if (p[members, metric] < alpha).any():
+            rank, members = rank + 1, []
+        members.append(int(metric))
+        ranks[metric] = rank
+    return ranks
+
+
+def against_sentinels(
+    statistic: str, values: Mapping[str, float], tested: Sequence[str], p: Floats
+) -> tuple[SentinelTest, ...]:
+    """Test whether each metric is better than every sentinel: the largest p, which needs no correction for these.
+
+    R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982; Holm's correction is
+    for the number of metrics. `p` is (tested, tested).
+    """
+    at = {name: place for place, name in enumerate(tested)}
+    sentinels = [name for name in tested if name in SENTINELS]
+    metrics = [name for name in tested if name not in sentinels]
+    if not sentinels:
+        return ()
+    best = max(sentinels, key=values.__getitem__)
+    largest = [
+        max(float(p[at[name], at[other]]) if values[name] > values[other] else 1.0 for other in sentinels)
+        for name in metrics
+    ]
+    return tuple(
+        SentinelTest(name, statistic, best, values[name] - values[best], one, float(corrected))
+        for name, one, corrected in zip(metrics, largest, holm(largest), strict=True)
+    )
+
+
+def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
+    """Yield which metrics are not significantly better than the best sentinel; nothing without tests."""
+    not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
+    if not_better:
+        names = ", ".join(f"{one.metric} ({one.delta:+.3f}, p {p_value(3)(one.p_holm)})" for one in not_better)
+        line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
+        yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
+    elif tests:
+        yield f"{title}: every metric is significantly better than every sentinel"
+
+
+def notes_of_few(num_units: int, kind: str) -> Iterator[str]:
+    """Yield a warning about units that are too few for intervals."""
+    if num_units < MIN_UNITS:
+        yield f"{num_units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
+
+
+def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:
+    """Yield a warning if so few units can be exchanged that no p after Holm's correction is below .05."""
+    num_pairs = num_metrics * (num_metrics - 1) // 2
+    if num_units > MAX_EXACT or num_pairs * smallest_p(num_units) < SIGNIFICANT:
+        return
+    least = smallest_p(num_units)
+    corrected = f", after Holm {num_pairs * least:.3g}" if num_pairs > 1 else ""
+    yield f"{num_units} {kind}: no p is below 2/{1 << num_units} = {least:.3g}{corrected}: none is significant"
+
+
+# Williams' test of two correlations that share the human scores. E. J. Williams, "Regression Analysis", 1959; for
+# metrics: Graham and Baldwin, "Testing for Significance of Increased Correlation with Human Judgment", EMNLP 2014,
+# equation 1.
+
+
+def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
+    """Test whether r12 is larger than r13.
+
+    K = 1 − r12² − r13² − r23² + 2·r12·r13·r23 and
+    t = (r12 − r13)·√((n−1)(1+r23)) / √(2K(n−1)/(n−3) + ((r12+r13)/2)²(1−r23)³), with n − 3 degrees of freedom.
+
+    Args:
+        r12: Pearson's r of human scores and the first metric, with its sign.
+        r13: of human scores and the second.
+        r23: of the two metrics.
+        n: how many systems each was computed from, at least 4.
+
+    Raises:
+        InputError: a correlation is not within [-1, 1], the three cannot come from the same systems, or n < 4.
+        MissingExtraError: scipy is not installed.
+    """
+    if n < MIN_SYSTEMS:
+        raise InputError(
+            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n - 3 degrees of freedom."
+        )
+    correlations = {"r12": r12, "r13": r13, "r23": r23}
+    for name, value in correlations.items():
+        if not -1 <= value <= 1:
+            raise InputError(f"{name} is {value}; expected a correlation within [-1, 1].")
+    k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if k < -1e-9:
+        raise InputError(f"No three rows of scores correlate as {correlations}. Compute them from the same systems.")
+    variance = 2 * max(k, 0.0) * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    if variance <= 1e-15:
+        return Williams(None, None, n, reason="the metrics correlate perfectly, and leave nothing to test")
+    t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23)) / np.sqrt(variance))
+    return Williams(t, float(scipy_module("stats").t.sf(t, n - 3)), n)
+
+
+def with_williams(compared: Compared, human: Floats, scores: Mapping[str, Floats | None]) -> Compared:
+    """Add Williams' test to the differences between metrics of whole systems, whose scores are (systems,)."""
+    is_judged = ~np.isnan(human)
+    n = int(is_judged.sum())
+    metrics = {
+        name: metric / np.nanmax(np.abs(metric))  # so that squares are within range
+        for name, metric in scores.items()
+        if metric is not None and correlate_pairs(human, metric).value is not None
+    }
+    r = {name: correlate_pairs(human, metric).value or 0.0 for name, metric in metrics.items()}
+
+    def tested(one: str, other: str) -> Williams:
+        if n < MIN_SYSTEMS:
+            return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
+        return williams(r[one], r[other], float(pearson(metrics[one][is_judged], metrics[other][is_judged])), n)
+
+    differences = {pair: replace(one, williams=tested(*pair)) for pair, one in compared.differences.items()}
+    return replace(compared, differences=differences)
