@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from bertscore_onnx_evaluation.metrics.resampling import resampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
@@ -20,6 +19,7 @@ from bertscore_onnx_evaluation.layers import (
     pairs_into_one_language,
     tune_layers,
 )
+from bertscore_onnx_evaluation.metrics.statistics import resampled
 from tests.support.scores import WORDS
 
 NUM_ROWS = 24

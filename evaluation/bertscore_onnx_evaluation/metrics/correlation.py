@@ -101,29 +101,8 @@ def _check_range(*scores: Floats) -> None:
             raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of such scores overflow. Scale the scores.")
 
 
-def system_means(scores: Floats) -> Floats:
-    """Average each system's scores over the segments that have one.
-
-    Args:
-        scores: (systems, segments), NaN where nobody judged.
-
-    Returns:
-        One score per system, (systems,).
-
-    Raises:
-        InputError: the scores have another shape, or a system has none.
-    """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2:
-        raise InputError(f"The scores have the shape {scores.shape}; expected (systems, segments).")
-    means = mean_by_system(scores)
-    if np.isnan(means).any():
-        raise InputError(f"System {np.isnan(means).argmax()} (counted from 0) has no judged segment. Leave it out.")
-    return means
-
-
 def mean_by_system(scores: Floats) -> Floats:
-    """Average each system's scores over the segments that have one, as `system_means`, but NaN for a system of none."""
+    """Average each system's scores over the segments that have one, NaN for a system of none."""
     _check_range(scores)
     counts = (~np.isnan(scores)).sum(axis=1)
     means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bertscore_onnx_evaluation.metrics.resampling import resampled_both, student_interval
-from bertscore_onnx_evaluation.metrics.unit_statistics import SegmentStatistics, SystemStatistics
 from scipy import stats
 
 from bertscore_onnx.errors import InputError
@@ -16,6 +14,12 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
+from bertscore_onnx_evaluation.metrics.statistics import (
+    SegmentStatistics,
+    SystemStatistics,
+    resampled_both,
+    student_interval,
+)
 from tests.evaluation.judged import judged, judged_wholes
 
 

@@ -10,9 +10,9 @@ from bertscore_onnx_evaluation import meta_evaluate
 from bertscore_onnx_evaluation.metrics.correlation import (
     correlate,
     correlate_pairs,
+    mean_by_system,
     pairwise_accuracy,
     soft_pairwise_accuracy,
-    system_means,
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.ranks import compare_units
@@ -118,7 +118,7 @@ def test_statistics_of_sums_are_those_of_all_scores(gaps):
     assert values["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.01)
     assert values["kendall_c"] == pytest.approx(correlate(human, metric, coefficient="kendall_c").value, abs=0.01)
     assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
-    sides = (system_means(human), system_means(metric))
+    sides = (mean_by_system(human), mean_by_system(metric))
     kept = np.arange(6) < 5
     wholes = SystemStatistics(sides, (human, metric), np.arange(40) // 2, kept).sums()
     values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in wholes.items()}
@@ -138,12 +138,12 @@ def test_resampled_units_have_the_statistics_of_their_segments(seed):
     segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
     of_segments = SegmentStatistics(human, metric, units).sums()
     of_systems = SystemStatistics(
-        (system_means(human), system_means(metric)), (human, metric), units, np.arange(5) < 4
+        (mean_by_system(human), mean_by_system(metric)), (human, metric), units, np.arange(5) < 4
     ).sums()
     found = {name: float(one.statistic(counts @ one.sums)) for name, one in of_segments.items()}
     wholes = {name: float(one.statistic(counts @ one.sums)) for name, one in of_systems.items()}
     human, metric = human[:, segments], metric[:, segments]
-    sides = system_means(human), system_means(metric)
+    sides = mean_by_system(human), mean_by_system(metric)
     assert found["pearson"] == pytest.approx(correlate(human, metric).value)
     assert found["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
     assert found["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
