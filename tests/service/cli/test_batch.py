@@ -85,11 +85,10 @@ def test_a_damaged_part_is_named_and_scored_again(batch, tmp_path):
     assert part.read_bytes() == whole
 
 
-def test_an_error_is_one_line_in_the_words_of_the_command(batch):
+def test_an_error_is_one_line(batch):
     result = batch("--columns", "candidate=mt")
     assert result.exit_code == 1
     assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
-    assert "Name one with `--columns candidate=NAME`" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
