@@ -137,7 +137,7 @@ def test_a_truncated_text_is_named(run, tiny_bundle):
     result = run("show", "-m", tiny_bundle, "-c", "the cat sat on the mat " * 20, "-r", "the cat")
     assert "The candidate is longer than the model's maximum" in result.stdout
     assert result.stderr.startswith("Warning: 1 text is longer than 32 tokens and truncated")
-    assert "with --long-text window it does" in result.stderr
+    assert 'with long_text="window" it does' in result.stderr
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
