@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
-from bertscore_onnx.cli.options import check_contexts, check_effects, chosen_model, complete_model, matching_of
+from bertscore_onnx.cli.options import (
+    check_contexts,
+    check_effects,
+    chosen_model,
+    complete_model,
+    matching_of,
+    shared_options,
+)
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:

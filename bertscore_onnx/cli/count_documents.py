@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
-from bertscore_onnx.cli.options import (
-    TOKENIZER_SETTINGS,
-    DialectOptions,
-    FilesFormat,
-)
+from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, DialectOptions, FilesFormat, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import STANDARD_INPUT

@@ -30,7 +30,6 @@ from bertscore_onnx.tables.sources import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
-    from bertscore_onnx.tables.whole_table import WholeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,15 +359,6 @@ def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default `reference` or `references`."""
     alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
     return tuple(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives)
-
-
-def references_of_table(
-    table: "WholeTable", columns: ColumnNames, names: Sequence[str] = REFERENCE_COLUMNS
-) -> list[list[str]]:
-    """Return the references of each row of a table that is held whole, by default from the first of these columns."""
-    wanted = columns.references or (names,)
-    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in wanted]
-    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
 
 
 def _id_columns(columns: ColumnNames) -> tuple[Column, ...]:

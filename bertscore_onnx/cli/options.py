@@ -1,14 +1,15 @@
-"""The options that commands share, each declared once; and the checks of their values."""
+"""The options that commands share, each declared once, and the decorator that adds them to a command."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from inspect import Parameter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
+from bertscore_onnx.cli.terminal import silence_warnings
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
 
@@ -63,7 +64,7 @@ def parse_matching(spec: str) -> "Matching":
         raise typer.BadParameter(str(error)) from error
 
 
-_MATCHING_HELP = (
+MATCHING_HELP = (
     "How tokens are matched: a preset (bertscore, code-bert-score, doc-bert-score, moverscore-1, moverscore-2) or a "
     "method (greedy, assignment, transport), and changes to it after commas, such as code-bert-score,beta=3 or "
     "transport,exclude=punctuation+special. docs/variants.md lists them all."
@@ -131,7 +132,7 @@ _SETTINGS = (
         "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
         **_NUMBER,
     ),
-    _option("matching", str, "Scores", _MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
+    _option("matching", str, "Scores", MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
 )
 _FLAGS = (
     _option("verbose", bool, None, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
@@ -142,14 +143,6 @@ SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS
 
 SETTINGS = tuple(option.name for option in _SETTINGS)
 TOKENIZER_SETTINGS = ("model_type", "lang", "num_layers", "precision", "use_fast_tokenizer", "long_text", "max_length")
-
-
-def given_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Return the options of the settings that differ from their defaults."""
-    names = [name for name, value in settings.items() if str(value or None) != str(SHARED[name].default or None)]
-    if "idf" in names and settings["idf"] is not True:
-        names[names.index("idf")] = "idf_counts"
-    return [option_name(name) for name in names]
 
 
 def check_model(model_type: object, lang: str | None) -> None:
@@ -196,47 +189,9 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 # How tables are read: the same options wherever a command reads one.
 
 
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME...",
-        help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
-        "bleu,tokenize=zh or chrf,word_order=2 (chrF++).  [default: bertscore, if there is a model]",
-    ),
-]
-Matchings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--matching",
-        metavar="SPEC...",
-        parser=parse_matching,
-        help=f"{_MATCHING_HELP} Several are compared.  [default: bertscore]",
-    ),
-]
-ContextSentences = Annotated[
-    int | None,
-    typer.Option(
-        "--context-sentences",
-        metavar="N",
-        min=0,
-        help="The context of a segment: N preceding sentences of the reference, in its document.  "
-        "[default: 2 with doc-bert-score, else 0]",
-    ),
-]
-
-
-def sentences_before(settings: "ScorerSettings", given: int | None) -> int:
-    """Return how many preceding sentences are the context of a segment."""
-    return given if given is not None else 2 * (matching_of(settings).context == "weightless")
-
-
 FilesFormat = Annotated[
     InputFormat | None,
     typer.Option("--input-format", help="Format of all files.  [default: by file name, such as .tsv.gz; else text]"),
-]
-TableFormat = Annotated[
-    InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
 ]
 NoQuotes = Annotated[
     bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
@@ -244,13 +199,6 @@ NoQuotes = Annotated[
 
 
 TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
-TextJsonOrTsv = Annotated[
-    Literal["text", "json", "tsv"],
-    typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
-]
-Html = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
-]
 
 
 def _delimiter(value: str | None) -> str | None:
@@ -284,3 +232,88 @@ class DialectOptions:
     def dialect(self) -> Dialect:
         """The options as one value."""
         return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
+
+
+# The decorator.
+
+
+def shared_options(
+    *names: str, without: Sequence[str] = (), needs_model: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of these settings, or of all, to a command, which receives them as one mapping, `settings`.
+
+    A parameter `verbose` adds --verbose and --quiet, and receives what the library expects: True for a progress bar
+    immediately, None for one after a while on a terminal, False for none; `quiet` adds or receives --quiet alone. A
+    parameter whose type is a dataclass adds the options that its fields declare. The common checks are made before
+    the command runs.
+    """
+    chosen = tuple(name for name in names or SETTINGS if name not in without)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = tuple(signature(command).parameters.values())
+
+        def run(**values: Any) -> None:
+            _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
+            if values.get("quiet"):
+                silence_warnings()
+            values["verbose"] = values.get("verbose") or (False if values.get("quiet") else None)
+            values["settings"] = _settings(values, chosen)
+            command(**{parameter.name: _value(parameter, values) for parameter in parameters})
+
+        options = {option.name: option for parameter in parameters for option in _options(parameter, chosen)}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = Signature([*options.values()])  # type: ignore[attr-defined]  # what Typer reads
+        return run
+
+    return decorate
+
+
+def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
+    """Return the options that a parameter of a command adds."""
+    if parameter.name == "settings":
+        return [SHARED[name] for name in chosen]
+    if parameter.name in ("verbose", "quiet"):
+        return [SHARED["verbose"], SHARED["quiet"]] if parameter.name == "verbose" else [SHARED["quiet"]]
+    if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
+        return []
+    if is_dataclass(parameter.annotation):
+        return [option for field in _fields(parameter) for option in _options(field, chosen)]
+    return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+
+
+def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
+    if is_dataclass(parameter.annotation):
+        return parameter.annotation(**{field.name: _value(field, values) for field in _fields(parameter)})  # type: ignore[operator]
+    return values[parameter.name]
+
+
+def _fields(record: Parameter) -> Sequence[Parameter]:
+    return tuple(signature(record.annotation).parameters.values())
+
+
+def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of `BERTScorer`, with the document counts."""
+    settings = {name: values[name] for name in chosen if name != "idf_counts"}
+    if "use_fast_tokenizer" in settings:
+        settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
+    if values.get("idf_counts") is not None:
+        from bertscore_onnx.matching.document_counts import DocumentCounts
+
+        settings["idf"] = DocumentCounts.load(values["idf_counts"])
+    return settings
+
+
+def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_model: bool) -> None:
+    if needs_model:
+        check_model(values["model_type"], values.get("lang"))
+    given = {name for name in (*chosen, "verbose", "quiet") if values.get(name) not in (None, SHARED[name].default)}
+    unscaled = "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given
+    check_effects(
+        ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
+        ("--verbose", {"verbose", "quiet"} <= given, "with --quiet; leave out one"),
+        ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
+        *(
+            (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")
+            for name in ("baseline_path", "allow_fp32_baseline")
+        ),
+    )

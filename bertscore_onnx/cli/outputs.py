@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -29,19 +29,6 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
     elif not os.path.lexists(file):
         _try_to_open(file, "x")
         Path(file).unlink()
-
-
-def check_distinct(outputs: Mapping[str, str | None]) -> None:
-    """Check before any work is done that options name different files or folders; devices may be named again."""
-    from bertscore_onnx.files import is_device
-
-    options: dict[str, str] = {}
-    for option, name in outputs.items():
-        if name is None or is_device(name):
-            continue
-        other = options.setdefault(os.path.normcase(os.path.realpath(name)), option)
-        if other != option:
-            raise InputError(f"{option} {name} is the path of {other} too. Write each of them to another path.")
 
 
 def _try_to_open(name: str, mode: str) -> None:

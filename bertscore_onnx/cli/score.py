@@ -18,9 +18,9 @@ from bertscore_onnx.cli.options import (
     check_contexts,
     check_effects,
     matching_of,
+    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
-from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import (
-    check_contexts,
-    check_effects,
-    matching_of,
-)
+from bertscore_onnx.cli.options import check_contexts, check_effects, matching_of, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError

@@ -33,24 +33,11 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice:
     return fields
 
 
-def settings_of(specs: Iterable[str], known: Collection[str], option: str) -> dict[str, str]:
-    """Return the value of each name, as `fields_of` does, where each is given at most once."""
-    return {name: _only(name, values, option) for name, values in fields_of(specs, known, option).items()}
-
-
-def _only(name: str, values: Sequence[str], option: str) -> str:
+def single(name: str, values: Sequence[str], option: str) -> str:
+    """Return the value of a name; raise typer.BadParameter if it is given several times."""
     if len(values) > 1:
         raise typer.BadParameter(f"{name} is given {len(values)} times; expected once.", param_hint=option)
     return values[0]
-
-
-def number_of(name: str, value: str, kind: type[int] | type[float], option: str) -> int | float:
-    """Return a number; raise typer.BadParameter if the value is none of this kind."""
-    try:
-        return kind(value)
-    except ValueError as error:
-        expected = "a whole number" if kind is int else "a number"
-        raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint=option) from error
 
 
 # Columns of tables, by the role that they have.
@@ -126,41 +113,10 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
             "reference=NAME for each, and a single one twice.",
             param_hint="--columns",
         )
-    names = {role: (_only(role, values, "--columns"),) for role, values in fields.items()}
+    names = {role: (single(role, values, "--columns"),) for role, values in fields.items()}
     columns = ColumnNames(names | ({"reference": tuple(dict.fromkeys(several))} if several else {}))
     try:
         check_score_names(columns.scores)
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="--columns") from error
     return columns
-
-
-# Metrics, with the settings of sacreBLEU.
-
-
-def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
-    metrics: dict[str, dict[str, Any]] = {}
-    for spec in specs:
-        name, *items = spec.split(",")
-        name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
-        if name in metrics or len(settings) < len(items) or not all(settings.values()):
-            raise typer.BadParameter(
-                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
-                param_hint="--metric",
-            )
-        if settings and name == "bertscore":
-            raise typer.BadParameter(
-                f"{spec!r}: bertscore has no fields, but options, such as --idf.", param_hint="--metric"
-            )
-        metrics[name] = {field: _literal(value) for field, value in settings.items()}
-    return metrics
-
-
-def _literal(text: str) -> bool | int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return {"true": True, "false": False}.get(text, text)

@@ -12,24 +12,27 @@ import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_systems
 from bertscore_onnx.cli.options import (
-    ContextSentences,
     DialectOptions,
     FilesFormat,
-    Html,
-    Metrics,
     check_contexts,
     check_effects,
     check_model,
-    given_settings,
-    sentences_before,
+    shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.shared_options import shared_options
-from bertscore_onnx.cli.specs import columns_of, columns_option, metrics_of
+from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
+from bertscore_onnx_evaluation.cli.options import (
+    ContextSentences,
+    Html,
+    Metrics,
+    given_settings,
+    metrics_of,
+    sentences_before,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings

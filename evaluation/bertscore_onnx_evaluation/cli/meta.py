@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import typer
 
-from bertscore_onnx.cli.options import check_effects, option_name
-from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.options import check_effects, option_name, shared_options
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.files import unwritable, write_whole

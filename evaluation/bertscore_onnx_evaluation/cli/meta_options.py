@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import (
+from bertscore_onnx.cli.options import chosen_model, matching_of
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
+from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Matchings,
     Metrics,
     TableFormat,
     TextJsonOrTsv,
-    chosen_model,
-    matching_of,
+    metrics_of,
     sentences_before,
 )
-from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, metrics_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings

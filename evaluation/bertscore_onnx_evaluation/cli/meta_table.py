@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, listed, meant
 from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
+from bertscore_onnx_evaluation.cli.options import references_of_table
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems

@@ -6,22 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
-from bertscore_onnx.cli.inputs import references_of_table
 from bertscore_onnx.cli.options import (
-    Matchings,
     NoQuotes,
-    TableFormat,
-    TextJsonOrTsv,
     check_contexts,
     chosen_model,
     complete_model,
+    shared_options,
 )
-from bertscore_onnx.cli.shared_options import shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import Dialect
 from bertscore_onnx.tables.table import number
+from bertscore_onnx_evaluation.cli.options import (
+    Matchings,
+    TableFormat,
+    TextJsonOrTsv,
+    references_of_table,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer

@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import (
-    DialectOptions,
-    TextOrJson,
-    check_contexts,
-)
-from bertscore_onnx.cli.shared_options import shared_options
+from bertscore_onnx.cli.options import DialectOptions, TextOrJson, check_contexts, shared_options
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of

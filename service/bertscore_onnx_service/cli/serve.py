@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
-from bertscore_onnx.cli.options import chosen_model
-from bertscore_onnx.cli.shared_options import shared_options
-from bertscore_onnx.cli.specs import number_of, settings_of
+from bertscore_onnx.cli.options import chosen_model, shared_options
+from bertscore_onnx.cli.specs import fields_of, single
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx_service.http.limits import Limits
 
@@ -132,8 +131,16 @@ def serve(
 
 def _limits(specs: Sequence[str]) -> Limits:
     """Return the limits with those that are given."""
-    given = settings_of(specs, _DEFAULTS, "--limits")
-    return Limits(**{name: number_of(name, value, type(_DEFAULTS[name]), "--limits") for name, value in given.items()})  # type: ignore[arg-type]
+    given = {name: single(name, values, "--limits") for name, values in fields_of(specs, _DEFAULTS, "--limits").items()}
+    return Limits(**{name: _number(name, value, type(_DEFAULTS[name])) for name, value in given.items()})  # type: ignore[arg-type]
+
+
+def _number(name: str, value: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(value)
+    except ValueError as error:
+        expected = "a whole number" if kind is int else "a number"
+        raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint="--limits") from error
 
 
 def _is_loopback(host: str) -> bool:

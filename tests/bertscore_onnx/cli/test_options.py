@@ -12,7 +12,8 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
-from bertscore_onnx.cli.options import complete_model, given_settings
+from bertscore_onnx.cli.options import complete_model
+from bertscore_onnx_evaluation.cli.options import given_settings
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""The options that several commands of evaluation have, and the columns of references that these read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from bertscore_onnx.cli.options import MATCHING_HELP, SHARED, matching_of, option_name, parse_matching
+from bertscore_onnx.cli.specs import ColumnNames
+from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
+from bertscore_onnx.tables.sources import InputFormat
+
+if TYPE_CHECKING:
+    from bertscore_onnx.settings import ScorerSettings
+    from bertscore_onnx.tables.whole_table import WholeTable
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME...",
+        help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
+        "bleu,tokenize=zh or chrf,word_order=2 (chrF++).  [default: bertscore, if there is a model]",
+    ),
+]
+Matchings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--matching",
+        metavar="SPEC...",
+        parser=parse_matching,
+        help=f"{MATCHING_HELP} Several are compared.  [default: bertscore]",
+    ),
+]
+ContextSentences = Annotated[
+    int | None,
+    typer.Option(
+        "--context-sentences",
+        metavar="N",
+        min=0,
+        help="The context of a segment: N preceding sentences of the reference, in its document.  "
+        "[default: 2 with doc-bert-score, else 0]",
+    ),
+]
+TableFormat = Annotated[
+    InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
+]
+TextJsonOrTsv = Annotated[
+    Literal["text", "json", "tsv"],
+    typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
+]
+Html = Annotated[
+    str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
+]
+
+
+def sentences_before(settings: "ScorerSettings", given: int | None) -> int:
+    """Return how many preceding sentences are the context of a segment."""
+    return given if given is not None else 2 * (matching_of(settings).context == "weightless")
+
+
+def given_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Return the options of the settings that differ from their defaults."""
+    names = [name for name, value in settings.items() if str(value or None) != str(SHARED[name].default or None)]
+    if "idf" in names and settings["idf"] is not True:
+        names[names.index("idf")] = "idf_counts"
+    return [option_name(name) for name in names]
+
+
+def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for spec in specs:
+        name, *items = spec.split(",")
+        name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
+        if name in metrics or len(settings) < len(items) or not all(settings.values()):
+            raise typer.BadParameter(
+                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
+                param_hint="--metric",
+            )
+        if settings and name == "bertscore":
+            raise typer.BadParameter(
+                f"{spec!r}: bertscore has no fields, but options, such as --idf.", param_hint="--metric"
+            )
+        metrics[name] = {field: _literal(value) for field, value in settings.items()}
+    return metrics
+
+
+def _literal(text: str) -> bool | int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(text, text)
+
+
+def references_of_table(
+    table: "WholeTable", columns: ColumnNames, names: Sequence[str] = REFERENCE_COLUMNS
+) -> list[list[str]]:
+    """Return the references of each row of a table that is held whole, by default from the first of these columns."""
+    wanted = columns.references or (names,)
+    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in wanted]
+    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
