@@ -1,4 +1,4 @@
-"""`bertscore-onnx meta`: measures how well metrics agree with human judgements."""
+"""What `bertscore-onnx meta` does: reads judged systems and scores, and prints how well metrics agree with humans."""
 
 import os
 import warnings
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import typer
 
-from bertscore_onnx.cli.options import check_effects, option_name, shared_options
+from bertscore_onnx.cli.options import check_effects, option_name
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.files import unwritable, write_whole
@@ -31,31 +31,8 @@ from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 
 
-@shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
-def meta(options: MetaOptions) -> None:
-    """Measure how well metrics agree with human judgements.
-
-    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
-    --model and --metric system-outputs and references. A table has a row for each output of a system, with the
-    columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
-    reference. Without segments each row is a whole system.
-
-    Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
-    metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or
-    documents if they are known.
-
-    Needs the extra `evaluation`.
-
-    Examples:
-        # Judge BERTScore, and scores in the column comet, against human scores
-        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
-        # Name the columns of the table
-        bertscore-onnx meta a.csv -m BUNDLE --columns candidate=mt human=da id=line
-        # Judge BLEU and chrF beside them
-        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
-        # Judge the metric scores of an EvalSet
-        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
-    """
+def judge(options: MetaOptions) -> None:
+    """Read the systems, judge the metrics, and print and write what is asked for."""
     has_model, has_context = bool(options.model), bool(options.context_sentences)
     is_plain = not any(map(options.num_context, options.scorers))
     check_effects(

@@ -231,11 +231,6 @@ def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged
     }
 
 
-def test_an_option_of_the_library_is_named_as_one_of_the_command(refused, eval_set):
-    write(eval_set, "human-scores/he-en.da.seg.score", score_lines(HUMAN))
-    assert "has 2 kinds of judgements of he-en: da, mqm. Name one as `--gold`." in refused("meta", eval_set)
-
-
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [

@@ -1,0 +1,34 @@
+"""`bertscore-onnx meta`: measures how well metrics agree with human judgements; its work is imported when it begins."""
+
+from bertscore_onnx.cli.options import shared_options
+from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
+
+
+@shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
+def meta(options: MetaOptions) -> None:
+    """Measure how well metrics agree with human judgements.
+
+    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
+    --model and --metric system-outputs and references. A table has a row for each output of a system, with the
+    columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
+    reference. Without segments each row is a whole system.
+
+    Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
+    metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or
+    documents if they are known.
+
+    Needs the extra `evaluation`.
+
+    Examples:
+        # Judge BERTScore, and scores in the column comet, against human scores
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
+        # Name the columns of the table
+        bertscore-onnx meta a.csv -m BUNDLE --columns candidate=mt human=da id=line
+        # Judge BLEU and chrF beside them
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
+        # Judge the metric scores of an EvalSet
+        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
+    """
+    from bertscore_onnx_evaluation.cli.meta import judge
+
+    judge(options)
