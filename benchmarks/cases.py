@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
 from bertscore_onnx_evaluation.metric_scores import corpus_metric
 from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
-from bertscore_onnx_evaluation.systems.significance import paired_bootstrap
+from bertscore_onnx_evaluation.systems.paired_tests import paired_bootstrap
 from harness.models import Model
 from harness.processes import ChildError, environment
 from harness.results import Case, Goal, Timing, figure, percentile, ratio

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from bertscore_onnx_evaluation.metrics.correlation import Floats
-from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
-from bertscore_onnx_evaluation.systems.significance import SEED, bootstrap_counts
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SEED, bootstrap_counts
 from harness.results import BEGIN, END, table, with_figures
 
 MEAN = "mean"

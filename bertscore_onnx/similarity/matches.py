@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import accumulate
 from typing import Protocol
 
@@ -192,7 +193,8 @@ class TokenNames:
     def __init__(self, bundle: Bundle) -> None:
         """Load the vocabulary."""
         manifest = bundle.manifest
-        self._vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
+        vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
+        self._bytes_of = cache(vocabulary.bytes_of)
 
     def __call__(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each token.
@@ -204,7 +206,7 @@ class TokenNames:
             As many texts, none of them empty: a token of spaces alone is `␣`; other white space, control characters,
             and bytes that form no character are escaped as in Python.
         """
-        return [_visible(text) for text in _texts([self._vocabulary.bytes_of(token) for token in ids])]
+        return [_visible(text) for text in _texts([*map(self._bytes_of, ids)])]
 
 
 def _texts(pieces: Sequence[bytes]) -> list[str]:
@@ -319,12 +321,14 @@ def pair_similarities(
     if encoded.embeddings.is_excluded is not None:
         is_excluded = encoded.embeddings.is_excluded[encoded.rows]
     is_truncated = encoded.is_truncated[encoded.rows].tolist()
-    is_special = [np.isin(of_text, scorer.manifest.special_ids) for of_text in ids]
+    special_ids = scorer.manifest.special_ids
+    is_special = [np.isin(of_text, special_ids) for of_text in ids]
+    similarities = _similarities(encoded, position)
     return [
         TokenSimilarity(
             texts[row],
             texts[row + 1],
-            _similarity(encoded, position, row),
+            similarity,
             of_ids[row],
             of_ids[row + 1],
             is_special[row],
@@ -334,7 +338,7 @@ def pair_similarities(
             (bool(is_excluded[row]), bool(is_excluded[row + 1])),
             (is_truncated[row], is_truncated[row + 1]),
         )
-        for row, score in zip(range(0, len(ids), 2), scores.each(), strict=True)
+        for row, similarity, score in zip(range(0, len(ids), 2), similarities, scores.each(), strict=True)
     ]
 
 
@@ -356,10 +360,13 @@ def _position(scorer: PairScorer, layer: int | None) -> int:
     return layers.index(layer)
 
 
-def _similarity(encoded: EncodedTexts, layer: int, row: int) -> NDArray[np.float32]:
-    """Return the similarities of the tokens of a text and the one after it, (cand_tokens, ref_tokens)."""
+def _similarities(encoded: EncodedTexts, layer: int) -> list[NDArray[np.float32]]:
+    """Return the similarities of the tokens of each other text and the one after it, (cand_tokens, ref_tokens) each."""
     table = encoded.embeddings
-    candidate, reference = (table.vectors_of(layer, encoded.rows[text]) for text in (row, row + 1))
+    starts, ends = table.starts[encoded.rows], table.starts[encoded.rows] + table.lengths[encoded.rows]
+    vectors = [table.vectors[layer, start:end] for start, end in zip(starts, ends, strict=True)]
     with blas_gate:
-        similarity: NDArray[np.float32] = np.clip(candidate @ reference.T, -1, 1)
-    return similarity
+        return [
+            np.clip(candidate @ reference.T, -1, 1)
+            for candidate, reference in zip(vectors[::2], vectors[1::2], strict=True)
+        ]

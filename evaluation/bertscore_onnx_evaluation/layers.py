@@ -18,8 +18,8 @@ from bertscore_onnx.text.texts import Reference, Text
 from bertscore_onnx_evaluation.metrics.correlation import ROUNDING, Floats, correlate_pairs, pearson_of_moments
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, resampled, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
+from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
-from bertscore_onnx_evaluation.systems.significance import NUM_RESAMPLES, SEED
 
 
 def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.int64] | None = None) -> UnitSums:

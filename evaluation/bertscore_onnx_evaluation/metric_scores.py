@@ -1,7 +1,7 @@
 """The metrics that systems are compared by: BERTScore, and BLEU, chrF and TER of sacreBLEU."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
-from bertscore_onnx.scoring.inputs import Pair, check_positive
-from bertscore_onnx.text.texts import Context, in_context
+from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
+from bertscore_onnx.text.texts import Context
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, SummedStatistics
+from bertscore_onnx_evaluation.systems.join import scores_of
+from bertscore_onnx_evaluation.systems.paired_tests import CorpusScores, SegmentMeans, SummedStatistics
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -164,28 +165,28 @@ def _bertscore(
             "Systems are scored by one layer, and this scorer has all of them. Name the layer as `num_layers`, or "
             "export a bundle without --all-layers."
         )
-    cells: list[tuple[int, int]] = []
-    pairs: list[Pair] = []
-    for segment in range(len(candidates[0])):  # those of one reference side by side
-        for system, outputs in enumerate(candidates):
-            if (candidate := outputs[segment]) is not None:
-                cells.append((system, segment))
-                of_output = references[system][segment]
-                if contexts is None:
-                    pairs.append((candidate, of_output))
-                else:
-                    texts = [candidate, of_output] if isinstance(of_output, str) else [candidate, *of_output]
-                    text, *others = in_context(texts, contexts[segment] or None, f"contexts[{segment}]")
-                    pairs.append((text, others))
-    f1 = _no_scores(candidates)  # (systems, segments)
-    best_reference = np.zeros(f1.shape, dtype=np.int64)
-    for cell, score in zip(cells, scorer.stream(pairs, verbose=verbose), strict=True):
-        f1[cell], best_reference[cell] = score.F, score.best_reference
+    is_scored = np.array([[text is not None for text in outputs] for outputs in candidates]).T  # (segments, systems)
+    texts: list[Any] = []
+    of_texts: list[Any] = []
+    for segment, outputs in enumerate(zip(*candidates, strict=True)):  # those of one reference side by side
+        for system, candidate in enumerate(outputs):
+            if candidate is not None:
+                texts.append(candidate)
+                given = references[system][segment]
+                of_texts.append(given if isinstance(given, str) or len(given) != 1 else given[0])
+    of_contexts = None
+    if contexts is not None:
+        of_contexts = [contexts[segment] or None for segment, _ in np.argwhere(is_scored)]
+    pairs = collect_pairs(texts, of_texts, of_contexts)
+    scores, stats = scorer.score_pairs(pairs, verbose=verbose)
+    stats.warn(scorer.max_length, stacklevel=4)
+    f1, best_reference = _no_scores(candidates), np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
+    f1.T[is_scored], best_reference.T[is_scored] = scores.F, scores.best_reference
     return MetricScores(
         mean_by_system(f1),
         f1,
         str(scorer.signature if contexts is None else scorer.signature.in_context()),
-        corpus=SegmentMeans(f1) if len(cells) == f1.size else None,
+        corpus=SegmentMeans(f1) if is_scored.all() else None,
         tie_tolerance=TIE_TOLERANCE,
         best_reference=best_reference,
         unrelated=None if contexts is not None else scorer.unrelated_scores(),
@@ -368,3 +369,32 @@ def _check_texts(candidates: Sequence[Sequence[str]], references: References) ->
 
 def _no_scores(candidates: Sequence[Sequence[object]]) -> Floats:
     return np.full((len(candidates), len(candidates[0])), np.nan)
+
+
+# Scores that were computed elsewhere, such as those of COMET, of an LLM judge or of people.
+
+
+def given_metrics(
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]], lower_is_better: Collection[str] = ()
+) -> dict[str, MetricScores]:
+    """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds those of runs.
+
+    InputError is raised if `lower_is_better` names another metric, or a metric has the name of one computed here.
+    """
+    for name in lower_is_better:
+        if name not in scores:
+            available = ", ".join(map(repr, scores)) or "none"
+            raise InputError(f"There are no scores of {name!r}, whose lower scores are better; only of {available}.")
+    metrics = {}
+    for name, rows in scores.items():
+        if name.lower() in METRICS:
+            raise InputError(f"The metric {name!r} is computed here. Give these scores another name.")
+        corpus = SegmentMeans([scores_of(of_system) for of_system in rows], lower_is_better=name in lower_is_better)
+        metrics[name] = MetricScores(
+            corpus.observed(),
+            corpus.segment_scores,
+            f"{name}|scores:given",
+            lower_is_better=corpus.lower_is_better,
+            corpus=corpus,
+        )
+    return metrics

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.whole_table import WholeTable
     from bertscore_onnx_evaluation.harness_logs import HarnessLog
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
-    from bertscore_onnx_evaluation.systems.segments import Missing, SegmentColumns
+    from bertscore_onnx_evaluation.systems.join import Missing, SegmentColumns
 
 BERTSCORE = "bertscore"
 _ROLES = ("candidate", "reference", "id")
@@ -252,8 +252,7 @@ def compare(
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx_evaluation.harness_logs import join_logs
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
-    from bertscore_onnx_evaluation.systems.joined_inputs import columns_of_groups
-    from bertscore_onnx_evaluation.systems.segments import DOCUMENT, text_columns
+    from bertscore_onnx_evaluation.systems.join import DOCUMENT, text_columns
 
     needed = {
         "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
@@ -275,10 +274,6 @@ def compare(
         texts = texts or [*dict.fromkeys(log.keys("system"))]
         if not names and "document" in log.names:
             names = [text_columns(log, DOCUMENT, missing=missing)]
-    groups = None
-    if by is not None:
-        tables = [table_of(file) for file in (*files.values(), *of_references, *of_documents) if file.format != "text"]
-        groups = columns_of_groups([*tables, *given.values()], by, id_column, missing)
     check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
         comparison = compare_systems(
@@ -296,7 +291,7 @@ def compare(
             seed=seed,
             all_pairs=all_pairs,
             documents=names[0] if names else None,
-            by=groups,
+            by=by,
             context_sentences=num_context,
             margin=margin,
             power=power or (),
@@ -329,9 +324,9 @@ def _read_texts(
     by: str | None,
     missing: "Missing",
     table_of: "Callable[[InputFile], WholeTable]",
-) -> "tuple[SegmentColumns | dict[str, SegmentColumns], list[SegmentColumns]]":
+) -> "tuple[SegmentColumns | dict[str, Any], list[SegmentColumns]]":
     """Return the texts of the systems, in one table or by name, and the references."""
-    from bertscore_onnx_evaluation.systems.segments import as_runs, system_texts, text_columns
+    from bertscore_onnx_evaluation.systems.join import system_texts, text_columns
 
     of_references = [_read(file, id_column, missing, table_of) for file in references]
     if len(files) == 1:
@@ -351,12 +346,9 @@ def _read_texts(
     for name in systems or ():
         if name not in groups:
             raise InputError(f"There is no file of the system {name!r}; there are {', '.join(groups)}.")
-    of_systems = {
-        name: [_read(files[one], id_column, missing, table_of) for one in groups[name]] for name in systems or groups
-    }
-    if runs == 1:
-        return {name: of_system for name, [of_system] in of_systems.items()}, of_references
-    return {name: as_runs(of_runs, name, missing) for name, of_runs in of_systems.items()}, of_references
+    read = partial(_read, id_column=id_column, missing=missing, table_of=table_of)
+    of_systems = {name: [*map(read, (files[run] for run in groups[name]))] for name in systems or groups}
+    return {name: of_runs if runs > 1 else of_runs[0] for name, of_runs in of_systems.items()}, of_references
 
 
 def _names_of_runs(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
@@ -378,7 +370,7 @@ def _read(
     file: InputFile, id_column: str | None, missing: "Missing", table_of: "Callable[[InputFile], WholeTable]"
 ) -> "SegmentColumns":
     """Return the texts, the lists of references, or the documents in a file."""
-    from bertscore_onnx_evaluation.systems.segments import DOCUMENT, SegmentColumns, text_columns
+    from bertscore_onnx_evaluation.systems.join import DOCUMENT, SegmentColumns, text_columns
 
     if file.format != "text":
         column = file.columns if len(file.columns) > 1 else file.columns[0] if file.columns else DOCUMENT
@@ -402,7 +394,7 @@ def _read_scores(
     from bertscore_onnx.tables.columns import ID_COLUMNS
     from bertscore_onnx.tables.whole_table import WholeTable, read_table
     from bertscore_onnx_evaluation.harness_logs import read_log
-    from bertscore_onnx_evaluation.systems.segments import RUN
+    from bertscore_onnx_evaluation.systems.join import RUN
 
     tables: dict[str, WholeTable] = {}
     logs: list[HarnessLog] = []

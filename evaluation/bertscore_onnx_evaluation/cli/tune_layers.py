@@ -244,7 +244,7 @@ def _others(tuning: "LayerTuning") -> str:
 def _cautions(tuning: "LayerTuning") -> list[str]:
     """Return what is wrong with the judgements: pairs left out, too few of them, or reversed ones."""
     from bertscore_onnx_evaluation.layers import MIN_JUDGEMENTS
-    from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+    from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 
     found = [f"{name} is left out of all means: {reason}." for name, reason in tuning.left_out.items()]
     judged, units = (

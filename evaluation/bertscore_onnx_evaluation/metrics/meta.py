@@ -62,7 +62,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     student_p,
     whole_system_sums,
 )
-from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 
 Test = Literal["segments", "boot-both"]
 Level = Literal["segment", "system"]

@@ -9,7 +9,7 @@ from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, n
 from bertscore_onnx_evaluation.metrics.correlation import Measure
 from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.significance import MAX_EXACT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the

@@ -25,7 +25,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
-from bertscore_onnx_evaluation.systems.significance import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
 
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""

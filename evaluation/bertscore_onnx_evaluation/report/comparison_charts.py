@@ -1,7 +1,6 @@
 """The drawings of a comparison: distributions, intervals, differences by length, and a scatter plot of segments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,7 +20,7 @@ from bertscore_onnx_evaluation.report.charts import (
     grid,
     scale_over,
 )
-from bertscore_onnx_evaluation.systems.corpus_scores import UnitValues
+from bertscore_onnx_evaluation.systems.paired_tests import UnitValues
 from bertscore_onnx_evaluation.systems.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, score, signed
 
@@ -74,16 +73,17 @@ def _outline(heights: NDArray[np.float64]) -> str:
     return f"M0 {HEIGHT}{steps}V{HEIGHT}"
 
 
-# The score of each system with its 95 % interval.
+# The difference of each system from the baseline, with its 95 % interval.
 
 
 def intervals(metric: MetricResult) -> Chart:
-    """Draw the score of each system with its interval, and the baseline's score through all rows."""
+    """Draw the difference of each system from the baseline with its interval, and 0 through all rows."""
+    systems = [metric.systems[row] for row in metric.ranked]
     estimates = [
-        Estimate(one.name, one.score, one.mean - one.ci, one.mean + one.ci, style="" if row else BASELINE)
-        for row, one in ((row, metric.systems[row]) for row in metric.ranked)
+        Estimate(one.name, one.delta or 0.0, one.delta_low, one.delta_high, style=BASELINE if one.delta is None else "")
+        for one in systems
     ]
-    return dots_and_bars(estimates, "Score", partial(score, metric=metric), [("zero", metric.systems[0].score)])
+    return dots_and_bars(estimates, "Difference", partial(signed, metric=metric), [("zero", 0.0)])
 
 
 # Where a system differs from the baseline: the mean difference of the segment scores by length of the reference.
@@ -110,12 +110,15 @@ def length_differences(
     units = np.asarray(documents) if documents else np.arange(len(characters))
     tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
     level = level_of(len(buckets))
-    bars = [[_mean_interval(system[bucket], units[bucket], tail) for bucket in buckets] for system in differences]
-    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.low, bar.mean, bar.high))], NARROW)
-    return [
-        Chart([_bar(metric, scale, name, bar, level) for name, bar in zip(names, row, strict=True)], scale)
-        for row in bars
+    bars = [
+        [
+            _mean_difference(name, system[bucket], units[bucket], tail)
+            for name, bucket in zip(names, buckets, strict=True)
+        ]
+        for system in differences
     ]
+    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.value or 0.0, *_ends_of(bar)))], NARROW)
+    return [Chart([_bar(metric, scale, bar, level) for bar in row], scale) for row in bars]
 
 
 def level_of(num_intervals: int) -> str:
@@ -137,48 +140,43 @@ def _range(low: int, high: int) -> str:
     return count(low) if low == high else f"{count(low)}–{count(high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanDifference:
-    """The mean difference of the segments of a bucket, with its interval."""
+def _mean_difference(name: str, differences: NDArray[np.float64], units: NDArray[np.int_], tail: float) -> Estimate:
+    """Return the mean of some segments with an interval by their units, which leaves out `tail` at each end.
 
-    num_segments: int
-    low: float
-    mean: float
-    high: float
-
-    is_tested: bool
-    """Whether there are units enough for an interval."""
-
-
-def _mean_interval(differences: NDArray[np.float64], units: NDArray[np.int_], tail: float) -> _MeanDifference:
-    """Return the mean of some segments with an interval by their units, which leaves out `tail` at each end."""
-    number, mean = len(differences), float(differences.mean())
+    There is no interval of few units.
+    """
+    mean, note = float(differences.mean()), plural(len(differences), "segment")
     _, numbers = np.unique(units, return_inverse=True)
     num_units = int(numbers.max()) + 1
     if num_units < MIN_TESTED_UNITS:
-        return _MeanDifference(number, mean, mean, mean, False)
+        return Estimate(name, mean, note=note)
     sums, sizes = np.bincount(numbers, differences).astype(np.float64), np.bincount(numbers).astype(np.float64)
     [error] = UnitValues(sums[None], sizes).errors(np.ones((1, num_units)))[:, 0]
     half_width = student_quantile(1 - tail, num_units) * float(error)
-    return _MeanDifference(number, mean - half_width, mean, mean + half_width, True)
+    return Estimate(name, mean, mean - half_width, mean + half_width, note)
 
 
-def _bar(metric: MetricResult, scale: Scale, name: str, bar: _MeanDifference, level: str) -> Row:
-    mean = bar.mean
+def _bar(metric: MetricResult, scale: Scale, bar: Estimate, level: str) -> Row:
+    mean, (low, high) = bar.value or 0.0, _ends_of(bar)
     text = f"Mean difference {signed(mean, metric)}"
-    if bar.is_tested:
-        text += f", {level} interval {signed(bar.low, metric)} to {signed(bar.high, metric)}"
+    if bar.low is not None:
+        text += f", {level} interval {signed(low, metric)} to {signed(high, metric)}"
     style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if not bar.is_tested or bar.low <= 0 <= bar.high:
+    if bar.low is None or low <= 0 <= high:
         style += " unsure"
     left, right = sorted([scale.share(0), scale.share(mean)])
-    zero, x1, x2 = (scale.percent(value) for value in (0, bar.low, bar.high))
+    zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
     body = (
         f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
         f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     )
-    return Row(name, Drawing(body, text), plural(bar.num_segments, "segment"))
+    return Row(bar.name, Drawing(body, text), bar.note)
+
+
+def _ends_of(bar: Estimate) -> tuple[float, float]:
+    mean = bar.value or 0.0
+    return (mean if bar.low is None else bar.low), (mean if bar.high is None else bar.high)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.

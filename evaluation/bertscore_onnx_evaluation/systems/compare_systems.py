@@ -18,32 +18,29 @@ from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     MetricScores,
+    given_metrics,
     means_of_runs,
     metric_options,
     preceding_sentences,
     score_systems,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
-from bertscore_onnx_evaluation.systems.corpus_scores import (
+from bertscore_onnx_evaluation.systems.join import Frame, Missing, SegmentScores, join_inputs
+from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
-    CorpusScores,
-    SegmentMeans,
-    document_numbers,
-    run_effect,
-)
-from bertscore_onnx_evaluation.systems.given_scores import SegmentScores, given_metrics
-from bertscore_onnx_evaluation.systems.joined_inputs import Frame, join_inputs
-from bertscore_onnx_evaluation.systems.segments import Missing
-from bertscore_onnx_evaluation.systems.significance import (
     NUM_RESAMPLES,
     NUM_SWAPS,
     SEED,
+    CorpusScores,
     PairedTestResult,
+    SegmentMeans,
     approximate_randomization,
     check_draws,
+    document_numbers,
     holm,
     paired_bootstrap,
     paired_permutation,
+    run_effect,
     segment_outcomes,
 )
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -89,8 +86,8 @@ def compare(
 ) -> Comparison:
     """Compare the outputs of systems for the same segments.
 
-    References are encoded once for all systems, and all metrics share the resamples. Scores and their intervals are
-    those of sacreBLEU's `significance.py`; the score of BERTScore is the mean of F over the segments.
+    References are encoded once for all systems, and all metrics share the resamples. Scores are those of
+    sacreBLEU; the score of BERTScore is the mean of F over the segments.
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
     segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
@@ -289,8 +286,6 @@ def metric_result(
         score = SystemResult(
             names[system],
             float(tested.score[system]),
-            float(tested.mean[system]),
-            float(tested.half_width[system]),
             num_runs[system] if num_runs else None,
             above_unrelated=above[system],
         )
@@ -318,7 +313,6 @@ def metric_result(
             differing=int(tested.differing[row]),
             run_share=None if tested.run_share is None else float(tested.run_share[row]),
             detectable=None if curve is None else curve.detectable(),
-            needed=None if curve is None else curve.needed(delta),
             not_worse=None if margin is None else (high if metric.lower_is_better else -low) < margin,
             # Two one-sided tests: D. J. Schuirmann, 1987
             equivalent=None if margin is None else max(-low_90, high_90) < margin,

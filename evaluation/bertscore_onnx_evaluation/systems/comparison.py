@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.join import ColumnChoice
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
-from bertscore_onnx_evaluation.systems.segments import ColumnChoice
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupSystem,
     MetricResult,
@@ -333,7 +333,7 @@ MAX_WORDED_SYSTEMS = 7
 MAX_LISTED_PAIRS = 15
 """Pairs that text lists, those of six systems; of more there is a matrix."""
 
-_OPTIONAL = ("run_share", "above_unrelated", "differing", "interval", "counts", "p", "rank")
+_OPTIONAL = ("run_share", "above_unrelated", "differing", "counts", "p", "rank")
 """The columns that a narrow terminal does not show, the least important first."""
 
 _MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
@@ -348,7 +348,6 @@ def _systems(metric: MetricResult) -> Table:
             "system": system.name,
             "rank": rank(system),
             "score": system.score,
-            "interval": f"{score(system.mean)} ± {score(system.ci)}",
             "delta": system.delta,
             "above_unrelated": system.above_unrelated,
         }
@@ -364,7 +363,6 @@ def _systems(metric: MetricResult) -> Table:
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         *([("rank", "rank", plain)] if metric.pairs else []),
         ("score", "score", score),
-        ("95 % interval", "interval", plain),
         ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
         ("95 % of delta", "delta_interval", plain),
         ("p", "p", plain),
@@ -444,4 +442,4 @@ def _marked_p(p: float, is_marked: bool) -> str:
 
 def _latex_cell(metric: MetricResult, system: SystemResult) -> str:
     mark = "^{*}" if is_significant(outcome(metric, system)) else ""
-    return rf"${system.score:.{metric.digits}f} \pm {system.ci:.{metric.digits}f}{mark}$"
+    return f"${system.score:.{metric.digits}f}{mark}$"

@@ -3,7 +3,7 @@
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.systems.comparison import Comparison
-from bertscore_onnx_evaluation.systems.significance import NUM_RESAMPLES
+from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES
 
 _TESTS = {
     "permutation": "a two-sided paired permutation test",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, listed, plural
-from bertscore_onnx_evaluation.systems.corpus_scores import MIN_UNITS
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 
 TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
@@ -42,12 +42,6 @@ class SystemResult:
 
     score: float
     """The score of the whole corpus."""
-
-    mean: float
-    """The mean of the resamples."""
-
-    ci: float
-    """Half the width of the 95 % interval about that mean."""
 
     runs: int | None = None
     """The number of runs whose mean is the score of a segment; None where there is one score."""
@@ -94,9 +88,6 @@ class SystemResult:
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
-
-    needed: int | None = None
-    """The number of other units that would show the observed difference with a power of 80 %; None likewise."""
 
     not_worse: bool | None = None
     """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 %; None without a margin."""
@@ -473,7 +464,7 @@ def _segments(system: SystemResult) -> str:
 
 
 def power(metric: MetricResult) -> str:
-    """Return how large a difference the tests find, and how many units the clearest of the unclear would need.
+    """Return how large a difference the tests find, and how often those that were asked for.
 
     Nothing is said of systems of which fewer than 20 units differ from the baseline's.
     """
@@ -488,13 +479,7 @@ def power(metric: MetricResult) -> str:
     worst = max(tested, key=lambda one: one.detectable or 0)
     at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
     smallest = score(worst.detectable or 0, metric)
-    sentence = f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100"
-    unclear = [one for one in tested if one.needed is not None and one.needed > num_units]
-    if unclear:
-        closest = min(unclear, key=lambda one: one.needed or 0)
-        which = "the observed" if len(metric.systems) == 2 else f"{closest.name}'s"
-        sentence += f"; detecting {which} difference would take about {count(closest.needed)} other {unit}s"
-    found = [f"{sentence}."]
+    found = [f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100."]
     for place, one in enumerate(worst.power):
         of_systems = [system.power[place] for system in tested]
         times = min(round(100 * planned.power) for planned in of_systems)

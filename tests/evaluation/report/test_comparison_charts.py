@@ -27,19 +27,16 @@ def dots(drawing):
     return found
 
 
-def test_the_interval_of_each_system_has_its_ends():
+def test_the_interval_of_each_difference_has_its_ends():
     metric = metric_result("bertscore", ["a", "b"], [[0.1, 0.3, 0.5], [0.2, 0.5, 0.8]])
     chart = intervals(metric)
     one = metric.systems[1]
-    low, high = one.mean - one.ci, one.mean + one.ci
     assert [row.name for row in chart.rows] == ["b", "a"]
-    assert chart.rows[0].drawing.text == f"Score 0.5000, 95 % interval {low:.4f} to {high:.4f}"
-    places = [
-        [float(value) for value in re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', row.drawing.body).groups()]
-        for row in chart.rows
-    ]
-    assert min(min(places)) == pytest.approx(100 * 0.04 / 1.08, abs=0.01)  # the lowest end, after the margin
-    assert max(max(places)) == pytest.approx(100 * 1.04 / 1.08, abs=0.01)
+    interval = f"95 % interval {one.delta_low:+.4f} to {one.delta_high:+.4f}"
+    assert chart.rows[0].drawing.text == f"Difference +0.2000, {interval}"
+    ends = re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', chart.rows[0].drawing.body).groups()
+    assert [*map(float, ends)] == pytest.approx([100 * 0.04 / 1.08, 100 * 1.04 / 1.08], abs=0.01)  # after the margin
+    assert "bar" not in chart.rows[1].drawing.body
 
 
 def test_a_dot_lies_where_its_scores_are():

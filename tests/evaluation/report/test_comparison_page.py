@@ -42,7 +42,6 @@ def test_the_table_has_every_number(tiny_bundle):
         assert header == [
             "System",
             "Score",
-            "Mean ± 95 %",
             "Δ",
             "Δ 95 %",
             "p",
@@ -55,15 +54,14 @@ def test_the_table_has_every_number(tiny_bundle):
         ranked = [metric.systems[place] for place in metric.ranked]
         assert [row[0].removesuffix(" baseline") for row in rows] == [one.name for one in ranked]
         for row, one in zip(rows, ranked, strict=True):
-            mean = f"{one.mean:.{digits}f} ± {one.ci:.{digits}f}"
-            assert row[1:3] == [f"{one.score:.{digits}f}", mean]
+            assert row[1] == f"{one.score:.{digits}f}"
             if one.delta is None:
-                assert row[3:] == [""] * 8
+                assert row[2:] == [""] * 8
                 continue
             delta = f"{one.delta:+.{digits}f}".replace("-", "−")
             counts = [str(value) for value in (one.won, one.lost, one.tied, one.differing)]
             interval = f"{one.delta_low:+.{digits}f} to {one.delta_high:+.{digits}f}".replace("-", "−")
-            assert row[3:] == [delta, interval, f"{one.p:.4f}", f"{one.p_holm:.4f}", *counts]
+            assert row[2:] == [delta, interval, f"{one.p:.4f}", f"{one.p_holm:.4f}", *counts]
         assert metric.signature in text_of(section(page, "method"))
     assert text_of(next(page.iter("h1"))) == "Which of 3 systems is best?"
     assert "BERTScore F1: better scores best: " in text_of(next(page.iter("header")))
@@ -199,8 +197,8 @@ def test_the_table_has_the_systems_under_each_metric(comparison):
         *("System", "BERTScore F1", *bertscore, "BLEU", *bleu, "TER, lower is better", *ter)
     ]
     system = comparison.metrics[0].systems[2]
-    score, _, mean, delta, interval, p, verdict = rows[2 + bertscore.index("system-2")][1:]
-    assert (score, mean) == (f"{system.score:.4f}", f"{system.mean:.4f} ± {system.ci:.4f}")
+    score, _, delta, interval, p, verdict = rows[2 + bertscore.index("system-2")][1:]
+    assert score == f"{system.score:.4f}"
     assert (delta, p) == (f"{system.delta:+.4f}", f"{system.p_holm:.4f}")
     assert (interval, verdict) == (f"{system.delta_low:+.4f} to {system.delta_high:+.4f}", "▲ better")
     assert "Paired permutation test, 200 swaps, seed 12345, 40 segments." in text_of(page)

@@ -6,9 +6,8 @@ from scipy import stats
 
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems.compare_systems import metric_result
-from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
+from bertscore_onnx_evaluation.systems.paired_tests import SegmentMeans, paired_permutation
 from bertscore_onnx_evaluation.systems.power import PowerCurve, student_quantile, tail_share
-from bertscore_onnx_evaluation.systems.significance import paired_permutation
 from tests.evaluation.simulations import SHAPES
 
 

@@ -1,4 +1,4 @@
-"""The segments of several inputs, joined by their ids; and which columns of a table hold systems.
+"""The inputs of `compare`, in lists or data frames, joined by segment; and which columns of a table hold systems.
 
 The rows of scores, texts, references and documents belong together if they have the same id. Joined segments stand in
 the natural order of their ids, so that the order of rows changes no result. Inputs without ids are joined by position.
@@ -6,20 +6,34 @@ the natural order of their ids, so that the order of rows changes no result. Inp
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.tables.batches import check_form
 from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
+from bertscore_onnx.text.texts import collect_strings
 
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
+
+Frame = Any
+"""A data frame in any form that `BERTScorer.score_frame` takes."""
+
+Systems = Mapping[str, Iterable[str] | Frame] | Frame | Sequence[str]
+References = Iterable[str | Sequence[str]] | Frame
+Documents = Iterable[Hashable] | Frame
+
+SegmentScores = Any
+"""The scores of each system by its name, one for each segment or (runs, segments); or a data frame of
+`system_scores`."""
 
 CANDIDATE, REFERENCE, DOCUMENT = (
     Column(("candidate",), ""),
@@ -78,6 +92,9 @@ class SegmentColumns:
 
     choice: ColumnChoice | None = None
     """How the columns were chosen, if they had to be."""
+
+    table: WholeTable | None = None
+    """The table of the columns, which may have groups too."""
 
     lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The run that a column lacks in a row, where its value is None; its other values are tuples, a value for each
@@ -140,7 +157,7 @@ def text_columns(
         values = [None if None in row else [text for texts in row for text in texts] for row in rows]
     _, ids = ids_of(table, id_column)
     if ids is None or not {"system", RUN} & {*table.names}:
-        return SegmentColumns(table.title, {table.title: values}, ids, table.place)
+        return SegmentColumns(table.title, {table.title: values}, ids, table.place, table=table)
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         earlier = first.setdefault(name, row)
@@ -151,7 +168,9 @@ def text_columns(
             )
     places = [*first.values()]
     of_segments = [values[row] for row in places]
-    return SegmentColumns(table.title, {table.title: of_segments}, [*first], lambda row: table.place(places[row]))
+    return SegmentColumns(
+        table.title, {table.title: of_segments}, [*first], lambda row: table.place(places[row]), table=table
+    )
 
 
 def group_column(
@@ -258,7 +277,8 @@ def system_texts(
     of_references = (name for column in references for name in column.names)
     names = _systems_by_column(table, systems, "texts", (id_name, by, *of_references))
     columns = {name: _values(table, Column((name,), "`systems`"), missing) for name in names}
-    return SegmentColumns(table.title, columns, ids, table.place, choice=_choice(table, id_name, names, by))
+    choice = _choice(table, id_name, names, by)
+    return SegmentColumns(table.title, columns, ids, table.place, choice=choice, table=table)
 
 
 def _choice(table: WholeTable, id_column: str | None, systems: Sequence[str], by: str | None) -> ColumnChoice:
@@ -389,6 +409,7 @@ class _Cells:
             [*rows],
             lambda row: self._table.place(places[row]),
             choice=choice,
+            table=self._table,
             lacking_runs=lacking,
         )
 
@@ -398,6 +419,65 @@ def _long_scores(
 ) -> dict[str, SegmentColumns]:
     metrics = table.keys("metric") if "metric" in table.names else [metric] * len(table)
     return _Cells(table, id_column).by_metric(metrics, table.numbers("score").tolist(), systems)
+
+
+def score_columns(
+    scores: SegmentScores | Mapping[str, SegmentScores],
+    systems: Sequence[str] | None = None,
+    *,
+    id_column: str | None = None,
+    by: str | None = None,
+) -> dict[str, SegmentColumns]:
+    """Return by metric the scores of systems, in a column for each.
+
+    Args:
+        scores: the scores of each system by metric, or those of a single metric, which is called `score`.
+        systems: the systems to take; None for all of the first metric.
+        id_column: the column of ids, or "none"; None for the first known one.
+        by: the column of groups, which is no system.
+
+    Raises:
+        InputError: a metric lacks a system, a score is no finite number, the columns of systems are not clear, or a
+            metric has the name of another, or of one that is computed here.
+        InputTypeError: the scores are of another type.
+    """
+    check_form(scores, "scores")
+    found: dict[str, SegmentColumns] = {}
+    for name, table in _by_metric(scores).items():
+        rows = table_of(_with_runs(table), "scores" if table is scores else f"scores[{name!r}]")
+        names = systems
+        if names is None and isinstance(table, Mapping) and "system" not in table:  # its names are explicit
+            names = [column for column in table if column not in (ids_of(rows, id_column)[0], RUN, by)]
+        for metric, columns in system_scores(rows, name, systems=names, id_column=id_column, by=by).items():
+            if metric in found:
+                raise InputError(f"{rows.title} has scores of {metric}, which another input has too. Rename one.")
+            found[metric] = columns
+            systems = [*columns.columns] if systems is None else systems
+    return found
+
+
+def _with_runs(table: SegmentScores) -> SegmentScores:
+    """Return a mapping of systems to scores of runs, (runs, segments), as rows; and anything else as it is."""
+    if not isinstance(table, Mapping) or not any(np.ndim(scores) == 2 for scores in table.values()):
+        return table
+    rows = [
+        (system, segment, run, score)
+        for system, of_runs in table.items()
+        for run, of_run in enumerate(np.atleast_2d(of_runs).tolist(), 1)
+        for segment, score in enumerate(of_run, 1)
+    ]
+    return dict(zip(("system", "segment", RUN, "score"), zip(*rows, strict=True), strict=True))
+
+
+def _by_metric(scores: SegmentScores | Mapping[str, SegmentScores]) -> Mapping[str, SegmentScores]:
+    if isinstance(scores, Mapping) and scores and all(map(is_frame, scores.values())):
+        return scores
+    if not is_frame(scores):
+        raise InputTypeError(
+            f"The scores are a {type(scores).__name__}; expected a data frame with a column for each system, or a "
+            "mapping of their names to lists of numbers."
+        )
+    return {"score": scores}
 
 
 def score_matrix(frame: Any) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
@@ -566,6 +646,231 @@ def _incomplete(
             of_segment = "" if isinstance(name, int) else f" for segment {name!r}"  # a position is in the place
             return InputError(f"{one.place(rows[name])}: there is no value{of_column}{of_segment}. Add it, {remedy}")
     raise AssertionError(name)
+
+
+# All inputs of a comparison.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedInputs:
+    """The values of all inputs, in the order of the segments."""
+
+    systems: tuple[str, ...]
+    """The baseline first."""
+
+    candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
+    """By system and segment, a text or that of each run; none where only scores were given."""
+
+    references: tuple[tuple[str, ...], ...]
+    """Of each segment one or more; likewise."""
+
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
+    """By metric, system and segment, a score or that of each run."""
+
+    documents: Sequence[Hashable]
+    """Of each segment; none where none were given."""
+
+    groups: Sequence[str]
+    """Of each segment; likewise."""
+
+    segments: tuple[str | int, ...]
+    dropped: tuple[str | int, ...]
+    choices: tuple[ColumnChoice, ...]
+
+
+def join_inputs(
+    systems: Systems | None,
+    references: References | None,
+    scores: SegmentScores | Mapping[str, SegmentScores] | None,
+    documents: Documents | None,
+    by: str | Iterable[Hashable] | None = None,
+    *,
+    baseline: str | None = None,
+    id_column: str | None = None,
+    missing: Missing = "raise",
+    needs_texts: bool = False,
+) -> JoinedInputs:
+    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems.
+
+    Raises:
+        InputError: fewer than two systems, or inputs that are missing, or cannot be joined or read.
+        InputTypeError: something is of another type.
+    """
+    names = cast("Sequence[str]", systems) if _are_names(systems) else None
+    of_groups = []
+    if by is not None:
+        tables = _tables(systems=systems, references=references, documents=documents, scores=scores)
+        of_groups = _groups_of(by, [*tables], id_column, missing)
+    column = next((name for one in of_groups for name in one.columns), None)
+    of_texts = [] if systems is None or names is not None else _texts_of(systems, id_column, missing, column)
+    if not of_texts and (needs_texts or scores is None or references is not None):
+        raise InputError("There are no texts of systems. Give them as `systems`, or give `scores` alone.")
+    if references is None and is_frame(systems) and not isinstance(systems, Mapping | SegmentColumns):
+        references = systems
+    of_references = _references_of(references, id_column, missing) if of_texts else []
+    of_documents = [] if documents is None else [_column_of(documents, "documents", DOCUMENT, list, id_column, missing)]
+    if of_texts:
+        names = [name for one in of_texts for name in one.columns]
+    of_scores = {} if scores is None else score_columns(scores, names, id_column=id_column, by=column)
+    if names is None:
+        names = [*next(iter(of_scores.values())).columns] if of_scores else []
+    ordered = _baseline_first(names, baseline)
+    inputs = [*of_texts, *of_references, *of_documents, *of_groups, *of_scores.values()]
+    joined = join_segments(inputs, missing)
+    columns = (
+        {name: joined.values(position, values) for name, values in one.columns.items()}
+        for position, one in enumerate(inputs)
+    )
+    texts = {name: values for _ in of_texts for name, values in next(columns).items()}
+    lists = [_as_lists(values) for _ in of_references for values in next(columns).values()]
+    named = [values for _ in of_documents for values in next(columns).values()]
+    groups = [[*map(str, values)] for _ in of_groups for values in next(columns).values()]
+    _check_groups(of_groups, groups, joined.names)
+    matrices = {metric: next(columns) for metric in of_scores}
+    return JoinedInputs(
+        ordered,
+        tuple(tuple(texts[name]) for name in ordered) if texts else (),
+        tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
+        {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
+        named[0] if named else (),
+        groups[0] if groups else (),
+        joined.names,
+        joined.dropped,
+        tuple(dict.fromkeys(one.choice for one in inputs if one.choice is not None)),
+    )
+
+
+def _are_names(systems: object) -> bool:
+    is_list = isinstance(systems, Sequence) and not isinstance(systems, str)
+    return is_list and all(isinstance(name, str) for name in cast("Sequence[object]", systems))
+
+
+def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
+    """Return the systems with the baseline first; raise InputError unless there are two, and it is one of them."""
+    if len(systems) < 2:
+        given = f"one system, {systems[0]}" if systems else "no system"
+        raise InputError(f"There is {given}; expected a baseline, and at least one to compare with it.")
+    if len({*systems}) < len(systems):
+        raise InputError(f"The systems are {', '.join(systems)}; expected each of them once.")
+    if baseline is None:
+        return tuple(systems)
+    if baseline not in systems:
+        raise InputError(f"The baseline {baseline!r} is none of the systems {', '.join(map(repr, systems))}.")
+    return (baseline, *(name for name in systems if name != baseline))
+
+
+def _tables(**inputs: Any) -> Iterator[WholeTable]:
+    """Yield the tables among inputs, and those of each system or metric."""
+    for title, value in inputs.items():
+        parts = {title: value}
+        if isinstance(value, Mapping) and (title == "systems" or all(map(is_frame, value.values()))):
+            parts = {f"{title}[{name!r}]": part for name, part in value.items()}
+        for name, part in parts.items():
+            if is_frame(part) and not isinstance(part, SegmentColumns):
+                yield table_of(part, name)
+            else:
+                columns = (
+                    one for one in (part if isinstance(part, list) else [part]) if isinstance(one, SegmentColumns)
+                )
+                yield from (one.table for one in columns if one.table is not None)
+
+
+def _groups_of(
+    by: str | Iterable[Hashable], tables: Sequence[WholeTable], id_column: str | None, missing: Missing
+) -> list[SegmentColumns]:
+    """Return the groups of the segments, from every table that has the column; raise InputError if none has it."""
+    if not isinstance(by, str):
+        return [columns_of_list([*by], "`by`")]
+    found = [table for table in dict.fromkeys(tables) if by in table.names]
+    if not found:
+        names = ", ".join(dict.fromkeys(name for table in tables for name in table.names))
+        remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
+        raise InputError(f"There is no column {by!r} to group by; {remedy}.")
+    return [group_column(table, by, id_column=id_column, missing=missing) for table in found]
+
+
+def _check_groups(
+    inputs: Sequence[SegmentColumns], groups: Sequence[Sequence[str]], segments: Sequence[str | int]
+) -> None:
+    """Raise InputError if inputs disagree about the group of a segment, or there is one group only."""
+    for one, of_one in zip(inputs[1:], groups[1:], strict=True):
+        for segment, first, other in zip(segments, groups[0], of_one, strict=True):
+            if first != other:
+                raise InputError(
+                    f"Segment {segment!r} is in the group {first!r} in {inputs[0].title}, and in {other!r} in "
+                    f"{one.title}; expected the same in both."
+                )
+    if groups and len({*groups[0]}) < 2:
+        raise InputError(f"All segments are in the group {groups[0][0]!r}; expected two or more groups.")
+
+
+def _texts_of(systems: Systems, id_column: str | None, missing: Missing, by: str | None = None) -> list[SegmentColumns]:
+    """Return the texts of systems, whose names are those of the columns."""
+    if isinstance(systems, SegmentColumns):
+        return [systems]
+    if isinstance(systems, Mapping):
+        found = []
+        for name, texts in systems.items():
+            title = f"systems[{name!r}]"
+            forms = (list, tuple, SegmentColumns)
+            is_runs = isinstance(texts, list | tuple) and texts and all(isinstance(one, forms) for one in texts)
+            runs = [
+                _column_of(of_run, title, CANDIDATE, partial(collect_strings, name=title), id_column, missing)
+                for of_run in (texts if is_runs else [texts])
+            ]
+            of_system = as_runs(runs, name, missing) if is_runs else runs[0]
+            [values] = of_system.columns.values()
+            found.append(replace(of_system, columns={name: values}))
+        return found
+    if not is_frame(systems):
+        raise InputTypeError(
+            f"systems is a {type(systems).__name__}; expected a mapping of names to lists of texts, or a data frame."
+        )
+    return [system_texts(table_of(systems, "systems"), id_column=id_column, by=by, missing=missing)]
+
+
+def _column_of(
+    values: Iterable[Any] | Frame,
+    title: str,
+    column: Column,
+    listed: Callable[[Any], Sequence[Any]],
+    id_column: str | None,
+    missing: Missing,
+) -> SegmentColumns:
+    """Return a column of a data frame, or of values that `listed` checks and lists."""
+    if isinstance(values, SegmentColumns):
+        return values
+    if is_frame(values):
+        return text_columns(table_of(values, title), column, id_column=id_column, missing=missing)
+    return columns_of_list(listed(values), title)
+
+
+def _references_of(references: References | None, id_column: str | None, missing: Missing) -> list[SegmentColumns]:
+    if isinstance(references, list) and references and all(isinstance(one, SegmentColumns) for one in references):
+        return references
+    values = () if references is None else references
+    return [_column_of(values, "references", REFERENCE, checked_references, id_column, missing)]
+
+
+def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
+    if isinstance(references, str | bytes):
+        raise InputTypeError(
+            f"The references are one {type(references).__name__}; expected a list, one for each segment."
+        )
+    lists = []
+    for segment, given in enumerate(references):
+        texts = collect_strings([given] if isinstance(given, str) else given, f"references[{segment}]")
+        if not texts:
+            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
+        lists.append(tuple(texts))
+    if not lists:
+        raise InputError("There are no references; expected one for each segment.")
+    return tuple(lists)
+
+
+def _as_lists(values: Sequence[Any]) -> list[Sequence[str]]:
+    return [[value] if isinstance(value, str) else value for value in values]
 
 
 def _list(names: Iterable[object]) -> str:

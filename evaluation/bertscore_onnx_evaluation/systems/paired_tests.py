@@ -1,0 +1,788 @@
+"""Paired tests of corpus scores: a permutation test, and the two tests of sacreBLEU's `significance.py`.
+
+Corpus scores are means over segments, or functions of sums. Koehn, "Statistical significance tests for machine
+translation evaluation", EMNLP 2004; Riezler and Maxwell, "On some pitfalls in automatic evaluation and significance
+testing for MT", 2005. All metrics that are tested with the same seed, numbers of resamples and segments share their
+resamples.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from html import escape
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation.systems.join import is_frame, score_matrix
+from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_intervals
+
+ROUNDING = 1e-12
+"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
+
+LARGEST = 1e150
+"""Larger scores are refused."""
+
+MIN_UNITS = 20
+"""Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
+
+SLOPE_STEP = 1e-3
+"""Relative to a sum: the slope of a score is measured over twice this distance."""
+
+EXACT = 1 << 24
+"""Up to here every whole number is a float32, so that sums of whole numbers are exact in any order."""
+
+
+class UnitValues(NamedTuple):
+    """The differences of pairs of systems as ratios of sums over units: Σ values / Σ sizes."""
+
+    values: NDArray[np.float64]
+    """(pairs, units)."""
+
+    sizes: NDArray[np.float64]
+    """(units,)."""
+
+    def deviations(self) -> NDArray[np.float64]:
+        """Return how far each unit is from its part of the difference, (pairs, units)."""
+        ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
+        deviations: NDArray[np.float64] = self.values - ratio * self.sizes
+        return deviations
+
+    def errors(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the standard errors of the differences on resamples, (resamples, pairs), by linearisation.
+
+        Args:
+            times: how often each unit is in each resample, (resamples, units).
+        """
+        deviations, sizes = self.deviations(), self.sizes
+        total, sums = (times @ sizes)[:, None], times @ deviations.T
+        ratio = sums / total  # about the observed difference, which loses no digits
+        by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
+        squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
+        num_units = len(sizes)
+        errors: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
+        return errors
+
+
+class SegmentMeans:
+    """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
+
+    def __init__(self, scores: ArrayLike | Sequence[ArrayLike], *, lower_is_better: bool = False) -> None:
+        """Take a matrix of scores.
+
+        Args:
+            scores: finite segment scores, (systems, segments); or (systems, runs, segments), where the score of a
+                segment is the mean of its runs, and systems may have different numbers of them.
+            lower_is_better: true for an error rate.
+
+        Raises:
+            InputError: the scores are no such matrix.
+        """
+        self._scores, self.runs = _means_of_runs(scores)
+        self._sizes = np.ones(self._scores.shape[1])  # segments of each unit, (units,)
+        self.shape = (len(self._scores), self._scores.shape[1])
+        self.lower_is_better = lower_is_better
+        self.rounding = ROUNDING * float(np.abs(self._scores).max())
+
+    @property
+    def segment_scores(self) -> NDArray[np.float64]:
+        """The scores of segments, (systems, segments), or their sums in documents."""
+        return self._scores
+
+    @property
+    def num_runs(self) -> tuple[int, ...]:
+        """The number of runs of each system; none where there are no runs."""
+        return tuple(map(len, self.runs))
+
+    def pooled(self, rows: Sequence[Sequence[int]]) -> "SegmentMeans":
+        """Return the same metric of systems whose runs are rows of this one."""
+        return SegmentMeans([self._scores[list(of_runs)] for of_runs in rows], lower_is_better=self.lower_is_better)
+
+    def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric of some segments alone, given their positions."""
+        scores = [runs[:, segments] for runs in self.runs] if self.runs else self._scores[:, segments]
+        return SegmentMeans(scores, lower_is_better=self.lower_is_better)
+
+    def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
+        metric._sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
+        metric.runs = self.runs
+        return metric
+
+    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
+        """Return the units in which two systems differ, (units,)."""
+        differ: NDArray[np.bool_] = np.abs(self._scores[first] - self._scores[second]) > self.rounding
+        return differ
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the mean of each system, (systems,)."""
+        means: NDArray[np.float64] = self._scores.sum(axis=1) / self._sizes.sum()
+        return means
+
+    def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return the differences of pairs of systems, (pairs, 2), unit by unit."""
+        return UnitValues(self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]], self._sizes)
+
+    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the means of the systems on resamples.
+
+        Args:
+            indices: the segments of each resample, (resamples, segments).
+            times: how often each segment is in each, if that has been counted.
+
+        Returns:
+            Means, (resamples, systems).
+        """
+        times = draw_counts(indices) if times is None else times
+        means: NDArray[np.float64] = times @ self._scores.T / (times @ self._sizes)[:, None]
+        return means
+
+    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
+
+        Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
+
+        Args:
+            kept: which segments are not swapped, (swaps, segments).
+            pairs: the rows of two systems each, (pairs, 2).
+
+        Returns:
+            Differences, (swaps, pairs); those that are closer than `rounding` may be equal.
+        """
+        kept_sums = kept.astype(np.float64) @ self._scores.T  # (swaps, systems)
+        all_sums = self._scores.sum(axis=1)
+        first, second = pairs.T
+        of_kept = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
+        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self._sizes.sum()
+        return differences
+
+
+class SummedStatistics:
+    """A metric that is a function of statistics summed over the segments, such as BLEU: the function is run again."""
+
+    def __init__(
+        self,
+        statistics: NDArray[np.float64],
+        score: Callable[[NDArray[np.floating]], float],
+        *,
+        lower_is_better: bool = False,
+    ) -> None:
+        """Take the statistics and the function.
+
+        Args:
+            statistics: what each segment adds, (systems, segments, statistics).
+            score: from the sums, (statistics,), to the corpus score.
+            lower_is_better: true for an error rate such as TER.
+
+        Raises:
+            InputError: the statistics have another shape, or are not finite.
+        """
+        if statistics.ndim != 3 or 0 in statistics.shape or not np.isfinite(statistics).all():
+            raise InputError(
+                f"The statistics have the shape {statistics.shape}, or are not all finite. Give numbers for each "
+                "system and segment: (systems, segments, statistics)."
+            )
+        num_systems, num_segments, _ = statistics.shape
+        self.shape = (num_systems, num_segments)
+        self.lower_is_better = lower_is_better
+        self._score = score
+        self._statistics = statistics
+        is_whole = (statistics == np.rint(statistics)).all()
+        self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
+        self.rounding = 0.0  # sums of whole numbers have none; with others a tie falls as in sacreBLEU
+        self.num_runs: tuple[int, ...] = ()
+
+    def pooled(self, rows: Sequence[Sequence[int]]) -> "SummedStatistics":
+        """Return the same metric of systems whose runs, rows of this one, are one corpus."""
+        sums = np.stack([self._statistics[list(of_runs)].sum(axis=0) for of_runs in rows])
+        return self._of(sums, tuple(map(len, rows)))
+
+    def of_segments(self, segments: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric of some segments alone, given their positions."""
+        return self._of(self._statistics[:, segments], self.num_runs)
+
+    def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        return self._of(_summed(self._statistics, documents), self.num_runs)
+
+    def _of(self, statistics: NDArray[np.float64], num_runs: tuple[int, ...]) -> "SummedStatistics":
+        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better)
+        metric.num_runs = num_runs
+        return metric
+
+    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
+        """Return the units in which two systems differ, (units,)."""
+        differ: NDArray[np.bool_] = (self._statistics[first] != self._statistics[second]).any(axis=1)
+        return differ
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the corpus score of each system, (systems,)."""
+        return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
+
+    def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return the differences of pairs of systems, (pairs, 2), unit by unit, by the slopes of the score.
+
+        A unit counts as much as the score would change if there were a little more of it.
+        """
+        num_units = self.shape[1]
+        linear = np.stack([of_units @ self._slopes(of_units.sum(axis=0)) for of_units in self._statistics])
+        values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
+        return UnitValues(values, np.ones(num_units))
+
+    def _slopes(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the slope of the score in each of the sums, (statistics,), by differences; counts stay counts."""
+        step = np.abs(sums) * SLOPE_STEP
+        step = np.maximum(np.rint(step), 1) if self._is_exact else np.where(step == 0, SLOPE_STEP, step)
+        high, low = sums + step, np.where(sums >= 0, np.maximum(sums - step, 0), sums - step)
+        above, below = (np.where(np.eye(len(sums), dtype=bool), moved, sums) for moved in (high, low))
+        slopes: NDArray[np.float64] = (self._scores(above) - self._scores(below)) / (high - low)
+        return slopes
+
+    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the scores of the systems on resamples, as `SegmentMeans` does.
+
+        Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
+        close to the observed one may fall on its other side, and p be another.
+        """
+        if self._is_exact:  # one matrix product has the same sums
+            sums = self._sums(draw_counts(indices) if times is None else times).astype(np.float32)
+        else:
+            statistics = self._statistics.astype(np.float32)
+            sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
+        return np.array([self._scores(row) for row in sums])
+
+    def gathered(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of all systems on gathered segments, in float64.
+
+        Args:
+            indices: some segments in each row, in any number, (rows, gathered).
+
+        Returns:
+            Scores, (rows, systems).
+        """
+        return np.stack([self._scores(self._statistics[:, segments].sum(axis=1)) for segments in indices])
+
+    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the differences after swapping, (swaps, pairs), with `kept` and `pairs` as for `SegmentMeans`."""
+        kept_sums = self._sums(kept)
+        swapped_sums = self._sums(~kept)
+        return np.stack(
+            [
+                self._scores(kept_sums[:, second] + swapped_sums[:, first])
+                - self._scores(kept_sums[:, first] + swapped_sums[:, second])
+                for first, second in pairs
+            ],
+            axis=1,
+        )
+
+    def _sums(self, chosen: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the statistics of segments as often as chosen, (rows, segments); (rows, systems, statistics)."""
+        times = chosen.astype(np.float64)
+        return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
+
+    def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Score each row of sums, (rows, statistics)."""
+        return np.array([self._score(row) for row in sums], dtype=np.float64)
+
+
+CorpusScores = SegmentMeans | SummedStatistics
+"""The metrics that the paired tests take."""
+
+
+def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
+    sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
+    for system, of_system in zip(sums, values, strict=True):
+        np.add.at(system, documents, of_system)
+    return sums
+
+
+def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArray[np.int64]:
+    """Return the document of each segment as a number from 0, in the order of their first segments, (segments,).
+
+    Raises:
+        InputError: there are more or fewer names than segments, or a single document.
+    """
+    numbers: dict[Hashable, int] = {}
+    found = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
+    if len(found) != num_segments:
+        raise InputError(
+            f"There are documents for {len(found)} segments, and {num_segments} segments. Name one for each."
+        )
+    if len(numbers) < 2:
+        raise InputError("All segments are of one document. A test by documents needs two or more.")
+    return found
+
+
+def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Count how often each segment is in each resample, (resamples, segments)."""
+    rows, num_segments = indices.shape
+    cells = indices + np.arange(rows)[:, None] * num_segments
+    return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
+
+
+def _means_of_runs(
+    scores: ArrayLike | Sequence[ArrayLike],
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+    """Return the means of runs, (systems, segments), and those of each system, (runs, segments); or no runs."""
+    systems = [np.asarray(one) for one in scores] if isinstance(scores, Sequence | np.ndarray) else []
+    if not any(one.ndim == 2 for one in systems):
+        return checked_scores(scores), ()  # type: ignore[arg-type]
+    runs = tuple(checked_scores(np.atleast_2d(one)) for one in systems)
+    if len({one.shape[1] for one in runs}) > 1:
+        numbers = ", ".join(str(one.shape[1]) for one in runs)
+        raise InputError(f"The systems have scores of {numbers} segments; expected the same number for each.")
+    return np.stack([one.mean(axis=0) for one in runs]), runs
+
+
+def run_variance(runs: NDArray[np.float64]) -> float:
+    """Return the part of the variance of a system's mean that is due to its runs, (runs, segments); 0 for one run.
+
+    E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640, 2024, section 3: the mean variance within a segment, over
+    the number of scores.
+    """
+    return float(runs.var(axis=0, ddof=1).mean()) / runs.size if len(runs) > 1 else 0.0
+
+
+def run_effect(runs: NDArray[np.float64]) -> float:
+    """Return p of the test whether runs, (runs, segments), differ as wholes: F of a two-way layout; 1 for one run.
+
+    Needs scipy. If runs do differ as wholes, as those of models trained with other seeds may, they are few units
+    themselves, and tests by segments hold for these runs only.
+    """
+    from scipy.special import fdtrc
+
+    num_runs, num_segments = runs.shape
+    freedom = (num_runs - 1) * (num_segments - 1)
+    means = runs.mean(axis=1, keepdims=True)
+    residual = ((runs - means - runs.mean(axis=0) + runs.mean()) ** 2).sum()
+    effect = num_segments * ((means - runs.mean()) ** 2).sum()
+    if not freedom or effect <= ROUNDING * float((runs**2).sum()):
+        return 1.0
+    if residual <= ROUNDING * float((runs**2).sum()):
+        return 0.0
+    return float(fdtrc(num_runs - 1, freedom, effect / (num_runs - 1) / (residual / freedom)))
+
+
+def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return segment scores as a matrix of finite float64, (systems, segments); raise InputError for anything else."""
+    try:
+        matrix = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("The scores are no matrix of numbers, a row of as many numbers for each system.") from error
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(
+            f"The scores have the shape {matrix.shape}. Give a row for each system and a column for each segment."
+        )
+    missing = np.argwhere(~np.isfinite(matrix))
+    if len(missing):
+        system, segment = missing[0]
+        raise InputError(
+            f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
+            "Leave out the segments that have no score for some system."
+        )
+    if np.abs(matrix).max() > LARGEST:
+        raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of squares would overflow. Scale the scores.")
+    return matrix
+
+
+# Holm's correction for several tests: Holm, "A simple sequentially rejective multiple test procedure", 1979.
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Adjust p-values so that the chance of even one false rejection stays below the level.
+
+    The i-th smallest of m is multiplied by m - i + 1, and none is below a smaller one before it, nor above 1 (as R's
+    `p.adjust`). Equal p-values get equal results.
+
+    Args:
+        p: the p-values of tests that belong together, (tests,), each in [0, 1].
+
+    Returns:
+        Adjusted p-values, (tests,), in the order given.
+
+    Raises:
+        InputError: `p` is not one row of numbers in [0, 1].
+    """
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise InputError("Holm's correction takes one row of p-values, each from 0 to 1; these are not: check them.")
+    order = np.argsort(values)
+    scaled = values[order] * np.arange(len(values), 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1)
+    return adjusted
+
+
+# The random draws of the paired tests, a block at a time: for one seed, those of sacreBLEU (`significance.py`). A
+# numpy generator continues where it stopped, so blocks hold the same numbers as one draw of all of them.
+
+
+SEED = 12345
+"""The default seed, as in sacreBLEU."""
+
+NUM_RESAMPLES = 1000
+"""The default number of bootstrap resamples, as in sacreBLEU."""
+
+NUM_SWAPS = 10_000
+"""The default number of trials of approximate randomization, as in sacreBLEU."""
+
+BLOCK_CELLS = 1 << 20
+"""Draws in memory at a time: 8 MB of indices."""
+
+DRAWN_BITS = 32
+"""numpy draws booleans 32 at a time and drops the rest of the last; blocks of 32 rows leave none."""
+
+
+def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the segments of each resample, drawn with replacement, in blocks of (rows, num_segments)."""
+    rows = max(1, BLOCK_CELLS // num_segments)
+    for start in range(0, num_resamples, rows):
+        yield rng.choice(num_segments, size=(min(rows, num_resamples - start), num_segments), replace=True)
+
+
+def bootstrap_counts(rng: np.random.Generator, num_units: int, num_resamples: int) -> Iterator[NDArray[np.float64]]:
+    """Yield how often each unit is in each resample, in blocks of (rows, num_units)."""
+    return map(draw_counts, bootstrap_indices(rng, num_units, num_resamples))
+
+
+def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield which segments two systems keep, while they swap the others, in blocks of (rows, num_segments)."""
+    rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
+    for start in range(0, num_swaps, rows):
+        yield rng.integers(2, size=(min(rows, num_swaps - start), num_segments), dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PairedTestResult:
+    """The systems' scores, and the difference of each pair with its p-value."""
+
+    score: NDArray[np.float64]
+    """The corpus score of each system, (systems,)."""
+
+    pairs: NDArray[np.int64]
+    """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
+
+    delta: NDArray[np.float64]
+    """The other system's score minus the baseline's, (pairs,)."""
+
+    interval: NDArray[np.float64]
+    """The 95 % interval of the difference, low and high: at each end the wider of Student's and the bootstrap-t;
+    (pairs, 2)."""
+
+    interval_90: NDArray[np.float64]
+    """The 90 % interval, within which a test of equivalence at a level of 5 % is; (pairs, 2)."""
+
+    error: NDArray[np.float64]
+    """The standard error of the difference, by linearisation, (pairs,)."""
+
+    differing: NDArray[np.int64]
+    """The number of units in which the two systems differ, (pairs,)."""
+
+    power_curves: tuple[PowerCurve | None, ...]
+    """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
+
+    run_share: NDArray[np.float64] | None
+    """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; None without runs."""
+
+    p: NDArray[np.float64]
+    """The p-value of the difference, two-sided, (pairs,)."""
+
+    p_holm: NDArray[np.float64]
+    """The same, corrected for all the pairs of this test, (pairs,)."""
+
+    wins: NDArray[np.float64]
+    """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
+
+    names: tuple[str, ...] = ()
+    """The names of the systems, if they came as the columns of a data frame."""
+
+    def __repr__(self) -> str:
+        """Return a line for each pair: the difference, its interval, and p."""
+        names = self.names or [f"system {number}" for number in range(len(self.score))]
+        lines = [
+            f"{names[other]} - {names[baseline]}: {delta:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, p {p:.4f}"
+            for (baseline, other), delta, (low, high), p in zip(
+                self.pairs, self.delta, self.interval, self.p, strict=True
+            )
+        ]
+        return "\n".join(["PairedTestResult", *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the same as a notebook shows it."""
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+MAX_EXACT = 13
+"""If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none is drawn."""
+
+
+def paired_permutation(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    mid_p: bool = False,
+    num_swaps: int = NUM_SWAPS,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
+
+    p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of comparisons of equal
+    systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
+    differ, p is exact: the share of all 2^n ways to swap them. Systems that are the same have p = 1. Intervals and wins
+    come from bootstrap resamples (Fisher, The Design of Experiments, 1935; Phipson and Smyth, "Permutation p-values
+    should never be zero", 2010). With scores of 0 and 1 the test is McNemar's, exact up to the draw of swaps.
+
+    Where many ways give the same difference, as with scores of few grades, p is larger than it need be. `mid_p` counts
+    half of those equal to the observed one: about α of comparisons of equal systems have p ≤ α, on average over such
+    scores, and not at most α (Lancaster, "Significance tests in discrete distributions", 1961).
+
+    Args:
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
+            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
+            the baseline.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        mid_p: whether ways that give the observed difference count half.
+        num_swaps: n, at least 1.
+        num_resamples: the resamples of the intervals and the wins, at least 1.
+        seed: of the swaps and the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
+    """
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    rounding = max(metric.rounding, ROUNDING * float(np.abs(score).max()))
+
+    def reaching(kept: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Count the swaps that reach the observed differences of some pairs, (rows,)."""
+        differences = np.abs(metric.differences(kept, pairs[rows]))  # (swaps, rows)
+        counts: NDArray[np.float64] = (differences >= np.abs(delta[rows]) - rounding).sum(axis=0, dtype=np.float64)
+        if mid_p:
+            counts = (counts + (differences > np.abs(delta[rows]) + rounding).sum(axis=0)) / 2
+        return counts
+
+    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
+    is_exact = differing.sum(axis=1) <= MAX_EXACT
+    p = np.empty(len(pairs))
+    for pair in np.flatnonzero(is_exact):
+        counts = [reaching(kept, np.array([pair])) for kept in _all_swaps(differing[pair])]
+        p[pair] = np.sum(counts) / 2.0 ** differing[pair].sum()
+    rng, drawn = np.random.default_rng(seed), np.flatnonzero(~is_exact)
+    counted = np.full(len(drawn), 0.5 if mid_p else 1.0)  # the observed assignment is one of the ways
+    for kept in kept_segments(rng, metric.shape[1], num_swaps) if len(drawn) else ():
+        counted += reaching(kept, drawn)
+    p[drawn] = counted / (num_swaps + 1)
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    return _result(metric, pairs, score, delta, p, resampled, names)
+
+
+def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
+    """Yield all ways to swap the units that differ, which units are kept in each, in blocks of (rows, units)."""
+    columns = np.flatnonzero(differing)
+    rows = max(1, BLOCK_CELLS // len(differing))
+    for start in range(0, 1 << len(columns), rows):
+        ways = np.arange(start, min(start + rows, 1 << len(columns)))
+        kept = np.ones((len(ways), len(differing)), dtype=bool)
+        kept[:, columns] = (ways[:, None] >> np.arange(len(columns))) & 1
+        yield kept
+
+
+def paired_bootstrap(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    centred: bool = False,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, on resamples of the segments that are the same for all systems.
+
+    p = (#{ |Δ*| - mean(|Δ*|) > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_bs_test`). A difference equal to the
+    observed one is not counted. Where two systems are equally good this p is too small: hardly above .43, and below .05
+    in 11 of 100 comparisons. `centred` takes (#{ |Δ* - mean(Δ*)| > |Δ| } + 1) / (n + 1), which is uniform then.
+
+    Args:
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
+            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
+            the baseline.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        centred: whether to centre the differences with their signs.
+        num_resamples: n, at least 1.
+        seed: of the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
+    """
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
+    resampled = differences, _ = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    if centred:
+        spread = np.abs(differences - differences.mean(axis=0))
+    else:
+        spread = np.abs(differences) - np.abs(differences).mean(axis=0)
+    p = ((spread > np.abs(delta)).sum(axis=0) + 1) / (num_resamples + 1)
+    return _result(metric, pairs, score, delta, p, resampled, names)
+
+
+def approximate_randomization(
+    scores: ArrayLike | CorpusScores,
+    *,
+    all_pairs: bool = False,
+    num_swaps: int = NUM_SWAPS,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = SEED,
+) -> PairedTestResult:
+    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
+
+    p = (#{ |Δ*| > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_ar_test`): a difference equal to the observed one is
+    not counted. Intervals and wins come from bootstrap resamples, drawn after the swaps.
+
+    Args:
+        scores: as for `paired_bootstrap`.
+        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        num_swaps: n, at least 1.
+        num_resamples: the resamples of the intervals and the wins, at least 1.
+        seed: of the swaps and the resamples, 0 or more.
+
+    Raises:
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+            an option out of its range.
+    """
+    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    rng = np.random.default_rng(seed)
+    threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
+    exceeding = np.zeros(len(pairs), dtype=np.int64)
+    for kept in kept_segments(rng, metric.shape[1], num_swaps):
+        exceeding += (np.abs(metric.differences(kept, pairs)) > threshold).sum(axis=0)
+    p = (exceeding + 1) / (num_swaps + 1)
+    resampled = _resampled(metric, rng, num_resamples, pairs)
+    return _result(metric, pairs, score, delta, p, resampled, names)
+
+
+def check_draws(number: int, seed: int) -> None:
+    """Raise InputError where fewer than one resample or swap is to be drawn, or the seed is below 0."""
+    if number < 1:
+        raise InputError(f"{number} resamples or swaps were asked for. Draw at least one.")
+    if seed < 0:
+        raise InputError(f"The seed is {seed}. Give 0 or a positive number.")
+
+
+def _observed(
+    scores: ArrayLike | CorpusScores, all_pairs: bool, seed: int, *draws: int
+) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Check the arguments of a test; return the names of a data frame's systems, the metric, the pairs, (pairs, 2), the
+    scores, and their differences.
+    """
+    names: tuple[str, ...] = ()
+    if is_frame(scores):
+        names, matrix = score_matrix(scores)
+        metric: CorpusScores = SegmentMeans(matrix)
+    else:
+        metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores)
+    if metric.shape[0] < 2:
+        raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
+    for number in draws:
+        check_draws(number, seed)
+    pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
+    score = metric.observed()
+    return names, metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+
+
+def _of_rows(scores: ArrayLike) -> SegmentMeans:
+    """Return the metric of a matrix with a row for each system."""
+    metric = SegmentMeans(scores)
+    num_systems, num_segments = metric.shape
+    if num_systems > max(num_segments, MIN_UNITS):
+        raise InputError(
+            f"There are {num_systems:,} systems, and scores of {num_segments:,} segments each; expected a row for each "
+            "system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
+        )
+    return metric
+
+
+def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num_tests: int) -> PowerCurve | None:
+    """Return the power of the test of a pair; None if its units are too few, or differ by the same."""
+    of_pair = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
+    number = len(of_pair.sizes)
+    if number < 2:
+        return None
+    error = float(of_pair.errors(np.ones((1, number)))[0, 0] * of_pair.sizes.sum() / units.sizes.sum())
+    largest = np.abs(units.values[pair]).max()
+    if error <= DEGENERATE * largest:
+        return None
+    squares = (of_pair.deviations()[0] / largest) ** 2
+    kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
+    return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
+
+
+def _resampled(
+    metric: CorpusScores, rng: np.random.Generator, num_resamples: int, pairs: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the differences of pairs on resamples, which all systems share, and their standard errors.
+
+    Both are (resamples, pairs).
+    """
+    units = metric.unit_values(pairs)
+    scores, errors = [], []
+    for indices in bootstrap_indices(rng, metric.shape[1], num_resamples):
+        times = draw_counts(indices)
+        scores.append(metric.resampled(indices, times=times))
+        errors.append(units.errors(times))
+    resampled = np.concatenate(scores)
+    return resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]], np.concatenate(errors)
+
+
+def _result(
+    metric: CorpusScores,
+    pairs: NDArray[np.int64],
+    score: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    p: NDArray[np.float64],
+    resampled: tuple[NDArray[np.float64], NDArray[np.float64]],
+    names: tuple[str, ...],
+) -> PairedTestResult:
+    """Return the result of a test."""
+    num_units, units, (differences, errors) = metric.shape[1], metric.unit_values(pairs), resampled
+    [error] = units.errors(np.ones((1, num_units)))
+    studentised = (delta, error, differences, errors, num_units)
+    interval, interval_90 = (studentised_intervals(*studentised, tail).T for tail in (SIGNIFICANT / 2, SIGNIFICANT))
+    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, units)
+    run_share = None
+    if isinstance(metric, SegmentMeans) and metric.runs:
+        of_runs = np.array([run_variance(runs) for runs in metric.runs])[pairs].sum(axis=1)
+        share = np.zeros(len(pairs))
+        run_share = np.minimum(np.divide(of_runs, error**2, out=share, where=error > 0), 1)
+    wins = (differences < 0 if metric.lower_is_better else differences > 0).mean(axis=0)
+    return PairedTestResult(
+        score,
+        pairs,
+        delta,
+        interval,
+        interval_90,
+        error,
+        differing.sum(axis=1),
+        tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
+        run_share,
+        p,
+        holm(p),
+        wins,
+        names,
+    )
+
+
+def segment_outcomes(
+    scores: NDArray[np.float64], *, tolerance: float = 0.0, lower_is_better: bool = False
+) -> NDArray[np.int64]:
+    """Count the segments that each system wins, loses and ties against the first, (3, systems).
+
+    Scores, (systems, segments), that differ by no more than the tolerance tie.
+    """
+    gain = (scores[0] - scores) if lower_is_better else (scores - scores[0])  # (systems, segments)
+    won, lost = (gain > tolerance).sum(axis=1), (gain < -tolerance).sum(axis=1)
+    return np.stack([won, lost, scores.shape[1] - won - lost])
