@@ -16,9 +16,8 @@ from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import Floats, correlate_pairs, pearson, scipy_module
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, holm_matrix, smallest_p
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, holm
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
 
 MIN_SYSTEMS = 4
 """Of Williams' test, which has n − 3 degrees of freedom."""

@@ -24,8 +24,8 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     scipy_module,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
+from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
 
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""

@@ -255,17 +255,6 @@ class SummedStatistics:
             sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
         return np.array([self._scores(row) for row in sums])
 
-    def gathered(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of all systems on gathered segments, in float64.
-
-        Args:
-            indices: some segments in each row, in any number, (rows, gathered).
-
-        Returns:
-            Scores, (rows, systems).
-        """
-        return np.stack([self._scores(self._statistics[:, segments].sum(axis=1)) for segments in indices])
-
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the differences after swapping, (swaps, pairs), with `kept` and `pairs` as for `SegmentMeans`."""
         kept_sums = self._sums(kept)
