@@ -58,5 +58,5 @@ def test_a_plane_has_its_corners_and_ticks():
         (LEFT + 100, TOP),
         (LEFT + 50, TOP + 25),
     ]
-    assert re.findall(r">([^<]+)</text>", plane.axes())[:3] == ["0", "2", "4"]
+    assert re.findall(r">([^<]+)</text>", plane.axes())[:3] == ["0", "5", "10"]
     assert plane.box == f"0 0 {LEFT + 106} {TOP + 70}"
