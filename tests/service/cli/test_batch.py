@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from bertscore_onnx.scoring.tokenization import count_documents
-
 TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red house\n3,it,a\n"
 
 
@@ -65,15 +63,6 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     again = batch(*options, inputs=[tmp_path / "in.csv"]).stdout
     assert "in 3 parts (3 complete before); 0 without scores, 6 with a truncated text" in again
     assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 1
-
-
-def test_idf_counts_of_a_file_are_those_of_the_inputs(batch, write, tmp_path, tiny_bundle):
-    count_documents(["a cat sat", "the red house", "a"], tiny_bundle).save(tmp_path / "counts.json")
-    by_file = json.loads(batch("--idf-counts", tmp_path / "counts.json", "--format", "json").stdout)
-    for part in (tmp_path / "scores").iterdir():
-        part.unlink()
-    counted = json.loads(batch("--idf", "--format", "json").stdout)
-    assert counted == by_file
 
 
 def test_a_damaged_part_is_named_and_scored_again(batch, tmp_path):
