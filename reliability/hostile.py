@@ -1,4 +1,4 @@
-"""Case 17: commands read pipes, devices, folders, sockets, dangling links and mutated files.
+"""Case 16: commands read pipes, devices, folders, sockets, dangling links and mutated files.
 
 Each succeeds, or ends with one line on standard error, within a time and a memory limit.
 """
