@@ -1,13 +1,11 @@
 """The files that commands read: chosen by options, and read together row by row."""
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress, zip_longest
 from operator import itemgetter
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -394,7 +392,7 @@ def choose_inputs(
             "`bertscore-onnx compare` compares several.",
             param_hint="--cand",
         )
-    _check_standard_input([*candidates, *references, context or ""])
+    check_standard_input([*candidates, *references, context or ""])
     if len(input_formats) > (2 if references else 1):
         raise typer.BadParameter(
             f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, or with -r a second "
@@ -404,8 +402,8 @@ def choose_inputs(
     input_format, reference_format = (input_formats[0], input_formats[-1]) if input_formats else (None, None)
     of_candidates, of_references = (candidate_column(columns),), reference_columns(columns)
     of_first = of_candidates if references else (*of_candidates, *of_references)
-    first = _input_file(candidates[0], input_format, of_first, dialect, tuple(added))
-    others = [_input_file(name, reference_format, of_references, dialect) for name in references]
+    first = input_file(candidates[0], input_format, of_first, dialect, tuple(added))
+    others = [input_file(name, reference_format, of_references, dialect) for name in references]
     if first.format == "text" and not others:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
@@ -416,8 +414,8 @@ def choose_inputs(
     tables = [position for position, file in enumerate(files) if file.format != "text"]
     if context is not None:
         column = context_column(columns("context") or "context", "--columns context=NAME")
-        files.append(replace(_input_file(context, None, (column,), dialect), is_context=True))
-    _check_effects(files, columns, dialect)
+        files.append(replace(input_file(context, None, (column,), dialect), is_context=True))
+    check_tables(files, columns, dialect)
     ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
     if by is not None and not tables:
         raise _no_table("--by")
@@ -434,77 +432,33 @@ def choose_documents(
     dialect: Dialect = DEFAULT_DIALECT,
 ) -> list[InputFile]:
     """Return the files of references to read; options are as for `choose_inputs`."""
-    _check_standard_input(names, "--ref")
+    check_standard_input(names, "--ref")
     of_references = reference_columns(columns)
-    files = [_input_file(name, input_format, of_references, dialect) for name in names]
-    _check_effects(files, columns, dialect)
+    files = [input_file(name, input_format, of_references, dialect) for name in names]
+    check_tables(files, columns, dialect)
     return files
 
 
-def choose_systems(
-    systems: Sequence[str],
-    references: Sequence[str],
-    documents: str | None,
-    *,
-    columns: ColumnNames = NO_COLUMNS,
-    input_format: InputFormat | None = None,
-    dialect: Dialect = DEFAULT_DIALECT,
-) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
-    """Return the file of each system by the system's name, those of references, and of documents.
-
-    A system is called after its file, without folder and suffixes, or as it was given if two would have that name. A
-    single file has to be a table, of all systems.
-    """
-    named = [documents] if documents is not None else []
-    _check_standard_input([*systems, *references, *named], "--cand, --ref, --documents")
-    for position, name in enumerate(systems):
-        if any(_is_same_file(name, other) for other in systems[:position]):
-            raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
-    column, of_reference = (candidate_column(columns),), reference_columns(columns)
-    of_text = column if len(systems) > 1 else column + of_reference
-    stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
-    of_systems = {
-        stem if stems.count(stem) == 1 and stem not in systems else name: _input_file(
-            name, input_format, of_text, dialect
-        )
-        for name, stem in zip(systems, stems, strict=True)
-    }
-    is_one_text = len(systems) == 1 and next(iter(of_systems.values())).format == "text"
-    if is_one_text or (references and not systems):
-        raise typer.BadParameter(
-            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
-            "such as -c BASE -c OTHER, or a table with a column for each system.",
-            param_hint="--cand",
-        )
-    of_references = [_input_file(name, input_format, of_reference, dialect) for name in references]
-    of_documents = [_input_file(name, input_format, (), dialect) for name in named]
-    files = [*of_systems.values(), *of_references, *of_documents]
-    _check_effects(files, columns, dialect)
-    return of_systems, of_references, of_documents
-
-
-def _is_same_file(name: str, other: str) -> bool:
-    return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
-
-
-def _input_file(
+def input_file(
     name: str,
     explicit: InputFormat | None,
     columns: tuple[Column, ...],
     dialect: Dialect = DEFAULT_DIALECT,
     added: tuple[str, ...] = (),
 ) -> InputFile:
+    """Return a file with the format of an option, or that of its name."""
     if explicit is None:
         refuse_spreadsheet(name)
     return InputFile(name, explicit or format_of(name), explicit is not None, columns, dialect, added)
 
 
-def _check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
+def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
+    """Raise typer.BadParameter if standard input is given twice."""
     if names.count(STANDARD_INPUT) > 1:
         raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
 
 
-def _check_effects(files: Sequence[InputFile], columns: ColumnNames, dialect: Dialect) -> None:
+def check_tables(files: Sequence[InputFile], columns: ColumnNames, dialect: Dialect) -> None:
     """Raise typer.BadParameter for an option about tables if no file is one."""
     if any(file.format != "text" for file in files):
         return

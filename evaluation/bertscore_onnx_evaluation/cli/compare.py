@@ -5,12 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from itertools import groupby
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, choose_systems
+from bertscore_onnx.cli.inputs import (
+    InputFile,
+    candidate_column,
+    check_standard_input,
+    check_tables,
+    input_file,
+    reference_columns,
+)
 from bertscore_onnx.cli.options import (
     DialectOptions,
     FilesFormat,
@@ -20,7 +27,7 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import columns_of, columns_option
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
@@ -238,7 +245,7 @@ def compare(
         )
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
-    files, of_references, of_documents = choose_systems(
+    files, of_references, of_documents = _choose_systems(
         cand or (),
         ref or (),
         documents,
@@ -313,6 +320,52 @@ def compare(
         for sentence in regressions:
             echo(f"Failed: {sentence}")
         raise typer.Exit(1)
+
+
+def _choose_systems(
+    systems: Sequence[str],
+    references: Sequence[str],
+    documents: str | None,
+    *,
+    columns: ColumnNames,
+    input_format: "InputFormat | None",
+    dialect: "Dialect",
+) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
+    """Return the file of each system by the system's name, those of references, and of documents.
+
+    A system is called after its file, without folder and suffixes, or as it was given if two would have that name. A
+    single file has to be a table, of all systems.
+    """
+    named = [documents] if documents is not None else []
+    check_standard_input([*systems, *references, *named], "--cand, --ref, --documents")
+    for position, name in enumerate(systems):
+        if any(_is_same_file(name, other) for other in systems[:position]):
+            raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
+    column, of_reference = (candidate_column(columns),), reference_columns(columns)
+    of_text = column if len(systems) > 1 else column + of_reference
+    stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
+    of_systems = {
+        stem if stems.count(stem) == 1 and stem not in systems else name: input_file(
+            name, input_format, of_text, dialect
+        )
+        for name, stem in zip(systems, stems, strict=True)
+    }
+    is_one_text = len(systems) == 1 and next(iter(of_systems.values())).format == "text"
+    if is_one_text or (references and not systems):
+        raise typer.BadParameter(
+            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
+            "such as -c BASE -c OTHER, or a table with a column for each system.",
+            param_hint="--cand",
+        )
+    of_references = [input_file(name, input_format, of_reference, dialect) for name in references]
+    of_documents = [input_file(name, input_format, (), dialect) for name in named]
+    files = [*of_systems.values(), *of_references, *of_documents]
+    check_tables(files, columns, dialect)
+    return of_systems, of_references, of_documents
+
+
+def _is_same_file(name: str, other: str) -> bool:
+    return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
 
 
 def _read_texts(
