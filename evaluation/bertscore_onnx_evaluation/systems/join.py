@@ -173,15 +173,6 @@ def text_columns(
     )
 
 
-def group_column(
-    table: WholeTable, by: str, *, id_column: str | None = None, missing: Missing = "raise"
-) -> SegmentColumns:
-    """Return the groups of segments in a column, under its name."""
-    found = text_columns(table, Column((by,), "`by`", is_id=True), id_column=id_column, missing=missing)
-    [groups] = found.columns.values()
-    return replace(found, columns={by: groups})
-
-
 def _values(table: WholeTable, column: Column, missing: Missing) -> list[Any]:
     """Return the texts of a column, or names of documents or groups; None for a null, if segments may be missing."""
     name = table.find(column.names, column.option)
@@ -239,12 +230,10 @@ def system_scores(
     A table with the columns system and score has a row for each system and segment, and perhaps for each metric, in the
     column metric. Any other has a column for each system: those that `systems` names, or else all that hold numbers and
     `may_be_system`, but for `by`, the column of groups.
-
-    Raises:
-        InputError: a system is missing, a score is no number, or the columns of systems are not clear.
     """
     if {"system", "score"} <= {*table.names}:
-        return _long_scores(table, metric, systems, id_column)
+        metrics = table.keys("metric") if "metric" in table.names else [metric] * len(table)
+        return _Cells(table, id_column).by_metric(metrics, table.numbers("score").tolist(), systems)
     id_name, ids = ids_of(table, id_column)
     names = _systems_by_column(table, systems, "numbers", (id_name, by))
     columns = {name: table.numbers(name).tolist() for name in names}
@@ -414,13 +403,6 @@ class _Cells:
         )
 
 
-def _long_scores(
-    table: WholeTable, metric: str, systems: Sequence[str] | None, id_column: str | None
-) -> dict[str, SegmentColumns]:
-    metrics = table.keys("metric") if "metric" in table.names else [metric] * len(table)
-    return _Cells(table, id_column).by_metric(metrics, table.numbers("score").tolist(), systems)
-
-
 def score_columns(
     scores: SegmentScores | Mapping[str, SegmentScores],
     systems: Sequence[str] | None = None,
@@ -428,18 +410,9 @@ def score_columns(
     id_column: str | None = None,
     by: str | None = None,
 ) -> dict[str, SegmentColumns]:
-    """Return by metric the scores of systems, in a column for each.
+    """Return by metric the scores of the systems, by default of all of the first metric, in a column for each.
 
-    Args:
-        scores: the scores of each system by metric, or those of a single metric, which is called `score`.
-        systems: the systems to take; None for all of the first metric.
-        id_column: the column of ids, or "none"; None for the first known one.
-        by: the column of groups, which is no system.
-
-    Raises:
-        InputError: a metric lacks a system, a score is no finite number, the columns of systems are not clear, or a
-            metric has the name of another, or of one that is computed here.
-        InputTypeError: the scores are of another type.
+    A single metric is called `score`; `by` is the column of groups, which is no system.
     """
     check_form(scores, "scores")
     found: dict[str, SegmentColumns] = {}
@@ -533,15 +506,8 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     """Join the rows of inputs by their ids, or by position if none has ids.
 
     Inputs without ids are joined with others only if the rows of these are in the order of their ids; if some are
-    missing, ids have to be the numbers of lines, from 0 or 1.
-
-    Args:
-        inputs: one or more.
-        missing: "drop" to leave out the segments that an input lacks, or has more than once.
-
-    Raises:
-        InputError: with the line and the id of the first segment that an input lacks or has twice; or inputs that
-            cannot be joined.
+    missing, ids have to be the numbers of lines, from 0 or 1. InputError names the line and the id of the first segment
+    that an input lacks or has twice, unless such segments are to be dropped.
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
@@ -551,10 +517,12 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
         if len(one) != len(plain[0]):
             raise _unequal(plain[0], one)
     ids_of_plain = _ids_of_positions(with_ids, plain[0]) if with_ids and plain else None
-    rows_of = [_rows_by_id(one, missing) if one.ids is not None else _by_position(one, ids_of_plain) for one in inputs]
+    positions: Sequence[str | int] = ids_of_plain or range(1, len(plain[0]) + 1 if plain else 1)
+    by_position = {name: row for row, name in enumerate(positions)}
+    rows_of = [by_position if one.ids is None else _rows_by_id(one, missing) for one in inputs]
     found = {name for rows in rows_of for name in rows}
     found.update(*(one.ids or () for one in with_ids))  # those that occur again too
-    names: Sequence[str | int] = sorted(found, key=natural_key) if with_ids else range(1, len(plain[0]) + 1)
+    names = sorted(found, key=natural_key) if with_ids else positions
     kept: list[str | int] = []
     dropped: list[str | int] = []
     lacking = [one.incomplete() for one in inputs]
@@ -585,11 +553,6 @@ def _rows_by_id(one: SegmentColumns, missing: Missing) -> dict[str | int, int]:
         if earlier != row:
             repeated.add(name)
     return {name: row for name, row in rows.items() if name not in repeated}
-
-
-def _by_position(one: SegmentColumns, ids: Sequence[str] | None) -> dict[str | int, int]:
-    names: Iterable[str | int] = ids or range(1, len(one) + 1)
-    return {name: row for row, name in enumerate(names)}
 
 
 def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns) -> list[str]:
@@ -690,12 +653,7 @@ def join_inputs(
     missing: Missing = "raise",
     needs_texts: bool = False,
 ) -> JoinedInputs:
-    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems.
-
-    Raises:
-        InputError: fewer than two systems, or inputs that are missing, or cannot be joined or read.
-        InputTypeError: something is of another type.
-    """
+    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems."""
     names = cast("Sequence[str]", systems) if _are_names(systems) else None
     of_groups = []
     if by is not None:
@@ -722,7 +680,11 @@ def join_inputs(
         for position, one in enumerate(inputs)
     )
     texts = {name: values for _ in of_texts for name, values in next(columns).items()}
-    lists = [_as_lists(values) for _ in of_references for values in next(columns).values()]
+    lists = [
+        [[value] if isinstance(value, str) else value for value in values]
+        for _ in of_references
+        for values in next(columns).values()
+    ]
     named = [values for _ in of_documents for values in next(columns).values()]
     groups = [[*map(str, values)] for _ in of_groups for values in next(columns).values()]
     _check_groups(of_groups, groups, joined.names)
@@ -786,7 +748,9 @@ def _groups_of(
         names = ", ".join(dict.fromkeys(name for table in tables for name in table.names))
         remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
         raise InputError(f"There is no column {by!r} to group by; {remedy}.")
-    return [group_column(table, by, id_column=id_column, missing=missing) for table in found]
+    column = Column((by,), "`by`", is_id=True)
+    columns = [text_columns(table, column, id_column=id_column, missing=missing) for table in found]
+    return [replace(one, columns={by: values}) for one in columns for values in one.columns.values()]
 
 
 def _check_groups(
@@ -867,10 +831,6 @@ def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple
     if not lists:
         raise InputError("There are no references; expected one for each segment.")
     return tuple(lists)
-
-
-def _as_lists(values: Sequence[Any]) -> list[Sequence[str]]:
-    return [[value] if isinstance(value, str) else value for value in values]
 
 
 def _list(names: Iterable[object]) -> str:
