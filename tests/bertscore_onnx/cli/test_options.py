@@ -87,10 +87,6 @@ def test_settings_that_differ_from_their_defaults_are_given():
     assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == ["--model", "--nthreads"]
 
 
-def test_a_flag_may_be_repeated(run, files, tiny_bundle):
-    assert run("score", "-m", tiny_bundle, "-c", files[0], "-r", files[1], "-q", "-q").exit_code == 0
-
-
 def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(installed_bundle):
     assert complete_model("RoBERTa-large") == ["roberta-large", "roberta-large-mnli", "roberta-large-openai-detector"]
     assert complete_model("")[0] == "tiny-bert"
@@ -109,11 +105,6 @@ def test_a_shell_gets_completions(home, words, expected):
     line = {"COMP_WORDS": f"bertscore-onnx {words}", "COMP_CWORD": str(len(words.split()))}
     environment = {"_BERTSCORE_ONNX_COMPLETE": "complete_bash", **line}
     assert CliRunner().invoke(app, prog_name="bertscore-onnx", env=environment).stdout.split() == [expected]
-
-
-def test_the_script_can_be_shown(run):
-    assert "--show-completion" in run("--help").stdout
-    assert "--install-completion" in run("--help").stdout
 
 
 COMMANDS = get_command(app).commands
@@ -135,16 +126,6 @@ def test_every_option_declares_its_name():
     """Typer derives a name from the parameter or from the metavar, as its version has it."""
     assert DECLARED
     assert [option for option, names in DECLARED.items() if not any(name.startswith("--") for name in names)] == []
-
-
-def test_every_command_has_the_declared_options():
-    parsed = {
-        (command, option.name): {*option.opts, *option.secondary_opts} - {"--help", "-h"}
-        for command in COMMANDS
-        for option in COMMANDS[command].params
-        if option.param_type_name == "option"
-    }
-    assert parsed == {option: {*"/".join(names).split("/")} for option, names in DECLARED.items()}
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
