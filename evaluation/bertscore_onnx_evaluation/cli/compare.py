@@ -125,16 +125,25 @@ def compare(
             "--test",
             help="A paired permutation test; its mid-p, for scores of few grades; or one of sacreBLEU's tests, to the "
             "digit.",
+            rich_help_panel="Tests",
         ),
     ] = "permutation",
     resamples: Annotated[
         int | None,
         typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]"
+            "--resamples",
+            metavar="N",
+            min=1,
+            help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]",
+            rich_help_panel="Tests",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Also test every pair of systems.")] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel="Tests")
+    ] = 12345,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Also test every pair of systems.", rich_help_panel="Tests")
+    ] = False,
     documents: Annotated[
         str | None,
         typer.Option(
@@ -154,7 +163,12 @@ def compare(
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
-        typer.Option("--margin", metavar="D", help="Also test whether a system is at most D worse than the baseline."),
+        typer.Option(
+            "--margin",
+            metavar="D",
+            help="Also test whether a system is at most D worse than the baseline.",
+            rich_help_panel="Tests",
+        ),
     ] = None,
     power: Annotated[
         list[float] | None,
@@ -162,6 +176,7 @@ def compare(
             "--power",
             metavar="D...",
             help="Also print how often a true difference of D is found, and with how many segments.",
+            rich_help_panel="Tests",
         ),
     ] = None,
     fail_if_worse: Annotated[
@@ -170,6 +185,7 @@ def compare(
             "--fail-if-worse",
             help="Exit with 1 if a system is significantly worse than the baseline; with --margin, unless all are "
             "shown to be not worse by it.",
+            rich_help_panel="Tests",
         ),
     ] = False,
     output_format: Annotated[

@@ -49,6 +49,7 @@ class MetaOptions:
             "--gold",
             metavar="NAME",
             help="The judgements of a folder, such as mqm.  [default: the only ones]",
+            rich_help_panel="EvalSet",
         ),
     ] = None
     reference: Annotated[
@@ -57,6 +58,7 @@ class MetaOptions:
             "--reference",
             metavar="NAME",
             help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
+            rich_help_panel="EvalSet",
         ),
     ] = None
     metric_scores: Annotated[
@@ -65,6 +67,7 @@ class MetaOptions:
             "--metric-scores",
             metavar="METRIC-REF...",
             help="Metric scores of an EvalSet, such as BLEU-refB.  [default: all of the reference]",
+            rich_help_panel="EvalSet",
         ),
     ] = None
     score: Annotated[
@@ -84,6 +87,7 @@ class MetaOptions:
             "--hold-out",
             metavar="NAME",
             help="Judge one annotator (column annotator), or other judgements of an EvalSet, as metrics are judged.",
+            rich_help_panel="Tests",
         ),
     ] = None
     sentinels: Annotated[
@@ -91,6 +95,7 @@ class MetaOptions:
         typer.Option(
             "--sentinels/--no-sentinels",
             help="Judge scores that read no meaning too: random, lengths, shared words.",
+            rich_help_panel="Tests",
         ),
     ] = True
     missing: Annotated[
@@ -110,7 +115,10 @@ class MetaOptions:
     ] = None
     input_format: TableFormat = None
     resamples: Annotated[
-        int, typer.Option("--resamples", metavar="N", min=1, help="Number of permutations of each test.")
+        int,
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Number of permutations of each test.", rich_help_panel="Tests"
+        ),
     ] = 1000
     test: Annotated[
         Literal["segments", "boot-both"],
@@ -118,9 +126,12 @@ class MetaOptions:
             "--test",
             help="How metrics are compared and ranked: by exchanging whole segments (or documents), or by BOOT-BOTH, "
             "which draws systems too, for claims about other systems; both two-sided and corrected by Holm.",
+            rich_help_panel="Tests",
         ),
     ] = "segments"
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.")] = 4
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.", rich_help_panel="Tests")
+    ] = 4
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),

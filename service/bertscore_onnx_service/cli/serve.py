@@ -59,10 +59,16 @@ def serve(
             "--api-key-file",
             metavar="FILE",
             help="API keys of 16 characters or more, one per line; requests need one of them.",
+            rich_help_panel="Access and limits",
         ),
     ] = None,
     allow_anonymous: Annotated[
-        bool, typer.Option("--allow-anonymous", help="Accept requests from other machines without a key.")
+        bool,
+        typer.Option(
+            "--allow-anonymous",
+            help="Accept requests from other machines without a key.",
+            rich_help_panel="Access and limits",
+        ),
     ] = False,
     idf: Annotated[
         list[str] | None,
@@ -86,6 +92,7 @@ def serve(
             metavar="NAME=N...",
             help="Limits of the server, of which docs/server.md says more; times are in seconds.  "
             f"[default: {' '.join(f'{name}={limit:.0f}' for name, limit in _DEFAULTS.items())}]",
+            rich_help_panel="Access and limits",
         ),
     ] = None,
     log_format: Annotated[
