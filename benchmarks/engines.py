@@ -97,20 +97,6 @@ def _recording(by_thread: dict[int, Runs], function: Callable[..., Any]) -> Call
     return record
 
 
-class ByPairs:
-    """Scores with the scoring graph of a bundle, which matches where the model runs and returns no vectors."""
-
-    def __init__(self, path: str, **settings: Any) -> None:
-        from bertscore_onnx.bundle.bundle import open_bundle
-        from bertscore_onnx.scoring.pipeline import Pipeline
-
-        self._pipeline = Pipeline(open_bundle(path), by_pairs=True, **settings)
-
-    def score(self, candidates: list[str], references: list[str]) -> Any:
-        """Return P, R and F of each pair, with uniform weights."""
-        return score_by(self._pipeline, candidates, references)
-
-
 def score_by(pipeline: Any, candidates: list[str], references: list[str]) -> Any:
     """Return P, R and F of each pair by a pipeline, with uniform weights."""
     from bertscore_onnx.matching.weights import uniform
@@ -152,7 +138,6 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
     "torch": load_torch,
-    "by-pairs": ByPairs,
     "host-alone": HostAlone,
     "model-alone": ModelAlone,
 }

@@ -20,7 +20,7 @@ from benchmarks.settings import Settings, add_options
 from bertscore_onnx.encoding.attention import UNFUSED, attention_kernels, describe_kernels
 from harness.results import Case, Goal, figure
 
-BY_PAIRS, FP16, SDPA, UNPADDED = "ours-by-pairs", "bert-score-fp16", "torch-sdpa", "torch-unpadded"
+FP16, SDPA, UNPADDED = "bert-score-fp16", "torch-sdpa", "torch-unpadded"
 CASE = 7
 PRODUCT_SIZE = 8192
 SHARE_GOAL = 40
@@ -63,11 +63,10 @@ def on_gpu(settings: Settings) -> Case:
     model, device = settings.gpu_model, settings.device
     pairs = settings.first_pairs(3004)
     case = Case("h", f"{model.name}'s architecture, {model.num_layers} layers, {len(pairs[0])} pairs, on {device}")
-    bundle = partial(model.bundle, "fp16", scoring_graph=True)
+    bundle = partial(model.bundle, "fp16")
     in_torch = {"device": device, "num_layers": model.num_layers}
     contestants = {
         OURS: Contestant("ours, fp16", OURS, bundle, {"device": device}),
-        BY_PAIRS: Contestant("ours, fp16, matched on the GPU", "by-pairs", bundle, {"device": device}),
         PEER: peer(model, device=device),
         FP16: peer(model, "float16", device),
         SDPA: Contestant("PyTorch, fp16, sdpa", "torch", lambda: model.folder, in_torch),
@@ -78,7 +77,6 @@ def on_gpu(settings: Settings) -> Case:
         (OURS, FP16, 2.0),
         (OURS, SDPA, 1.2),
         (OURS, UNPADDED, None),
-        (BY_PAIRS, OURS, None),
     ]
     compare_throughput(case, model, contestants, pairs, settings, comparisons)
     differences = {timing.label: timing.score_difference for timing in case.timings}

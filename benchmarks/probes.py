@@ -83,7 +83,7 @@ def run_probes(settings: Settings, numbers: list[int], soak: float, results: dic
 
 def _call(probe: Callable[..., Rows], model: Model, device: str, sizes: Sizes) -> Rows:
     begin = time.perf_counter()
-    fp16, fp32 = str(model.bundle("fp16", scoring_graph=True)), str(model.bundle())
+    fp16, fp32 = str(model.bundle("fp16")), str(model.bundle())
     exported = time.perf_counter() - begin
     if probe is exporting:
         size = sum(file.stat().st_size for file in Path(fp16).rglob("*") if file.is_file())
@@ -145,11 +145,11 @@ def _set_provider(
     mock.patch(CHOICE, return_value=[provider]).start()
 
 
-def _pipeline(subject: Subject, *, by_pairs: bool = False) -> Any:
+def _pipeline(subject: Subject) -> Any:
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.scoring.pipeline import Pipeline
 
-    return Pipeline(open_bundle(subject.fp16), device=subject.device, by_pairs=by_pairs)
+    return Pipeline(open_bundle(subject.fp16), device=subject.device)
 
 
 def _score(pipeline: Any, candidates: list[str], references: list[str]) -> list[float]:
@@ -190,7 +190,7 @@ def _device_mb(device: str) -> float:
 
 
 def agreement(subject: Subject) -> Rows:
-    """Run the doctor, and compare the scores of the GPU with those of the CPU, by pairs and of pairs alone."""
+    """Run the doctor, and compare the scores of the GPU with those of the CPU, and of pairs alone."""
     done = subprocess.run(
         [sys.executable, "-m", "bertscore_onnx", "doctor", subject.fp16, "--format", "json"],
         capture_output=True,
@@ -201,16 +201,15 @@ def agreement(subject: Subject) -> Rows:
     trial = json.loads(done.stdout)["trial"] or {}
     candidates, references = synthetic_pairs(subject.sizes.pairs[0])
     _set_provider(subject)
-    by_vectors, by_pairs = _pipeline(subject), _pipeline(subject, by_pairs=True)
-    found, matched_there = (_score(pipeline, candidates, references) for pipeline in (by_vectors, by_pairs))
+    pipeline = _pipeline(subject)
+    found = _score(pipeline, candidates, references)
     few = slice(50)
-    alone = [_score(by_vectors, [one], [other])[0] for one, other in zip(candidates[few], references[few], strict=True)]
+    alone = [_score(pipeline, [one], [other])[0] for one, other in zip(candidates[few], references[few], strict=True)]
     _set_provider(replace(subject, device="cpu"), plain=True)
     on_cpu = _score(_pipeline(replace(subject, device="cpu")), candidates, references)
     return [
         ("doctor", f"status {done.returncode}; provider {trial.get('provider')}; {trial.get('error') or 'no error'}"),
         ("one pair a call", str(trial.get("pair_ms"))),
-        ("by pairs, against vectors: largest difference of F", f"{_largest(matched_there, found):.1e}"),
         ("against the CPU", f"{_largest(found, on_cpu):.1e}"),
         ("alone, against in a batch", f"{_largest(alone, found[few]):.1e}"),
     ]
@@ -264,20 +263,18 @@ def plans(subject: Subject) -> Rows:
 
 
 def end_to_end(subject: Subject) -> Rows:
-    """Time scoring by vectors and by pairs, with chunks and runs of several sizes, cold and warm."""
+    """Time scoring with chunks and runs of several sizes, cold and warm."""
     rows = []
     for number in subject.sizes.pairs:
         candidates, references = synthetic_pairs(number)
-        for by_pairs in (False, True):
-            for scale in subject.sizes.chunk_scales:
-                for tokens in subject.sizes.run_tokens[-3:]:
-                    _set_provider(subject, chunk_scale=scale, run_tokens=tokens)
-                    with _pipeline(subject, by_pairs=by_pairs) as pipeline:
-                        score = partial(_score, pipeline, candidates, references)
-                        cold, warm = _timed(score), min(_timed(score) for _ in range(2))
-                    way = "by pairs" if by_pairs else "by vectors"
-                    name = f"{number:,} {way}, chunks × {scale}, runs of {tokens:,}"
-                    rows.append((name, f"{number / cold:,.0f} pairs/s cold, {number / warm:,.0f} warm"))
+        for scale in subject.sizes.chunk_scales:
+            for tokens in subject.sizes.run_tokens[-3:]:
+                _set_provider(subject, chunk_scale=scale, run_tokens=tokens)
+                with _pipeline(subject) as pipeline:
+                    score = partial(_score, pipeline, candidates, references)
+                    cold, warm = _timed(score), min(_timed(score) for _ in range(2))
+                name = f"{number:,}, chunks × {scale}, runs of {tokens:,}"
+                rows.append((name, f"{number / cold:,.0f} pairs/s cold, {number / warm:,.0f} warm"))
     return rows
 
 

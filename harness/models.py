@@ -47,15 +47,15 @@ class Model:
     bundles: Path  # the folder in which exported bundles are kept
     ready: dict[str, Path]  # bundles that the user gave, by precision
 
-    def bundle(self, precision: str = "fp32", *, scoring_graph: bool = False) -> Path:
+    def bundle(self, precision: str = "fp32") -> Path:
         """Return the bundle of a precision; export it unless the exporter as it is now has done so before."""
         if precision in self.ready:
             return self.ready[precision]
-        output = self.bundles / f"{self.name}-{self.num_layers}-{precision}{'-scoring' if scoring_graph else ''}"
+        output = self.bundles / f"{self.name}-{self.num_layers}-{precision}"
         made_by = output.with_name(f"{output.name}.made-by")
         if not made_by.is_file() or made_by.read_text(encoding="utf-8") != exporter_digest():
             print(f"Exporting {self.name} in {precision} ...", file=sys.stderr)
-            facts = (self.folder, self.name, self.num_layers, precision, output, scoring_graph)
+            facts = (self.folder, self.name, self.num_layers, precision, output)
             call_in_child(export, *facts, limit=BUILD_SECONDS)
             made_by.write_text(exporter_digest(), encoding="utf-8")
         return output
@@ -161,9 +161,9 @@ def _save_tokenizer(trained: Any, folder: Path, tokenizer_class: str, max_length
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
-def export(folder: Path, name: str, num_layers: int, precision: str, output: Path, scoring_graph: bool = False) -> None:
+def export(folder: Path, name: str, num_layers: int, precision: str, output: Path) -> None:
     """Export a model folder into a bundle."""
     from bertscore_onnx_export.pipeline import export_model
 
-    options: dict[str, Any] = {"precision": precision, "scoring_graph": scoring_graph}
+    options: dict[str, Any] = {"precision": precision}
     export_model(str(folder), name=name, num_layers=num_layers, output=output, force=True, **options)

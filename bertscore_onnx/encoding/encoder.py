@@ -108,9 +108,6 @@ class Buckets:
     max_items: int | None = None
     """The most texts of a run."""
 
-    spare: int = 0
-    """The least number of padding texts in a run of several texts."""
-
     @classmethod
     def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
         """Return the buckets of a model on a provider; None if it has none, or the model takes no padding."""
@@ -131,11 +128,7 @@ class Buckets:
         most = max(1, min(self.max_tokens // width, self.max_items or self.max_tokens))
         full = 1 << (most.bit_length() - 1)
         few = max(1, full // 4)
-        return few if number <= self.capacity(few) else full
-
-    def capacity(self, num_rows: int) -> int:
-        """Return how many real texts fit into a run of this many texts."""
-        return max(1, num_rows - self.spare)
+        return few if number <= few else full
 
     def shapes(self) -> list[tuple[int, int]]:
         """Return the shapes of all runs, (texts, tokens), the largest width first."""
@@ -153,7 +146,7 @@ class Buckets:
         while start < len(order):
             width = int(widths[start])
             alike = int(np.searchsorted(-widths, -width, side="right")) - start
-            end = start + self.capacity(self.num_rows(width, alike))
+            end = start + self.num_rows(width, alike)
             yield order[start:end]
             start = end
 
@@ -215,19 +208,16 @@ class PaddedTexts:
         batches: Sequence[Batch],
         manifest: Manifest,
         buckets: Buckets | None = None,
-        planned: NDArray[np.int64] | None = None,
     ) -> None:
         """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
 
-        With buckets, a batch has one of their shapes: the rows after its texts are padding. The width of a batch is
-        that of its longest text, or of the longest of the lengths that were `planned`.
+        With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
         order = np.concatenate([_NONE, *batches])  # (texts,)
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
-        longest = lengths if planned is None else planned  # (texts,)
-        widths = np.maximum.reduceat(longest[order], begins) if len(begins) else _NONE  # (batches,)
+        widths = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE  # (batches,)
         rows = numbers  # (batches,)
         if buckets is not None:
             widths = buckets.widen(widths)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
+from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
 from bertscore_onnx.bundle.store import Precision
-from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError
-from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, singles
@@ -64,10 +65,35 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
         sequences, _ = pipeline.tokenizer(bare_texts(pairs.texts))  # candidates first
     candidate, reference = np.split(np.arange(len(sequences)), 2)
-    with ScoringGraph(bundle, device=device) as graph:
-        found = [graph.match(sequences, candidate, reference, weights) for weights in tables]
-    by_graph = [(scores.precision, scores.recall, scores.f1) for scores in found]
-    return float(np.abs(np.array(by_graph) - np.array(expected)).max())
+    sides = [[sequences[text] for text in texts] for texts in (candidate, reference)]
+    by_graph = _scores_by_graph(bundle, device, sides, tables)  # (tables, 3, layers, pairs)
+    return float(np.abs(by_graph - np.array(expected)).max())
+
+
+def _scores_by_graph(
+    bundle: Bundle, device: object, sides: Sequence[Sequence[NDArray[np.int64]]], tables: Sequence[TokenWeights]
+) -> NDArray[np.float32]:
+    """Return P, R and F of pairs by the scoring graph, (tables, 3, layers, pairs), given the ids of both sides."""
+    manifest, layers = bundle.manifest, bundle.stacked_layers
+    stacked = [layers] if layers else []
+    shape: list[int | str] = [*stacked, "pairs"]
+    session = OnnxSession(
+        bundle, bundle.scoring_path, SCORING_INPUTS, dict.fromkeys(SCORING_OUTPUTS, shape), device=device
+    )
+    lengths = np.array([[len(ids) for ids in side] for side in sides]).max(axis=0)  # (pairs,)
+    max_tokens = session.provider.max_tokens(manifest.hidden_size) // 2  # of either side
+    batches = list(plan_batches(lengths, max_tokens))
+    padded = [PaddedTexts(side, batches, manifest) for side in sides]
+    scores = np.empty((len(tables), 3, layers or 1, len(lengths)), dtype=np.float32)
+    for of_table, weights in zip(scores, tables, strict=True):
+        table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
+        for number, batch in enumerate(batches):
+            feed = dict(zip(SCORING_INPUTS, [array for side in padded for array in side.batch(number)], strict=True))
+            outputs = np.empty((3, *stacked, len(batch)), dtype=np.float32)
+            session.run(feed, [*outputs], table)
+            of_table[:, :, batch] = outputs.reshape(3, -1, len(batch))
+    session.close()
+    return scores
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:

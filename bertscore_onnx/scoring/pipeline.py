@@ -23,11 +23,10 @@ from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
-from bertscore_onnx.errors import ClosedError, InputError
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.pairs import PairScores, match_pairs
+from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.pooling import Pooling
-from bertscore_onnx.matching.scoring_graph import ScoringGraph
 from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, sum_of_words, token_matching
 from bertscore_onnx.matching.transport import bounded_length, check_installed
 from bertscore_onnx.matching.variants import checked_matching
@@ -48,7 +47,7 @@ FIRST_TOKENS = 1024
 """The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
 
 
-Encoded = tuple[float, TokenEmbeddings | PairScores]
+Encoded = tuple[float, TokenEmbeddings]
 """When the encoding of a chunk began, on the monotonic clock, and its result."""
 
 ScoredChunk = tuple[Chunk, Scores, TextStats]
@@ -63,14 +62,11 @@ class Pipeline(Closeable):
         bundle: Bundle,
         *,
         encoder: Encoder | None = None,
-        by_pairs: bool = False,
         **settings: Unpack[ScorerSettings],
     ) -> None:
         """Load the tokenizer and the model of a bundle.
 
-        Only the settings for long texts, the matching, the device and its threads are used. With `by_pairs` the
-        bundle's scoring graph scores; it encodes a text once for each of its pairs and returns no vectors. Texts in
-        windows, and texts that were encoded before, are matched as usual, with the model, which is loaded when needed.
+        Only the settings for long texts, the matching, the device and its threads are used.
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
@@ -91,14 +87,8 @@ class Pipeline(Closeable):
         }
         self.pooling: Pooling | None = Pooling.of(matching, bundle)
         """The layers that are pooled to one."""
-        self._encoder, self._options, self._loading = encoder, options, threading.Lock()
-        self._is_closed = False
-        if encoder is not None:
-            options["device"] = encoder.session.provider.full_device
-        self._scoring_graph = ScoringGraph(bundle, **options) if by_pairs and matching.is_default else None
-        session = self._scoring_graph.session if self._scoring_graph else self.encoder.session
-        options["device"] = session.provider.full_device
-        self._leaves_cpu_idle = session.leaves_cpu_idle
+        self.encoder: Encoder = encoder or Encoder(bundle, reduction=self.pooling, **options)
+        session = self.encoder.session
         self.model: str = (
             f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
@@ -121,16 +111,6 @@ class Pipeline(Closeable):
             if mean is None:
                 raise InputError("The sentences to centre vectors by have no token. Give at least one with a word.")
             self.matching = replace(self.matching, center=mean)
-
-    @property
-    def encoder(self) -> Encoder:
-        """The model, loaded now if the scoring graph was enough so far."""
-        with self._loading:
-            if self._encoder is None:
-                if self._is_closed:
-                    raise ClosedError("The scorer was closed. Make a new one.")
-                self._encoder = Encoder(self.bundle, reduction=self.pooling, **self._options)
-            return self._encoder
 
     def score(
         self,
@@ -155,19 +135,6 @@ class Pipeline(Closeable):
 
         def encode(chunk: Chunk) -> Encoded:
             began, sequences = monotonic(), chunk.sequences
-            by_pairs = self._scoring_graph is not None and not chunk.is_encoded and not chunk.num_context.any()
-            if self._scoring_graph is not None and by_pairs and self._is_whole(sequences):
-                candidate, reference = chunk.rows_of_pairs
-                of_pair = chunk.num_candidates / len(candidate)  # candidates
-                return began, self._scoring_graph.match(
-                    sequences,
-                    candidate,
-                    reference,
-                    weights,
-                    max_items=max_items,
-                    is_stopped=is_stopped,
-                    advance=lambda pairs: advance(pairs * of_pair),
-                )
             of_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
             if not chunk.num_tokens:  # both sides were encoded before
                 advance(chunk.num_candidates)
@@ -176,13 +143,12 @@ class Pipeline(Closeable):
             )
 
         def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
-            began, result = encoded
-            if isinstance(result, TokenEmbeddings):
-                vectors, prepared = result.vectors, matching.prepare(result, chunk.num_context)
-                tables = [side.embeddings if isinstance(side, EncodedTexts) else prepared for side in chunk.sides]
-                candidates, references = zip(tables, chunk.rows_of_pairs, strict=True)
-                result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching)
-                memory.give_back(vectors)
+            began, embeddings = encoded
+            prepared = matching.prepare(embeddings, chunk.num_context)
+            tables = [side.embeddings if isinstance(side, EncodedTexts) else prepared for side in chunk.sides]
+            candidates, references = zip(tables, chunk.rows_of_pairs, strict=True)
+            result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching)
+            memory.give_back(embeddings.vectors)
             counts, truncated = chunk.sides[1].counts, chunk.are_pairs_truncated
             scores = best_of_references(result.precision, result.recall, result.f1, counts, truncated)
             stats = replace(
@@ -195,7 +161,7 @@ class Pipeline(Closeable):
 
         chunks = self.chunks_of(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
-        if self._leaves_cpu_idle:
+        if self.encoder.leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
@@ -270,19 +236,11 @@ class Pipeline(Closeable):
 
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
-        with self._loading:
-            self._is_closed = True
-        if self._encoder is not None:
-            self._encoder.close()
-        if self._scoring_graph is not None:
-            self._scoring_graph.close()
+        self.encoder.close()
 
     def warm_up(self) -> None:
         """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
-        if self._scoring_graph is not None:
-            self._scoring_graph.warm_up()
-        else:
-            self.encoder.warm_up()
+        self.encoder.warm_up()
 
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""
@@ -299,15 +257,11 @@ class Pipeline(Closeable):
     ) -> TokenEmbeddings:
         """Encode whole texts; those longer than the maximum in windows, which truncated texts never are."""
         encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
-        if self._is_whole(sequences):
+        if all(len(ids) <= self.tokenizer.max_length for ids in sequences):
             return encode(sequences, advance=advance)
         windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
         of_token = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
         return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
-
-    def _is_whole(self, sequences: Sequence[NDArray[np.int64]]) -> bool:
-        """Return whether no text is longer than the model's maximum."""
-        return all(len(ids) <= self.tokenizer.max_length for ids in sequences)
 
 
 def _join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:

@@ -2,13 +2,15 @@ import shutil
 
 import msgspec
 import numpy as np
+import onnx
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.errors import GoldenScoreError
-from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+from bertscore_onnx.errors import GoldenScoreError, GraphError, UnsafePathError
+from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
+from tests.support.bundles import exported
 from tests.support.manifests import seal
 
 
@@ -17,15 +19,12 @@ def bundle(tiny_bundle, tmp_path):
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
 
-def change_weights(bundle, change):
-    import onnx
-    from onnx import numpy_helper
-
-    model = onnx.load(bundle / "model.onnx")
+def change_weights(bundle, change, name="model.onnx"):
+    model = onnx.load(bundle / name)
     largest = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))
-    values = numpy_helper.to_array(largest)
+    values = onnx.numpy_helper.to_array(largest)
     largest.raw_data = change(values).astype(values.dtype).tobytes()
-    onnx.save(model, bundle / "model.onnx")
+    onnx.save(model, bundle / name)
     seal(bundle)
 
 
@@ -72,3 +71,43 @@ def test_the_arithmetic_of_a_device_is_allowed_for(bundle, monkeypatch):
         assert golden_tolerance(pipeline) == 1e-5
         monkeypatch.setattr(Encoder, "precision", "bf16")
         assert golden_tolerance(pipeline) == 0.05
+
+
+# The scoring graph
+
+
+@pytest.fixture
+def with_graph(scoring_bundle, tmp_path):
+    return shutil.copytree(scoring_bundle, tmp_path / "bundle")
+
+
+@pytest.mark.parametrize("all_layers", [False, True])
+def test_the_scoring_graph_scores_as_the_encoder(tiny_model, scoring_bundle, all_layers):
+    bundle = exported("all-layers-scoring", tiny_model, all_layers=True, scoring_graph=True)
+    assert difference_by_pairs(open_bundle(bundle if all_layers else scoring_bundle), device="cpu") <= 1e-6
+
+
+def test_a_scoring_graph_of_other_weights_differs(with_graph):
+    change_weights(with_graph, lambda values: values * 1.5, "scoring.onnx")
+    assert difference_by_pairs(open_bundle(with_graph), device="cpu") > 1e-3
+
+
+def test_a_scoring_graph_with_outside_weights_is_not_opened(with_graph):
+    graph = onnx.load(with_graph / "scoring.onnx", load_external_data=False)
+    for tensor in graph.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = "../outside"
+    onnx.save(graph, with_graph / "scoring.onnx")
+    seal(with_graph)
+    with pytest.raises(UnsafePathError, match="outside"):
+        open_bundle(with_graph)
+
+
+def test_a_scoring_graph_of_other_outputs_is_refused(with_graph):
+    graph = onnx.load(with_graph / "scoring.onnx", load_external_data=False)
+    del graph.graph.output[2]
+    onnx.save(graph, with_graph / "scoring.onnx")
+    seal(with_graph)
+    with pytest.raises(GraphError, match="not 'f1'"):
+        difference_by_pairs(open_bundle(with_graph), device="cpu")
