@@ -222,7 +222,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 
 $(INSTALLED): $(EXPORTER)
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation,transport]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)
@@ -243,12 +243,12 @@ $(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VE
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt | $(VENV)
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python $(INSTALL) --constraint constraints-lowest.txt \
-		--editable ".[cpu,hub,server,evaluation,parquet,transport]" $(TESTED_WITH)
+		--editable ".[cpu,hub,server,evaluation,parquet]" $(TESTED_WITH)
 	touch $@
 
 $(FREE_THREADED)/.installed: pyproject.toml | $(VENV)
 	$(PYTHON) -m venv $(FREE_THREADED)
-	$(FREE_THREADED)/bin/python $(INSTALL) --editable ".[cpu,hub,server,evaluation,parquet,transport]" $(TESTED_WITH)
+	$(FREE_THREADED)/bin/python $(INSTALL) --editable ".[cpu,hub,server,evaluation,parquet]" $(TESTED_WITH)
 	touch $@
 
 # The file names every package of the environment; with NEWEST=yes only those of its line `From` count, in

@@ -115,7 +115,7 @@ class RawEncoder:
 
         ids = np.full((number, width), self._manifest.pad_id + 1, dtype=np.int64)
         if not on_device:
-            vectors = np.empty((1, number, width, self._encoder.vector_size), dtype=np.float32)
+            vectors = np.empty((1, number, width, self._manifest.hidden_size), dtype=np.float32)
             self._encoder.run_batch(ids, np.ones_like(ids), vectors)
             return
         session = self._encoder.session.get()

@@ -133,8 +133,8 @@ class BERTScorer(Closeable):
                 None for the mode of a bundle given by path, and the slow one's by name.
             precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for that of a bundle
                 given by path, and fp32 by name.
-            verify: check the digests of the bundle's files even if they seem unchanged, and, unless layers are pooled,
-                compare the scores of its golden pairs with those at the time of export.
+            verify: check the digests of the bundle's files even if they seem unchanged, and compare the scores of its
+                golden pairs with those at the time of export.
             allow_fp32_baseline: rescale with a baseline that was computed in fp32 even if the scores are not.
             long_text: how to treat a text that is longer than the maximum. "truncate" cuts it, as bert-score does,
                 and warns. "window" encodes it in overlapping windows of that length, so that all of it counts; each
@@ -145,7 +145,7 @@ class BERTScorer(Closeable):
                 them, which then spin for a moment: one pair is faster, but many pairs are slower, and so are other
                 programs on the machine.
             matching: which tokens are matched, and how: a `Matching`, or its spec, such as "code-bert-score" or
-                "transport,exclude=special".
+                "exclude=special".
 
         Raises:
             InputError: an argument is out of range.
@@ -179,7 +179,7 @@ class BERTScorer(Closeable):
         self._rescaling = Rescaling()
         if rescale_with_baseline:
             self._rescaling = self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
-        if verify and self._shared_pipeline.pooling is None:
+        if verify:
             check_golden(bundle, self._pipeline.encoder)
         self._set_weights(idf, idf_sents)
 
@@ -296,11 +296,6 @@ class BERTScorer(Closeable):
                 "Give an iterable that can be read again, such as a list; or call compute_idf first, or give "
                 "idf_sents, or a table."
             )
-        if self._centers_by_references and isinstance(pairs, Iterator):
-            raise InputError(
-                "A stream cannot centre vectors by the references of an iterator, which can be read only once. Give a "
-                "list, or a Matching with sentences as its center."
-            )
         return self._stream(pairs, self._weights, verbose, self._max_items(batch_size), max_seconds)
 
     def score_frame(
@@ -325,8 +320,8 @@ class BERTScorer(Closeable):
                 with a truncated text.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, counted from 0, "null" for nulls as its scores and a further column `error` with the
-                reason. If idf weights, or the mean vector of a matching, come from the references, those of such rows
-                count too, so that a missing candidate does not change the scores of other rows.
+                reason. If idf weights come from the references, those of such rows count too, so that a missing
+                candidate does not change the scores of other rows.
             verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
 
         Returns:
@@ -409,9 +404,8 @@ class BERTScorer(Closeable):
         references = collect_single(self._check_model(refs), "refs")
         check_no_context(Pairs(candidates, references).texts, "`pairwise`")
         weights = self.weights_for(references)
-        center = self._center_for(slices_of(references))
-        encoded, stats = self._pipeline.encode([candidates, references], center)
-        precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching)
+        encoded, stats = self._pipeline.encode([candidates, references])
+        precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         of_candidates, of_references = (side.is_truncated[side.rows] for side in encoded)
@@ -573,7 +567,7 @@ class BERTScorer(Closeable):
         layer: int | str = "all" if manifest.all_layers else manifest.num_layers
         return Signature(
             model=manifest.model_id,
-            layer=layer if pipeline.pooling is None else "+".join(map(str, pipeline.pooling.layers)),
+            layer=layer,
             idf="references" if self._weights is None else self._weights.name,
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
@@ -635,7 +629,7 @@ class BERTScorer(Closeable):
     ) -> tuple[Scores, TextStats]:
         """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these.
 
-        Idf weights and a mean vector that come from references come from those of the pairs, or from `references`.
+        Idf weights that come from references come from those of the pairs, or from `references`.
         """
         for side in (pairs.candidates, pairs.references):
             self._check_model(side)
@@ -643,8 +637,7 @@ class BERTScorer(Closeable):
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             references = pairs.references if references is None else references
             weights = self.weights_for(references)
-            center = self._center_for(slices_of(references))
-            chunks = self._pipeline.score(pairs.slices(), weights, center=center, max_items=max_items, advance=advance)
+            chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance)
             of_chunks, stats = [], TextStats()
             for scores, of_chunk in chunks:
                 of_chunks.append(scores)
@@ -657,11 +650,6 @@ class BERTScorer(Closeable):
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
         """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
-        if self._centers_by_references:
-            raise InputError(
-                "Texts cannot be encoded in advance if vectors are centred by the references of each call. Give "
-                "strings to `score`, or a Matching with sentences as its center."
-            )
         if isinstance(items, Texts):
             check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
@@ -727,15 +715,7 @@ class BERTScorer(Closeable):
             self.compute_idf(idf_sents)
 
     def _uniform(self) -> TokenWeights:
-        return uniform(self.manifest, weigh_special=self.matching.weigh_special)
-
-    @property
-    def _centers_by_references(self) -> bool:
-        return self.matching.center == "references"
-
-    def _center_for(self, references: Iterable[Side]) -> NDArray[np.float32] | None:
-        """Return the mean vector of a call's references if vectors are centred by it."""
-        return self._pipeline.mean_vector(references) if self._centers_by_references else None
+        return uniform(self.manifest)
 
     def _chosen_rescaling(
         self, lang: str | None, path: str | PathLike[str] | None, allow_fp32_baseline: bool
@@ -760,12 +740,10 @@ class BERTScorer(Closeable):
         stats = TextStats()
         if weights is None:
             weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
-        center = self._center_for(some.references for some in read_pairs(pairs))
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
                 read_pairs(pairs),
                 weights,
-                center=center,
                 max_items=max_items,
                 advance=advance,
                 max_seconds=max_seconds,

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from os import PathLike, fspath
-from typing import Any, TypedDict, cast, get_type_hints
+from typing import Any, TypedDict, get_type_hints
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.resolver import resolve_bundle
@@ -10,7 +10,6 @@ from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
 from bertscore_onnx.hub import local_path
-from bertscore_onnx.matching.pooling import Pooling
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.texts import check_many
@@ -56,24 +55,15 @@ def find_bundle(
             return find_bundle({**settings, "model_type": default}, all_layers=all_layers, verify=verify)
         except (BundleNotFoundError, UnknownModelError) as error:
             raise type(error)(f"{MODEL_VARIABLE} is {default!r}. {error}") from error
-    matching = checked_matching(cast(ScorerSettings, settings).get("matching", "bertscore"))
-    num_layers = settings.get("num_layers")
-    if matching.layers and (num_layers is not None or all_layers):
-        raise InputError(
-            "The matching pools layers, and num_layers (--num-layers) or all_layers (--all-layers) names others. Leave "
-            "one of them out."
-        )
-    bundle = resolve_bundle(
+    return resolve_bundle(
         None if model_type is None else local_path(model_type),
         lang=settings.get("lang"),
-        num_layers=num_layers,
-        all_layers=True if matching.layers and all_layers is not None else all_layers,
+        num_layers=settings.get("num_layers"),
+        all_layers=all_layers,
         tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
         precision=settings.get("precision"),
         verify=verify,
     )
-    pooling = Pooling.of(matching, bundle)
-    return bundle if pooling is None else bundle.at_layer(pooling.layers[-1])
 
 
 # Settings that travel to other processes, where the bundle is an argument of its own.
@@ -84,7 +74,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
     Raises:
         InputTypeError: `kind` has no such setting, or the bundle is among them.
-        InputError: idf weights, or a mean vector, would come from the references of each batch.
+        InputError: idf weights would come from the references of each batch.
     """
     known = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
@@ -101,11 +91,6 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
         )
     if "matching" in checked:
         checked["matching"] = checked_matching(checked["matching"])
-        if checked["matching"].center == "references":
-            raise InputError(
-                'center="references" would centre vectors by the references of each batch, so that scores '
-                "would depend on how the data is cut. Give sentences instead, such as some of the references."
-            )
     if isinstance(checked.get("baseline_path"), PathLike):
         checked["baseline_path"] = fspath(checked["baseline_path"])
     return checked

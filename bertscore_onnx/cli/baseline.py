@@ -118,7 +118,7 @@ def baseline(
         check_bundle(bundle.path, into_bundle)
     texts = _texts(corpus, max_words)
     settings["model_type"] = bundle.path
-    settings["all_layers"] = bundle.manifest.all_layers and not matching.layers
+    settings["all_layers"] = bundle.manifest.all_layers
     with BERTScorer(**settings) as scorer:
         measured = compute_baseline(
             scorer, texts, num_pairs=pairs, max_words=max_words, seed=seed, tolerance=tolerance, verbose=verbose

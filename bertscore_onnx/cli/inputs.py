@@ -172,7 +172,7 @@ class KeptRows:
     """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
 
     def __init__(self, *, keeps: bool = True, as_texts: bool = False, num_before: int = 0) -> None:
-        """Keep rows as they are read to be scored, after `num_before` readings for idf weights or a mean vector.
+        """Keep rows as they are read to be scored, after `num_before` readings for idf weights.
 
         With `as_texts` the rows of tables are kept as pairs, too.
         """

@@ -56,7 +56,7 @@ def parse_matching(spec: str) -> "Matching":
     def read_lines(file: str) -> list[str]:
         if file == STANDARD_INPUT:
             raise InputError("standard input is for the texts to score; name a file.")
-        return lines_of(file, "words or sentences, one per line")
+        return lines_of(file, "words, one per line")
 
     try:
         return Matching.parse(spec, read_lines)
@@ -65,9 +65,8 @@ def parse_matching(spec: str) -> "Matching":
 
 
 MATCHING_HELP = (
-    "How tokens are matched: a preset (bertscore, code-bert-score, doc-bert-score, moverscore-1, moverscore-2) or a "
-    "method (greedy, assignment, transport), and changes to it after commas, such as code-bert-score,beta=3 or "
-    "transport,exclude=punctuation+special. docs/variants.md lists them all."
+    "How tokens are matched: a preset (bertscore, code-bert-score, doc-bert-score), and changes to it after commas, "
+    "such as code-bert-score,beta=3 or exclude=punctuation+special. docs/variants.md lists them all."
 )
 
 _SETTINGS = (

@@ -17,7 +17,6 @@ from bertscore_onnx.cli.options import (
     DialectOptions,
     check_contexts,
     check_effects,
-    matching_of,
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
@@ -201,7 +200,7 @@ def score(
         added=result.names if result.with_texts else (),
         by=by,
     )
-    num_before = [settings["idf"] is True, matching_of(settings).center == "references"].count(True)
+    num_before = int(settings["idf"] is True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:

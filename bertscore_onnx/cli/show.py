@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
-from bertscore_onnx.cli.options import check_contexts, check_effects, matching_of, shared_options
+from bertscore_onnx.cli.options import check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
@@ -132,17 +132,6 @@ def show(
 def _check_matching(settings: "ScorerSettings") -> None:
     """Raise typer.BadParameter unless each token of a pair alone has a best match."""
     check_contexts(settings, "`show` takes no contexts")
-    matching = matching_of(settings)
-    if matching.method != "greedy":
-        raise typer.BadParameter(
-            f"tokens have a best match each in greedy matching alone, and this is {matching}; leave it out.",
-            param_hint="--matching",
-        )
-    if matching.center == "references":
-        raise typer.BadParameter(
-            "a pair is shown alone, without the other references; write them to a file, and give center=FILE.",
-            param_hint="--matching",
-        )
 
 
 def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair:

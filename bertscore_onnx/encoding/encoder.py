@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar, Unpack
+from typing import Generic, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -320,26 +320,14 @@ class _Waiting(Generic[T]):
             yield
 
 
-class LayerReduction(Protocol):
-    """Combines a token's vectors of all layers into one."""
-
-    def size_of(self, hidden_size: int) -> int:
-        """Return the size of that vector."""
-
-    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Reduce the vectors of a batch, (layers, batch, tokens, hidden), to (batch, tokens, size)."""
-
-
 _INPUTS = {"input_ids", "attention_mask"}
 
 
 class Encoder:
     """The model of one bundle on one provider; threads may share it."""
 
-    def __init__(
-        self, bundle: Bundle, *, reduction: LayerReduction | None = None, **options: Unpack[SessionOptions]
-    ) -> None:
-        """Load the model; a reduction combines the layers of a bundle of all layers into one."""
+    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
+        """Load the model."""
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(
@@ -353,9 +341,6 @@ class Encoder:
         provider = self._provider = self.session.provider
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
-        self._reduction = reduction
-        self.vector_size: int = manifest.hidden_size if reduction is None else reduction.size_of(manifest.hidden_size)
-        """The size of a token vector."""
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
@@ -408,7 +393,7 @@ class Encoder:
             buckets=buckets,
         )
         padded = PaddedTexts(sequences, batches, self._manifest, buckets)
-        layers, hidden_size = self._num_layers, self.vector_size
+        layers, hidden_size = self._num_layers, self._manifest.hidden_size
         vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
 
         def run(number: int) -> int:
@@ -426,12 +411,12 @@ class Encoder:
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors) and self._reduction is None:
+        if self._stacked_layers == len(vectors):
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
             of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
             self.session.run(batch, [of_all])
-            vectors[0] = of_all[self._manifest.num_layers] if self._reduction is None else self._reduction(of_all)
+            vectors[0] = of_all[self._manifest.num_layers]
         else:
             self.session.run(batch, [vectors[0]])
 
@@ -443,7 +428,7 @@ class Encoder:
     def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
         for texts, tokens in shapes:
             ids = np.full((texts, tokens), self._manifest.pad_id, dtype=np.int64)
-            vectors = uninitialized((self._num_layers, texts, tokens, self.vector_size))
+            vectors = uninitialized((self._num_layers, texts, tokens, self._manifest.hidden_size))
             self.run_batch(ids, np.ones_like(ids), vectors)
 
     def release_memory(self) -> None:

@@ -1,9 +1,8 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,6 @@ from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
-from bertscore_onnx.matching.transport import optimal_match
-from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import TokenWeights
 
 BATCH_TOKENS = 2048
@@ -26,8 +23,6 @@ UNDEFINED_VECTORS = (
     "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
     "bundle."
 )
-
-_DEFAULT = Matching()
 
 PADDING_SIMILARITY = np.float32(-2)
 """Below any similarity of unit vectors; times a weight of 0 it is 0."""
@@ -58,22 +53,20 @@ def match_pairs(
     references: TextsOfPairs,
     weights: TokenWeights,
     threads: ThreadPool,
-    matching: Matching = _DEFAULT,
+    beta: float = 1.0,
 ) -> PairScores:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
     Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
-    pairs = (PairMatching if matching.method == "greedy" else OptimalPairMatching)(
-        candidates, references, weights, matching
-    )
+    pairs = PairMatching(candidates, references, weights)
     batches = list(plan_batches(pairs.widths, BATCH_TOKENS))
     if len(batches) == 1:  # not worth a thread switch
         pairs.match(batches[0])
     else:
         deque(threads.map(pairs.match, batches), maxlen=0)
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
-    scores = finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, matching)
+    scores = finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta)
     return PairScores(
         *scores,
         int((~is_filled & ~is_excluded).sum()),
@@ -83,17 +76,10 @@ def match_pairs(
 
 
 def finite_scores(
-    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], matching: Matching
+    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], beta: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return P, R and F as `with_f_measure` does; for transport all three are the one score.
-
-    A vector that is not finite makes them NaN, which is an error.
-    """
-    if matching.method == "transport":
-        score = np.where(is_scorable, precision, np.float32(0))
-        scores = score, score.copy(), score.copy()
-    else:
-        scores = with_f_measure(precision, recall, is_scorable, matching.beta)
+    """Return P, R and F as `with_f_measure` does; a vector that is not finite makes them NaN, which is an error."""
+    scores = with_f_measure(precision, recall, is_scorable, beta)
     if np.isnan(scores[2].sum()):
         raise EncodingError(UNDEFINED_VECTORS)
     return scores
@@ -126,11 +112,8 @@ class PairMatching:
     The candidates of all pairs and then their references are one list of texts, whose tokens follow each other.
     """
 
-    def __init__(
-        self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights, matching: Matching
-    ) -> None:
+    def __init__(self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights) -> None:
         sides = (candidates, references)
-        self._matching = matching
         self._vectors = candidates[0].vectors, references[0].vectors
         token_weights, is_word, lengths, begins = _weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
@@ -195,33 +178,12 @@ def _weighted_means(
     return means
 
 
-class OptimalPairMatching(PairMatching):
-    """The optimal matching of some pairs, by assignment or transport."""
-
-    def match(self, batch: NDArray[np.int64]) -> None:
-        """Match a few pairs, (batch,), one after the other."""
-        for pair in batch[(self.is_filled & self.has_weight)[batch]]:
-            lengths, rows = self._lengths[:, pair], self._rows[:, pair]
-            weights = [
-                self._weights[begin : begin + length]
-                for begin, length in zip(self._begins[:, pair], lengths, strict=True)
-            ]
-            for layer, (candidates, references) in enumerate(zip(*self._vectors, strict=True)):
-                left, right = (
-                    vectors[row : row + length]
-                    for vectors, row, length in zip((candidates, references), rows, lengths, strict=True)
-                )
-                with blas_gate:
-                    scores = optimal_match(left, weights[0], right, weights[1], self._matching)
-                self.precision[layer, pair], self.recall[layer, pair] = scores
-
-
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
 """Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each begins, (texts,)."""
 
 
 def match_matrix(
-    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, matching: Matching = _DEFAULT
+    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, beta: float = 1.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
@@ -239,9 +201,9 @@ def match_matrix(
             for column, some_references in _blocks(references.embeddings, columns):
                 right = _flat(references.embeddings, layer, some_references, weights)
                 with blas_gate:
-                    precision[layer, row, column], recall[layer, row, column] = _match(left, right, matching)
+                    precision[layer, row, column], recall[layer, row, column] = _match(left, right)
     everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
-    precision, recall, f1 = finite_scores(precision, recall, is_scorable, matching)
+    precision, recall, f1 = finite_scores(precision, recall, is_scorable, beta)
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
@@ -258,29 +220,13 @@ def _flat(table: TokensToMatch, layer: int, texts: NDArray[np.int64], weights: T
     return table.flat_vectors(layer, texts), token_weights, begins
 
 
-def _match(left: Flat, right: Flat, matching: Matching) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks; if one of them is a single long text, text by text, so that memory stays bounded."""
-    match: Callable[..., tuple[float, float]] = greedy_match
-    if matching.method != "greedy":
-        match = partial(_optimal_match, matching)
-    elif max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
+    if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [[match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
+    scores = [[greedy_match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
     precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
-
-
-def _optimal_match(
-    matching: Matching,
-    candidate: NDArray[np.float32],
-    candidate_weights: NDArray[np.float32],
-    reference: NDArray[np.float32],
-    reference_weights: NDArray[np.float32],
-) -> tuple[float, float]:
-    """Match a pair, or return 0 if a side has no weight."""
-    if not (candidate_weights.any() and reference_weights.any()):
-        return 0.0, 0.0
-    return optimal_match(candidate, candidate_weights, reference, reference_weights, matching)
 
 
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:

@@ -1,4 +1,4 @@
-"""Prepares the tokens of encoded texts for matching: leaves some out, centres vectors, and marks those of a context."""
+"""Prepares the tokens of encoded texts for matching: leaves some out, and marks those of a context."""
 
 import string
 import unicodedata
@@ -213,13 +213,8 @@ class TokenMatching:
     separator: str
     """The string between a context and its text."""
 
-    center: NDArray[np.float32] | None = None
-    """The mean token vector to subtract, (layers, 1, hidden)."""
-
     def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokensToMatch:
         """Return the tokens of texts to match, given the number of context tokens of each text, (texts,)."""
-        if self.center is not None:
-            table = replace(table, vectors=_unit(table.vectors - self.center))
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
             return TokensToMatch(table.sequences, table.lengths, table.vectors, table.starts, table.sequences)
@@ -278,19 +273,3 @@ def _kept(
         num_weightless=num_weightless if num_weightless.any() else None,
         is_excluded=is_excluded if is_excluded.any() else None,
     )
-
-
-def sum_of_words(
-    table: TokenEmbeddings, texts: NDArray[np.int64], special_ids: Sequence[int]
-) -> tuple[NDArray[np.float64], int]:
-    """Return the sum of the vectors of all tokens except special ones, (layers, hidden), and their number."""
-    ids, _ = table.flat_ids(texts)
-    rows = joined_ranges(table.starts[texts], table.lengths[texts])[~np.isin(ids, special_ids)]
-    return table.vectors[:, rows].sum(axis=1, dtype=np.float64), len(rows)
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors at unit length; those of length 0 stay."""
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit: NDArray[np.float32] = np.divide(vectors, norms, out=vectors, where=norms > 0)
-    return unit

@@ -55,10 +55,9 @@ class TokenWeights:
         return weights
 
 
-def uniform(manifest: Manifest, *, weigh_special: bool = False) -> TokenWeights:
-    """Return weights of 1, but of 0 for the classification and separator tokens unless they are to weigh too."""
-    zero_ids = [] if weigh_special else manifest.zero_weight_ids
-    return TokenWeights(uniform_weights(manifest.vocab_size, zero_ids), _words(manifest), _UNIFORM)
+def uniform(manifest: Manifest) -> TokenWeights:
+    """Return weights of 1, but of 0 for the classification and separator tokens."""
+    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), _UNIFORM)
 
 
 def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights | None:

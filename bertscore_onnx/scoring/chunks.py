@@ -66,7 +66,7 @@ class TextStats:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (
                 f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. The rest does "
-                'not count; with long_text="window" it does, unless tokens are matched optimally.'
+                'not count; with long_text="window" it does.'
             )
 
     def warn(self, max_length: int, stacklevel: int) -> None:

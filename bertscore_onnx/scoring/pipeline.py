@@ -23,12 +23,9 @@ from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
 from bertscore_onnx.encoding.session import SessionOptions
-from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.matching.pooling import Pooling
-from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, sum_of_words, token_matching
-from bertscore_onnx.matching.transport import bounded_length, check_installed
+from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_matching
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
@@ -72,10 +69,7 @@ class Pipeline(Closeable):
         self.manifest: Manifest = bundle.manifest
         num_threads, long_text = settings.get("nthreads"), settings.get("long_text", "truncate")
         matching = checked_matching(settings.get("matching", "bertscore"))
-        check_installed(matching)
-        self.max_length: int | None = bounded_length(
-            matching, settings.get("max_length"), self.manifest.max_length, long_text
-        )
+        self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
         self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
@@ -85,9 +79,7 @@ class Pipeline(Closeable):
             "num_threads": num_threads,
             "optimize_for": settings.get("optimize_for", "throughput"),
         }
-        self.pooling: Pooling | None = Pooling.of(matching, bundle)
-        """The layers that are pooled to one."""
-        self.encoder: Encoder = encoder or Encoder(bundle, reduction=self.pooling, **options)
+        self.encoder: Encoder = encoder or Encoder(bundle, **options)
         session = self.encoder.session
         self.model: str = (
             f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
@@ -97,27 +89,18 @@ class Pipeline(Closeable):
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
-        vector_size = self.manifest.hidden_size
-        if self.pooling is not None:
-            vector_size = self.pooling.size_of(vector_size)
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * vector_size)
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
-        """How tokens are matched; without the mean vector if that comes from the references of each call."""
+        """How tokens are matched."""
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
         if not matching.is_default:
             self.model += f", matching={matching}"
-        if isinstance(matching.center, tuple):
-            mean = self.mean_vector([singles(matching.center)])
-            if mean is None:
-                raise InputError("The sentences to centre vectors by have no token. Give at least one with a word.")
-            self.matching = replace(self.matching, center=mean)
 
     def score(
         self,
         slices: Iterable[Pairs],
         weights: TokenWeights,
         *,
-        center: NDArray[np.float32] | None = None,
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
@@ -126,12 +109,11 @@ class Pipeline(Closeable):
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
-        `center` is the mean vector of the call's references, if the matching needs it. With `max_seconds`, chunks are
-        small enough to take about this long at most, at the speed of the previous ones.
+        With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
         """
         is_stopped, memory = threading.Event(), ReusedMemory()
         max_tokens = sys.maxsize if max_seconds is None else FIRST_TOKENS
-        matching = self.matching if center is None else replace(self.matching, center=center)
+        matching = self.matching
 
         def encode(chunk: Chunk) -> Encoded:
             began, sequences = monotonic(), chunk.sequences
@@ -147,7 +129,7 @@ class Pipeline(Closeable):
             prepared = matching.prepare(embeddings, chunk.num_context)
             tables = [side.embeddings if isinstance(side, EncodedTexts) else prepared for side in chunk.sides]
             candidates, references = zip(tables, chunk.rows_of_pairs, strict=True)
-            result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching)
+            result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching.beta)
             memory.give_back(embeddings.vectors)
             counts, truncated = chunk.sides[1].counts, chunk.are_pairs_truncated
             scores = best_of_references(result.precision, result.recall, result.f1, counts, truncated)
@@ -182,14 +164,11 @@ class Pipeline(Closeable):
         tokenised = self._tokenise(texts)
         return replace(pairs, tokenised=dict(zip(texts, tokenised, strict=True))), TextStats.of(texts, tokenised)
 
-    def encode(
-        self, sides: Sequence[Side], center: NDArray[np.float32] | None = None
-    ) -> tuple[list[EncodedTexts], TextStats]:
-        """Encode the sides that are not encoded yet, each of their texts once; `center` as for `score`."""
+    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
+        """Encode the sides that are not encoded yet, each of their texts once."""
         texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
         chunk = Chunk(self._tokenise, Pairs(texts, texts)).close()  # each text is on both sides, and encoded once
-        matching = self.matching if center is None else replace(self.matching, center=center)
-        embeddings = matching.prepare(self._encode(chunk.sequences), chunk.num_context)
+        embeddings = self.matching.prepare(self._encode(chunk.sequences), chunk.num_context)
         rows = iter(chunk.rows[0])
         encoded = [
             side
@@ -204,24 +183,6 @@ class Pipeline(Closeable):
             for side in sides
         ]
         return encoded, chunk.stats
-
-    def mean_vector(self, slices: Iterable[Side]) -> NDArray[np.float32] | None:
-        """Return the mean vector of the tokens of texts, special ones left out, (layers, 1, hidden).
-
-        None if there are no such tokens.
-        """
-        whole, total, number = replace(self.matching, mask=None, center=None), np.zeros(()), 0
-        for some in slices:
-            if not isinstance(some, Texts):
-                raise InputError("The mean vector needs texts, and these were encoded before. Give strings.")
-            texts = singles(some.texts)
-            for few in Pairs(texts, texts).slices():
-                for pairs in few.split(2 * self._chunk_tokens):  # both sides are the same
-                    chunk = Chunk(self._tokenise, pairs).close()
-                    table = whole.prepare(self._encode(chunk.sequences), chunk.num_context)
-                    of_few, tokens = sum_of_words(table, chunk.rows[0], self.manifest.special_ids)
-                    total, number = total + of_few, number + tokens
-        return (total / number).astype(np.float32)[:, None] if number else None
 
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""

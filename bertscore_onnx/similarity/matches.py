@@ -293,19 +293,13 @@ def pair_similarities(
         layer: the layer to show if the scorer scores all layers; else None.
 
     Raises:
-        InputError: the scorer scores all layers and `layer` is None; it does not match greedily, or centres vectors by
-            the references; or a text is not a string.
+        InputError: the scorer scores all layers and `layer` is None, or a text is not a string.
         UnknownLayerError: the scorer has no such layer.
         IdfError: idf weights come from the references, and there is only one.
         EncodingError: the model returned vectors that are not finite.
         ClosedError: the scorer was closed.
     """
     position = _position(scorer, layer)
-    if scorer.matching.method != "greedy":
-        raise InputError(
-            f"Only greedy matches can be shown, and this scorer's matching is {scorer.matching}. Show them with "
-            "another scorer; `score` gives the scores of this one."
-        )
     encoded, _ = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
     candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))

@@ -250,7 +250,7 @@ def tune_layers(
     for other in others:
         found.append(_scores(other, candidates, references, np.concatenate([*used.values()]), verbose))
         labels += _labels(other)
-        numbers += [None] if other.matching.layers else other.manifest.layers
+        numbers += other.manifest.layers
     scores = np.concatenate(found, axis=1)  # (3, layers of all scorers, rows)
     drawn = {name: np.unique(np.array(of_rows)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
     counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from bertscore_onnx import BERTScorer, Matching, count_documents, score
+from bertscore_onnx import BERTScorer, count_documents, score
 from bertscore_onnx.cli import app
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError
 from bertscore_onnx.hub import pull
@@ -115,7 +115,7 @@ AT_THE_SHELL = {
     f"{SCORE} --long-text split": ("'split'", "'truncate', 'window'"),
     f"{SCORE} --max-length 2": ("max_length is 2", "tiny-bert takes 3"),
     f"{SCORE} --max-length 99999": ("99,999", "tiny-bert takes 3"),
-    f"{SCORE} --matching soft": ("'soft'", "greedy, assignment, transport"),
+    f"{SCORE} --matching soft": ("'soft'", "code-bert-score"),
     f"{SCORE} --matching beeta=2": ("'beeta=2'", "Did you mean 'beta'?"),
     f"{SCORE} --matching beta=high": ("beta is 'high'", "expected a number"),
     f"{SCORE} --matching doc-bert-score": ("without contexts", "--context FILE"),
@@ -267,7 +267,6 @@ IN_PYTHON = {
         "idf_sents is DataFrame",
         "one column",
     ),
-    "a frame as center": (lambda s: Matching(center=FRAME), "center is DataFrame", "one column"),
     "a frame of polars": (lambda s: s.score(polars_lazy().collect(), REFS), "cands is DataFrame", "one column"),
     "a dataset": (lambda s: s.score(TEXTS, dataset()), "refs is Dataset", "one column"),
     "a dataset that streams as texts": (

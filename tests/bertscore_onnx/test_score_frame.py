@@ -81,7 +81,6 @@ FOUR_ROWS = {
         ({"idf": True}, {"reference": "gold"}),
         ({"idf": True}, {"reference": ["gold", "first"]}),
         ({"idf": True}, {"reference": "gold", "context": "before"}),
-        ({"matching": "center=references"}, {"reference": "gold", "context": "before"}),
     ],
 )
 def test_a_missing_candidate_does_not_change_the_scores_of_other_rows(tiny_bundle, settings, columns):

@@ -1,26 +1,20 @@
 """The presets give the scores of the published variants: of their own code, run here, or of their formulas in float64.
 
-CodeBERTScore is on the package index. The other two are not: the environment variable `BERTSCORE_VARIANTS` names a
-folder with clones of amazon-science/doc-mt-metrics and AIPHES/emnlp19-moverscore, the second as `moverscore`; without
-it, their formulas alone are tested.
+CodeBERTScore is on the package index. Doc-BERTScore is not: the environment variable `BERTSCORE_VARIANTS` names a
+folder with a clone of amazon-science/doc-mt-metrics; without it, its formula alone is tested.
 """
 
 import importlib.util
-import math
 import os
 import string
 import sys
-from collections import Counter, defaultdict
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from pydoc_data.topics import topics
 
 import bert_score.utils
 import code_bert_score
 import numpy as np
-import ot
-import pyemd
 import pytest
 import torch
 import transformers
@@ -28,7 +22,7 @@ import transformers
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.matching.variants import PRESETS
 from tests.support.bundles import exported, saved
-from tests.support.parity import KNOWN_WARNINGS, TOLERANCE, unit
+from tests.support.parity import KNOWN_WARNINGS, TOLERANCE
 
 CODE = PRESETS["code-bert-score"]
 NUM_PAIRS = 200
@@ -255,92 +249,3 @@ def test_doc_bert_score(their_sources, model, bundle, documents):
     # their idf weights become 0 or 1, and so the scores those without idf
     np.testing.assert_allclose(np.stack([values.numpy() for values in of_idf]), ours, atol=TOLERANCE)
     assert np.abs(with_idf - ours).max() > 1e-3
-
-
-# MoverScore
-
-
-@pytest.fixture(scope="module")
-def minilm_model(minilm):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    model = transformers.AutoModel.from_pretrained(minilm, output_hidden_states=True).eval()
-
-    @cache
-    def encode(text):
-        """Return the tokens of a text, and their vectors in each layer, (layers, tokens, hidden)."""
-        ids = tokenizer(text)["input_ids"]
-        with torch.no_grad():
-            layers = torch.cat(model(torch.tensor([ids])).hidden_states)
-        return tokenizer.convert_ids_to_tokens(ids), layers.numpy().astype(np.float64)
-
-    return encode
-
-
-def mover_tokens(tokens, layers, idf, version, ngram):
-    """Return the unit vectors and the weights of the n-grams of a text, as Zhao et al. define them.
-
-    Their code leaves the pooled vectors of an n-gram at their lengths, which are almost alike, before it averages them.
-    """
-    if version == 1:
-        last = unit(layers[-5:])
-        vectors = np.concatenate([last.min(axis=0), last.mean(axis=0), last.max(axis=0)], axis=-1)
-    else:
-        vectors = unit(layers[-1])
-    kept = [i for i, token in enumerate(tokens) if token not in {*string.punctuation} and not token.startswith("##")]
-    weights = np.array([idf[tokens[i]] for i in kept])
-    vectors = unit(vectors[kept])
-    size = min(ngram, len(kept))
-    rows = [slice(i, i + size) for i in range(len(kept) - size + 1)]
-    sums = np.array([weights[some].sum() for some in rows])
-    means = np.array([weights[some] @ vectors[some] / max(weights[some].sum(), 1e-300) for some in rows])
-    is_weighed = sums > 0
-    return unit(means[is_weighed]), sums[is_weighed] / sums.sum()
-
-
-def by_pot(left, right, costs):
-    return ot.emd2(left, right, costs)
-
-
-def by_pyemd(left, right, costs):
-    number = len(left) + len(right)
-    distances = np.zeros((number, number))
-    distances[: len(left), len(left) :] = costs
-    distances[len(left) :, : len(left)] = costs.T
-    return pyemd.emd(np.r_[left, np.zeros(len(right))], np.r_[np.zeros(len(left)), right], distances)
-
-
-def moverscore(encode, candidate, reference, idf, version, ngram, solve):
-    left, of_left = mover_tokens(*encode(candidate), idf, version, ngram)
-    right, of_right = mover_tokens(*encode(reference), idf, version, ngram)
-    costs = ((left[:, None] - right) ** 2).sum(axis=-1)
-    if version == 2:
-        costs = np.sqrt(costs)
-    distance = solve(of_left, of_right, costs)
-    return 1 - distance if version == 1 else 1 / (1 + distance)
-
-
-def idf_of_tokens(encode, references):
-    counts = Counter(token for text in references for token in {*encode(text)[0]})
-    table = {token: math.log((len(references) + 1) / (count + 1)) for token, count in counts.items()}
-    return defaultdict(lambda: math.log(len(references) + 1), table)
-
-
-MOVER_PAIRS = [(f"{SENTENCES[i]}.", f"{SENTENCES[i + 1]}!") for i in range(0, 60, 2)]
-
-
-def mover_scorer(bundle, version, ngram, **options):
-    matching = replace(PRESETS[f"moverscore-{version}"], ngram=ngram)
-    return BERTScorer(bundle, 6 if version == 2 else None, matching=matching, **options)
-
-
-@pytest.mark.parametrize("idf", [pytest.param(False, marks=FULL), True])
-@pytest.mark.parametrize(("version", "ngram"), [(1, 1), pytest.param(1, 2, marks=FULL), (2, 1)])
-def test_moverscore(minilm_all_layers_bundle, minilm_model, version, ngram, idf):
-    candidates, references = ([*side] for side in zip(*MOVER_PAIRS, strict=True))
-    with mover_scorer(minilm_all_layers_bundle, version, ngram, idf=idf) as scorer:
-        scores = scorer.score(candidates, references)
-    table = idf_of_tokens(minilm_model, references) if idf else defaultdict(lambda: 1.0)
-    for solve in (by_pot, by_pyemd):
-        expected = [moverscore(minilm_model, *pair, table, version, ngram, solve) for pair in MOVER_PAIRS]
-        for values in scores:
-            np.testing.assert_allclose(values, expected, atol=TOLERANCE)

@@ -157,17 +157,13 @@ def tune_layers(
 
 
 def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
-    """Return the settings of the scorer of each matching, those of all layers first."""
+    """Return the settings of the scorer of each matching."""
     from bertscore_onnx.matching.variants import checked_matching
 
-    matchings = sorted(dict.fromkeys(map(checked_matching, specs)), key=lambda matching: bool(matching.layers))
+    matchings = [*dict.fromkeys(map(checked_matching, specs))]
     for matching in matchings:
         check_contexts({"matching": matching}, "`tune-layers` reads no contexts")
-    if matchings[0].layers:
-        raise typer.BadParameter(
-            f"{matchings[0]} pools layers, so there is none to choose; name another too.", param_hint="--matching"
-        )
-    return [{**settings, "matching": matching, "all_layers": not matching.layers} for matching in matchings]
+    return [{**settings, "matching": matching, "all_layers": True} for matching in matchings]
 
 
 def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":

@@ -61,8 +61,8 @@ class MicroBatcher(Closeable):
                 tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
-            InputError: a limit is out of range, or the scorer takes idf weights, or a mean vector, from the references
-                of each call, so that scores would depend on the other requests of the batch.
+            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
+                that scores would depend on the other requests of the batch.
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
@@ -75,16 +75,11 @@ class MicroBatcher(Closeable):
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
-        if scorer.matching.center == "references":
-            raise InputError(
-                "This scorer centres vectors by the references of each call, so that scores would depend on the other "
-                "requests of a batch. Give its matching sentences as the center."
-            )
         probe(scorer)
         scorer.warm_up()  # before a batch is timed
         batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
         self._pid = os.getpid()
-        self._scorer, self._is_optimal = scorer, scorer.matching.is_optimal
+        self._scorer = scorer
         self._deadline = deadline
         self._queue = RequestQueue(max_queue, max_delay, batch_size)
         self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
@@ -143,7 +138,7 @@ class MicroBatcher(Closeable):
         if deadline is not None:
             check_seconds("deadline", deadline)
         seconds = self._deadline if deadline is None else deadline
-        request = Request(pairs, seconds, client, is_optimal=self._is_optimal)
+        request = Request(pairs, seconds, client)
         self._supervisor.timer.set(request.deadline)
         self._queue.admit(request)
         return request.future

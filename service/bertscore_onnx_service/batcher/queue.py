@@ -27,11 +27,6 @@ from bertscore_onnx_service.batcher.stats import BatcherStats, StatsCounter
 TOKENS_MATCHED = 8
 """The tokens of a pair that are matched in the time that one is encoded, at least."""
 
-SIMILARITIES_MATCHED = 1000
-"""The similarities of a pair that are matched by assignment or transport in the time that MiniLM encodes a token.
-
-On a CPU that encodes one in 157 µs, transport took 29 ms for two texts of 500 tokens and 160 to 254 ms for 1,024."""
-
 
 class Request:
     """Candidates and references that are answered together, though several batches may score them.
@@ -40,11 +35,8 @@ class Request:
     batch too large; the best over the references is found at the end.
     """
 
-    def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None, *, is_optimal: bool = False) -> None:
-        """Create a request of tokenised pairs; without a `client` it is a client of its own.
-
-        `is_optimal` is whether their tokens are matched all at once, by assignment or transport.
-        """
+    def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
+        """Create a request of tokenised pairs; without a `client` it is a client of its own."""
         candidates, references = pairs.candidates, pairs.references
         if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.tokenised is not None):
             raise InputTypeError(
@@ -64,10 +56,7 @@ class Request:
         sides = (self.candidates, self.references)
         lengths = np.array([[len(self.tokenised[text].ids) for text in side] for side in sides], dtype=np.int64)
         tokens = lengths.sum(axis=0)  # (pairs,)
-        matching = -(-tokens // TOKENS_MATCHED)
-        if is_optimal:
-            matching = np.maximum(matching, lengths.prod(axis=0) // SIMILARITIES_MATCHED)
-        self._matching_costs: list[int] = matching.tolist()
+        self._matching_costs: list[int] = (-(-tokens // TOKENS_MATCHED)).tolist()
         self._ends = np.cumsum([0, *tokens])  # (pairs + 1,)
         self._num_taken = 0
         self._scored: list[tuple[int, Scores]] = []

@@ -90,7 +90,7 @@ class ScoringEndpoints:
         prepare = partial(self._prepare, content, decode_match_body)
         body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
-        _check_shown(model, pairs)
+        _check_shown(pairs)
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = bare_texts(pairs.texts)
@@ -115,13 +115,10 @@ class ScoringEndpoints:
         return body, model, rescaling, pairs
 
 
-def _check_shown(model: Model, pairs: Pairs) -> None:
+def _check_shown(pairs: Pairs) -> None:
     """Raise 422 for matches that cannot be shown."""
-    matching = model.scorer.matching
-    has_context = are_in_context(pairs.texts)
-    if has_context or matching.method != "greedy":
-        reason = "in a context" if has_context else f"that {model.name} matches by {matching}"
-        raise ApiError(422, "invalid", f"The matches of texts {reason} are not shown; `/v1/score` scores them.")
+    if are_in_context(pairs.texts):
+        raise ApiError(422, "invalid", "The matches of texts in a context are not shown; `/v1/score` scores them.")
 
 
 def _matches(

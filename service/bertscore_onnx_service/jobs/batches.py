@@ -75,7 +75,7 @@ class ScoreBatch:
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
-                the references: give it the `DocumentCounts` of all. Nor may a matching centre vectors by these.
+                the references: give it the `DocumentCounts` of all.
 
         Raises:
             InputError: there is no such setting, or no such value of `errors`; or `names` are not three or four

@@ -1,13 +1,12 @@
 """`bertscore-onnx score`: what is printed when, and what is left when it ends early."""
 
-import json
 import re
 import signal
 
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer, Matching
+from bertscore_onnx import BERTScorer
 
 pytestmark = pytest.mark.slow  # it starts processes
 
@@ -103,25 +102,6 @@ def test_idf_weights_and_signature_are_those_of_all_references(run, files, write
     assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
     assert result.stderr.startswith(signature)
     assert "|idf:references|" in signature
-
-
-@pytest.mark.usefixtures("stdin_is_a_pipe")
-@pytest.mark.parametrize("options", [[], ["--idf"]])
-def test_a_pipe_is_centred_by_its_references_and_comes_back(run, refused, tiny_bundle, tmp_path, options):
-    rows = [
-        {"candidate": one, "reference": two, "id": number}
-        for number, (one, two) in enumerate(zip(TEXTS, OTHERS, strict=True))
-    ]
-    stdin = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    arguments = ["score", "-m", tiny_bundle, "-c", "-", "--input-format", "jsonl", "-o", tmp_path / "o.jsonl", *options]
-    result = run(*arguments, "--matching", "center=references", stdin=stdin)
-    assert result.exit_code == 0, result.stderr
-    with BERTScorer(tiny_bundle, device="cpu", idf=bool(options), matching=Matching(center="references")) as scorer:
-        expected = scorer.score(TEXTS, OTHERS)
-    written = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
-    assert [row["f1"] for row in written] == pytest.approx(expected.F.tolist(), abs=1e-6)
-    assert [{name: row[name] for name in rows[0]} for row in written] == rows
-    assert "standard input is for the texts" in refused(*arguments, "--matching", "center=-", stdin=stdin, status=2)
 
 
 def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, files, all_layers_bundle):

@@ -192,6 +192,3 @@ def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle
     assert [layer["layer"] for layer in alone["layers"]] == [0, 1, 2, 3]
     assert "|matching:code-bert-score|" in alone["signature"]
     assert [layer["f1"] for layer in alone["layers"]] == [layer["f1"] for layer in content["layers"][4:8]]
-    arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
-    assert "pools layers, so there is none to choose" in refused(*arguments, "--matching", "moverscore-1", status=2)
-    assert "has layers 0 to 3" in refused(*arguments, "--matching", "moverscore-1", "bertscore")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
-from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service import MicroBatcher
 from bertscore_onnx_service.batcher.stats import BatcherStats
@@ -139,17 +138,6 @@ def test_a_batch_takes_no_longer_than_its_share_of_the_deadline(make_batcher, fa
 def test_texts_that_are_in_the_batch_already_cost_little(make_batcher, fake, score_together):
     score_together(make_batcher(max_batch_tokens=100), *["a text"] * 20)
     assert [len(call) for call in fake.batches] == [1, 20]
-
-
-@pytest.mark.parametrize(("method", "most"), [("greedy", 20), ("transport", 8), ("assignment", 8)])
-def test_optimal_matching_of_long_texts_costs_more(make_batcher, fake, method, most):
-    """Two texts of 1,000 tokens, twenty times: 2,000 tokens to encode, and 250 or 1,000 for each matching."""
-    fake.matching = Matching(method=method)
-    batcher = make_batcher(max_batch_tokens=10_000, deadline=3600)
-    batcher.submit(["c" * 998] * 20, ["r" * 998] * 20).result(GUARD)
-    assert max(map(len, fake.batches)) == most
-    batcher.submit(["d" * 98] * 200, ["s" * 98] * 200).result(GUARD)  # short ones cost the same by any method
-    assert max(map(len, fake.batches)) == 200
 
 
 def test_a_batch_grows_where_there_is_time(make_batcher, fake):

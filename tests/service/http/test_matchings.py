@@ -2,11 +2,8 @@
 
 import pytest
 
-from bertscore_onnx import BERTScorer, Matching
-from bertscore_onnx.errors import InputError
-from bertscore_onnx_service.http.limits import Limits
-from bertscore_onnx_service.http.models import Models
-from tests.support.http_server import CPU, error_of, refusal, serving_bundles
+from bertscore_onnx import BERTScorer
+from tests.support.http_server import error_of, refusal, serving_bundles
 
 PAIRS = [
     {"candidate": "the cat sat.", "reference": "a cat sits.", "context": "it was red"},
@@ -47,21 +44,11 @@ def test_pairs_have_contexts_or_none(contextual, expected):
     assert "|matching:doc-bert-score|" in plain["signature"]
 
 
-def test_matches_are_refused_that_cannot_be_shown(contextual, rescaled_bundle):
+def test_matches_are_refused_that_cannot_be_shown(contextual):
     assert refusal(contextual.post("/v1/match", json=PAIRS[0])) == (422, "invalid")
     assert contextual.post("/v1/match", json=PAIRS[2]).json()["candidate"] == ["[CLS]", "a", "dog", "ran", "[SEP]"]
-    with serving_bundles(rescaled_bundle, matching=Matching(method="assignment")) as client:
-        message = error_of(client.post("/v1/match", json=PAIRS[2]))["message"]
-        assert "assignment" in message
-        assert client.get("/v1/models").json()["models"][0]["rescale"] == []
 
 
 def test_a_context_of_the_references_alone_is_refused(contextual):
     pair = {**PAIRS[2], "reference_context": "a tree"}
     assert "without `context`" in error_of(contextual.post("/v1/score", json={"pairs": [pair]}))["message"]
-
-
-def test_centring_by_the_references_of_each_batch_is_refused(rescaled_bundle):
-    settings = {**CPU, "matching": Matching(center="references")}
-    with pytest.raises(InputError, match="references of each call"):
-        Models.load([str(rescaled_bundle)], {}, Limits(), settings)

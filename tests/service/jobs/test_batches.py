@@ -264,8 +264,3 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
     assert "'before' holds a number" in nulls["error"][2]
     with pytest.raises(InputError, match="'beforehand'"):
         ScoreBatch(tiny_bundle, context="beforehand")(batch)
-
-
-def test_centring_by_the_references_of_a_batch_is_refused(tiny_bundle):
-    with pytest.raises(InputError, match="references of each batch"):
-        ScoreBatch(tiny_bundle, matching=Matching(center="references"))
