@@ -104,7 +104,6 @@ MAX_SCORERS = 2
 class _AllSettings(ScorerSettings, total=False):
     verbose: bool
     contexts: Iterable[Context] | None
-    ref_contexts: Iterable[Context] | None
 
 
 class _Settings(_AllSettings, total=False):
@@ -158,7 +157,6 @@ class ScoreFunction:
         use_fast_tokenizer: bool | None = None,
         *,
         contexts: Iterable[Context] | None = None,
-        ref_contexts: Iterable[Context] | None = None,
         idf_sents: Iterable[str] | None = None,
         allow_fp32_baseline: bool = False,
         **settings: Any,
@@ -166,7 +164,7 @@ class ScoreFunction:
         """Score candidates against their references; results, errors and warnings are those of `BERTScorer.score`."""
         if rescale_with_baseline and lang is None and baseline_path is None:
             raise BaselineError("Rescaling needs the language, `lang`, or a file of your own, `baseline_path`.")
-        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts)
         settings |= {
             "model_type": model_type,
             "num_layers": num_layers,

@@ -193,7 +193,6 @@ class BERTScorer(Closeable):
         return_hash: Literal[False] = ...,
         *,
         contexts: Contexts = ...,
-        ref_contexts: Contexts = ...,
     ) -> Scores: ...
 
     @overload
@@ -206,7 +205,6 @@ class BERTScorer(Closeable):
         *,
         return_hash: Literal[True],
         contexts: Contexts = ...,
-        ref_contexts: Contexts = ...,
     ) -> tuple[Scores, str]: ...
 
     def score(
@@ -218,7 +216,6 @@ class BERTScorer(Closeable):
         return_hash: bool = False,
         *,
         contexts: Contexts = None,
-        ref_contexts: Contexts = None,
         **unknown: Never,
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
@@ -232,7 +229,6 @@ class BERTScorer(Closeable):
             contexts: the context of each candidate and its references, such as the lines or sentences before: a text, a
                 list of sentences, or None. It is encoded with the text and, by default, not matched; see
                 `Matching.context`. If both are too long for the model, the beginning of the context is cut off.
-            ref_contexts: the contexts of the references, if they differ.
 
         Returns:
             `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers, candidates) with
@@ -249,8 +245,8 @@ class BERTScorer(Closeable):
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
                 context is empty; or texts were truncated because they are longer than the model's maximum.
         """
-        _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts", "ref_contexts"))
-        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts"))
+        pairs = collect_pairs(cands, refs, contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
         scores.signature = self.signature_of(pairs.texts)

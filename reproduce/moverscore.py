@@ -2,7 +2,7 @@
 
 Zhao et al., "MoverScore", EMNLP 2019, and its repository at 0459a3b: version 1 pools the last five layers, version 2
 takes the last; both weigh tokens by idf. Zhang et al., "BERTScore", ICLR 2020, appendix C, compares greedy matching
-with transport, and finds that the effects are modest; `assignment` matches tokens one to one. These three are at layer 5.
+with transport, and finds that the effects are modest; `assignment` matches tokens one to one. These are at layer 5.
 
     pip install POT scipy
     python -m reproduce.moverscore BUNDLE TABLE cs-en
@@ -43,23 +43,13 @@ Side = tuple[Floats, Floats]
 
 def unit(vectors: Floats) -> Floats:
     """Return vectors, (…, hidden), at unit length."""
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-
-
-def last_layer(layers: Floats) -> Floats:
-    """Return the vectors of MoverScore 2, given those of all layers, (layers, tokens, hidden)."""
-    return layers[-1]
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
 def pooled(layers: Floats) -> Floats:
     """Return the vectors of MoverScore 1: minimum, mean and maximum of the last five layers (section 3.2)."""
     last = unit(layers[-5:])
     return np.concatenate([last.min(axis=0), last.mean(axis=0), last.max(axis=0)], axis=-1)
-
-
-def one_layer(layers: Floats) -> Floats:
-    """Return the vectors of one layer in the middle."""
-    return layers[LAYER]
 
 
 def transport(left: Side, right: Side, costs: Floats) -> float:
@@ -124,14 +114,18 @@ def scores(bundle: Path, candidates: list[str], references: list[str]) -> Mappin
         counts[np.unique(encoded[1].embeddings.sequences[row])] += 1
     idf = np.log((len(references) + 1) / (counts + 1))
     every, all_kept = np.ones(len(names)), np.ones(len(names), dtype=bool)
+
+    def middle(layers: Floats) -> Floats:
+        return np.asarray(layers[LAYER])
+
     variants: dict[str, tuple[Callable[[Side, Side], float], Floats, np.ndarray, Callable[[Floats], Floats]]] = {
-        "greedy": (greedy, every * is_word, all_kept, one_layer),
-        "greedy-idf": (greedy, idf, all_kept, one_layer),
-        "assignment": (assigned, every * is_word, all_kept, one_layer),
-        "transport": (moved, every * is_word, all_kept, one_layer),
-        "transport-idf": (moved, idf, all_kept, one_layer),
+        "greedy": (greedy, every * is_word, all_kept, middle),
+        "greedy-idf": (greedy, idf, all_kept, middle),
+        "assignment": (assigned, every * is_word, all_kept, middle),
+        "transport": (moved, every * is_word, all_kept, middle),
+        "transport-idf": (moved, idf, all_kept, middle),
         "moverscore-1": (mover_1, idf, is_mover, pooled),
-        "moverscore-2": (mover_2, idf, is_mover, last_layer),
+        "moverscore-2": (mover_2, idf, is_mover, lambda layers: layers[-1]),
     }
     return {
         name: np.array([*map(match, *(sides(texts, weights, is_kept, vectors_of) for texts in encoded))])

@@ -83,10 +83,7 @@ Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
 
 class Chunk:
-    """Pairs that are scored together: few enough for memory, enough to sort by length and to encode equal texts once.
-
-    The references of the last candidate may continue in the next chunk; its scores are then joined.
-    """
+    """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
     def __init__(self, tokenise: Tokenise, *pairs: Pairs) -> None:
         """Start with these pairs."""
@@ -130,10 +127,6 @@ class Chunk:
         pairs = _join_pairs(self._pairs)
         self.sides: tuple[Side, Side] = pairs.candidates, pairs.references
         """The candidates and the references of all pairs."""
-        self.is_continued: bool = pairs.is_continued
-        """Whether the next chunk begins with further references of the last candidate."""
-        self.is_encoded: bool = any(isinstance(side, EncodedTexts) for side in self.sides)
-        """Whether a side was encoded before."""
         self.num_context: NDArray[np.int64] = np.array([key[1] for key in self._row_of_ids], dtype=np.int64)
         """The tokens of a context in each row, (rows,)."""
         self.is_truncated: NDArray[np.bool_] = np.array([key[2] for key in self._row_of_ids], dtype=np.bool_)
@@ -183,23 +176,17 @@ def gather(
 
 
 def _join_pairs(several: Sequence[Pairs]) -> Pairs:
-    """Join consecutive pairs; the references of a candidate that was split are together again."""
+    """Join consecutive pairs."""
     if len(several) == 1:
         return several[0]
-    counts = np.concatenate([pairs.references.counts for pairs in several])
-    stops = np.cumsum([len(pairs.candidates) for pairs in several])
-    repeated = [stop for stop, pairs in zip(stops[:-1].tolist(), several, strict=False) if pairs.is_continued]
-    kept = np.delete(np.arange(len(counts)), repeated)  # (candidates,)
-    candidates = _joined([pairs.candidates for pairs in several], np.ones(len(kept), dtype=np.int64), kept.tolist())
-    references = _joined([pairs.references for pairs in several], np.add.reduceat(counts, kept))
+    candidates, references = (_joined(sides) for sides in zip(*(pairs.sides for pairs in several), strict=True))
     return replace(several[-1], candidates=candidates, references=references)
 
 
-def _joined(sides: Sequence[Side], counts: NDArray[np.int64], kept: list[int] | None = None) -> Side:
-    """Return the texts of all sides, or those that are kept, with their number in each item."""
-    chosen = slice(None) if kept is None else kept
+def _joined(sides: Sequence[Side]) -> Side:
+    """Return the items of all sides."""
+    counts = np.concatenate([side.counts for side in sides])
     encoded = [side for side in sides if isinstance(side, EncodedTexts)]
     if encoded:
-        return replace(encoded[0], rows=np.concatenate([side.rows for side in encoded])[chosen], counts=counts)
-    texts = [text for side in sides if isinstance(side, Texts) for text in side.texts]
-    return Texts(texts if kept is None else [texts[position] for position in kept], counts)
+        return replace(encoded[0], rows=np.concatenate([side.rows for side in encoded]), counts=counts)
+    return Texts([text for side in sides if isinstance(side, Texts) for text in side.texts], counts)

@@ -83,9 +83,6 @@ class Pairs:
     candidates: Side
     references: Side
 
-    is_continued: bool = False
-    """Whether the next pairs begin with further references of the last candidate."""
-
     tokenised: Mapping[Text, TokenisedText] | None = None
     """The token ids of every text; None before they are tokenised."""
 
@@ -120,33 +117,24 @@ class Pairs:
         return (replace(self, candidates=candidates, references=references) for candidates, references in sides)
 
     def split(self, max_characters: int) -> list["Pairs"]:
-        """Return the pairs in slices of at most this many characters, or of one candidate and one reference."""
-        number = int(self.references.counts.sum())
-        if sum(map(len, self.texts)) <= max_characters or number == 1:
+        """Return the pairs in slices of at most this many characters, or of one candidate."""
+        if len(self.candidates) == 1 or sum(map(len, self.texts)) <= max_characters:
             return [self]
-        parts = self.slices(-(-len(self.candidates) // 2)) if len(self.candidates) > 1 else self._halves(number)
-        return [part for half in parts for part in half.split(max_characters)]
-
-    def _halves(self, number: int) -> Iterator["Pairs"]:
-        """Yield the one candidate with each half of its references."""
-        middle = number // 2
-        for texts in (slice(middle), slice(middle, number)):
-            references = self.references.part(texts, np.array([len(range(number)[texts])]))
-            yield replace(self, references=references, is_continued=self.is_continued or texts.stop < number)
+        halves = self.slices(-(-len(self.candidates) // 2))
+        return [part for half in halves for part in half.split(max_characters)]
 
 
 def collect_pairs(
     cands: Iterable[Text] | EncodedTexts,
     refs: Iterable[Reference] | EncodedTexts,
     contexts: Iterable[Context] | None = None,
-    ref_contexts: Iterable[Context] | None = None,
 ) -> Pairs:
     """Check candidates and references, encoded or not; pair them, and put them into their contexts, if any.
 
     Raises:
         InputTypeError: something is not a text, or a single text or path is given instead of many texts.
         InputError: the numbers differ; a candidate has no reference; an encoded item of candidates is a list; or
-            contexts are given for the references alone, or for texts that were encoded before.
+            contexts are given for texts that were encoded before.
 
     Warns:
         UserWarning: references seem to be in sacreBLEU's order, a list for each set of them.
@@ -166,16 +154,9 @@ def collect_pairs(
             stacklevel=3,
         )
     if contexts is None:
-        if ref_contexts is not None:
-            raise InputError("ref_contexts are given without contexts. Give the contexts of the candidates too.")
         return Pairs(candidates, references)
-    of_candidates = collect_contexts(contexts, "contexts", len(candidates))
-    of_references = of_candidates
-    if ref_contexts is not None:
-        of_references = collect_contexts(ref_contexts, "ref_contexts", len(candidates))
-    return Pairs(
-        _in_contexts(candidates, of_candidates, "contexts"), _in_contexts(references, of_references, "ref_contexts")
-    )
+    of_pairs = collect_contexts(contexts, "contexts", len(candidates))
+    return Pairs(_in_contexts(candidates, of_pairs), _in_contexts(references, of_pairs))
 
 
 _IN_STREAMS = " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."
@@ -204,13 +185,13 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
     return bool(turned.sum() > 1.5 * shared.sum() and turned.sum() - shared.sum() > 5 * number)
 
 
-def _in_contexts(side: Side, contexts: Sequence[Context], name: str) -> Texts:
+def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:
     if isinstance(side, EncodedTexts):
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
     texts = iter(side.texts)
     found: list[Text] = []
     for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
-        found += in_context(islice(texts, count), context, f"{name}[{position}]")
+        found += in_context(islice(texts, count), context, f"contexts[{position}]")
     return Texts(found, side.counts)
 
 

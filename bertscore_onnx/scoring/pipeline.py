@@ -47,8 +47,8 @@ FIRST_TOKENS = 1024
 Encoded = tuple[float, TokenEmbeddings]
 """When the encoding of a chunk began, on the monotonic clock, and its result."""
 
-ScoredChunk = tuple[Chunk, Scores, TextStats]
-"""A chunk, the raw scores of its candidates, (layers, candidates), and statistics of its texts."""
+ScoredChunk = tuple[Scores, TextStats]
+"""The raw scores of a chunk's candidates, (layers, candidates), and statistics of its texts."""
 
 
 class Pipeline(Closeable):
@@ -104,7 +104,7 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
-    ) -> Iterator[tuple[Scores, TextStats]]:
+    ) -> Iterator[ScoredChunk]:
         """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
@@ -139,7 +139,7 @@ class Pipeline(Closeable):
             if max_seconds is not None and chunk.num_tokens:
                 nonlocal max_tokens
                 max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            return chunk, scores, stats
+            return scores, stats
 
         chunks = self.chunks_of(slices, lambda: max_tokens)
         scored: Iterator[ScoredChunk]
@@ -148,7 +148,7 @@ class Pipeline(Closeable):
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
         try:
-            yield from _join_continued(scored)
+            yield from scored
         finally:
             is_stopped.set()
 
@@ -223,40 +223,3 @@ class Pipeline(Closeable):
         windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
         of_token = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
         return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
-
-
-def _join_continued(chunks: Iterable[ScoredChunk]) -> Iterator[tuple[Scores, TextStats]]:
-    """Yield the scores of whole candidates, (layers, candidates), chunk by chunk.
-
-    The last candidate of a chunk is held back while the next chunk has more of its references.
-    """
-    held: Scores | None = None
-    num_held = 0
-    for chunk, scores, stats in chunks:
-        if held is not None:
-            scores = _with_earlier_references(scores, held, num_held)
-        is_one_candidate = scores.F.shape[1] == 1
-        held, num_earlier = None, num_held if held is not None and is_one_candidate else 0
-        if chunk.is_continued:
-            num_held = num_earlier + int(chunk.sides[1].counts[-1])
-            held, scores = _candidates(scores, slice(-1, None)), _candidates(scores, slice(0, -1))
-        yield scores, stats
-
-
-def _with_earlier_references(scores: Scores, earlier: Scores, num_earlier: int) -> Scores:
-    """Take the best of the first candidate's references here and of those in earlier chunks."""
-    is_better = scores.F[:, :1] > earlier.F  # (layers, 1)
-    best = np.where(is_better, num_earlier + scores.best_reference[:, :1], earlier.best_reference)
-    precision, recall, f1 = (
-        np.concatenate((np.maximum(here[:, :1], before), here[:, 1:]), axis=1)
-        for here, before in zip(scores, earlier, strict=True)
-    )
-    best = np.concatenate((best, scores.best_reference[:, 1:]), axis=1)
-    return Scores(
-        precision, recall, f1, best, np.append(scores.truncated[:1] | earlier.truncated, scores.truncated[1:])
-    )
-
-
-def _candidates(scores: Scores, some: slice) -> Scores:
-    precision, recall, f1 = (values[:, some] for values in scores)
-    return Scores(precision, recall, f1, scores.best_reference[:, some], scores.truncated[some])

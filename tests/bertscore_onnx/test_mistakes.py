@@ -466,7 +466,6 @@ OVER_HTTP = {
     "an unknown table": ({"pairs": [PAIR], "idf": "news"}, "'news'", "none"),
     "a number beyond all": (b'{"pairs": [], "model": 1e999}', "`model` is a number out of range", "The fields are"),
     "no baseline": ({"pairs": [PAIR], "rescale": "de"}, "'de'"),
-    "only their context": ({"pairs": [PAIR | {"reference_context": "a"}]}, "`reference_context`", "`context`"),
 }
 
 

@@ -91,14 +91,13 @@ class MicroBatcher(Closeable):
         refs: Sequence[Reference],
         *,
         contexts: Sequence[Context] | None = None,
-        ref_contexts: Sequence[Context] | None = None,
         deadline: float | None = None,
         client: Hashable = None,
     ) -> "Future[Scores]":
         """Submit candidates and references; they are tokenised in the calling thread.
 
         Args:
-            cands, refs, contexts, ref_contexts: as `BERTScorer.score` takes them.
+            cands, refs, contexts: as `BERTScorer.score` takes them.
             deadline: how many seconds to wait for the scores; None for the batcher's own.
             client: whose request it is: of two clients the one with fewer tokens waiting gets the next turn. None for
                 a client of its own.
@@ -114,7 +113,7 @@ class MicroBatcher(Closeable):
                 there is capacity.
             DrainingError, ClosedError: the batcher admits no more requests.
         """
-        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs) -> Pairs:
@@ -149,12 +148,11 @@ class MicroBatcher(Closeable):
         refs: Sequence[Reference],
         *,
         contexts: Sequence[Context] | None = None,
-        ref_contexts: Sequence[Context] | None = None,
         deadline: float | None = None,
         client: Hashable = None,
     ) -> Scores:
         """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
-        pairs = collect_pairs(cands, refs, contexts, ref_contexts)
+        pairs = collect_pairs(cands, refs, contexts)
         return await self.score_pairs(pairs, deadline=deadline, client=client)
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:

@@ -45,9 +45,6 @@ class PairBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "a list of sentences."
         ),
     ] = None
-    reference_context: Annotated[
-        str | list[str] | None, Meta(description="A different context for the references.")
-    ] = None
 
     @property
     def all_references(self) -> list[str]:
@@ -241,9 +238,8 @@ def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
     texts: list[Text] = []
     candidates: list[Text] = []
     for pair, group in zip(bodies, references, strict=True):
-        context = pair.context if pair.reference_context is None else pair.reference_context
         candidates += in_context([pair.candidate], pair.context, "context")
-        texts += in_context(group, context, "reference_context")
+        texts += in_context(group, pair.context, "context")
     return Pairs(singles(candidates), Texts(texts, counts))
 
 
@@ -294,8 +290,6 @@ def _checked(pair: P, max_pairs: int, position: int | None = None) -> P:
     """Return a pair, after checks that its struct does not express."""
     if (pair.reference is None) == (pair.references is None):
         raise ApiError(422, "invalid", "A pair needs either `reference` or `references`.", pair=position)
-    if pair.reference_context is not None and pair.context is None:
-        raise ApiError(422, "invalid", "A pair has `reference_context` without `context`; give both.", pair=position)
     if len(pair.all_references) > max_pairs:
         raise _too_many(max_pairs, position)
     return pair

@@ -225,12 +225,9 @@ def test_bad_contexts(tiny_bundle, contexts, error, message):
         scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
 
 
-def test_contexts_of_references_alone_and_of_encoded_texts(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        with pytest.raises(InputError, match="given without contexts"):
-            scorer.score(CANDIDATES, REFERENCES, ref_contexts=["red"] * 3)
-        with pytest.raises(InputError, match="encoded before"):
-            scorer.score(scorer.encode(CANDIDATES), REFERENCES, contexts=["red"] * 3)
+def test_encoded_texts_take_no_contexts(tiny_bundle):
+    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="encoded before"):
+        scorer.score(scorer.encode(CANDIDATES), REFERENCES, contexts=["red"] * 3)
 
 
 @pytest.mark.parametrize("empty", ["", " \n", [], ["", " "]])

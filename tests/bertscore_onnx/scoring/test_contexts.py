@@ -100,15 +100,6 @@ def test_a_context_is_encoded_and_not_scored(tiny_bundle, role):
             assert (scores.P[place], scores.R[place]) == pytest.approx(equations(*sides), abs=1e-6)
 
 
-def test_a_side_may_have_contexts_of_its_own(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        of_both = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=CONTEXTS)
-        of_one = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, ref_contexts=CONTEXTS[::-1])
-        np.testing.assert_array_equal(of_both.F, scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).F)
-        assert (of_one.F != of_both.F)[[0, 2]].all()
-        assert of_one.F[1] == of_both.F[1]
-
-
 def test_sentences_are_joined_by_the_separator(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         of_lists = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", " it sat "]])

@@ -3,16 +3,15 @@
 import pytest
 
 from bertscore_onnx import BERTScorer
-from tests.support.http_server import error_of, refusal, serving_bundles
+from tests.support.http_server import refusal, serving_bundles
 
 PAIRS = [
     {"candidate": "the cat sat.", "reference": "a cat sits.", "context": "it was red"},
     {"candidate": "a dog ran", "references": ["the dog", "a dog sat"], "context": ["a tree", "is it"]},
     {"candidate": "a dog ran", "reference": "the dog runs"},
-    {"candidate": "red house", "reference": "a house", "context": "", "reference_context": ["it is blue"]},
+    {"candidate": "red house", "reference": "a house", "context": ""},
 ]
 CONTEXTS = [pair.get("context") for pair in PAIRS]
-REF_CONTEXTS = [*CONTEXTS[:3], PAIRS[3]["reference_context"]]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def expected(rescaled_bundle):
         BERTScorer(rescaled_bundle, device="cpu", matching="doc-bert-score") as scorer,
         pytest.warns(match="an empty context"),
     ):
-        return scorer.score(candidates, references, contexts=CONTEXTS, ref_contexts=REF_CONTEXTS, return_hash=True)
+        return scorer.score(candidates, references, contexts=CONTEXTS, return_hash=True)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,3 @@ def test_pairs_have_contexts_or_none(contextual, expected):
 def test_matches_are_refused_that_cannot_be_shown(contextual):
     assert refusal(contextual.post("/v1/match", json=PAIRS[0])) == (422, "invalid")
     assert contextual.post("/v1/match", json=PAIRS[2]).json()["candidate"] == ["[CLS]", "a", "dog", "ran", "[SEP]"]
-
-
-def test_a_context_of_the_references_alone_is_refused(contextual):
-    pair = {**PAIRS[2], "reference_context": "a tree"}
-    assert "without `context`" in error_of(contextual.post("/v1/score", json={"pairs": [pair]}))["message"]
