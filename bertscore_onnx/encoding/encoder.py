@@ -5,11 +5,12 @@ import math
 import mmap
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, TypeVar, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,66 +259,47 @@ class PaddedTexts:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-T = TypeVar("T")
-
 TURN_SECONDS = 0.005
 """How long a thread runs batches of one caller before it turns to another. Waking a thread takes as long as a small
 run, so that with a task for each run threads would wait more than they compute."""
 
 
 def run_batches(
-    run: Callable[[T], int],
-    batches: Iterable[T],
+    run: Callable[[int], int],
+    number: int,
     threads: ThreadPool,
     *,
     is_stopped: threading.Event | None = None,
     advance: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Run batches in threads; raise a ClosedError if these were closed, or between two runs once `is_stopped` is set.
+    """Run batches in threads, given their number; raise a ClosedError if these were closed, or `is_stopped` is set.
 
-    `run` returns the amount of its work; `advance` is called with the sum after a run, or after some short ones.
+    `run` takes the number of a batch and returns the amount of its work; `advance` is called with the sum after a run,
+    or after some short ones.
     """
-    waiting = _Waiting(batches)
+    waiting = deque(range(number))
+
+    def turns() -> Iterator[None]:
+        while waiting:
+            yield
 
     def take_turn(_: None) -> int:
         """Run a batch, and more of them until the turn is over."""
-        number, end = 0, time.monotonic() + TURN_SECONDS
-        for batch in waiting:
-            number += run(batch)
+        amount, end = 0, time.monotonic() + TURN_SECONDS
+        while waiting:
+            try:
+                batch = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                break
+            amount += run(batch)
             if time.monotonic() > end or (is_stopped is not None and is_stopped.is_set()):
                 break
-        return number
+        return amount
 
-    for number in threads.map(take_turn, waiting.turns()):
-        advance(number)
+    for amount in threads.map(take_turn, turns()):
+        advance(amount)
         if is_stopped is not None and is_stopped.is_set():
             raise ClosedError("The caller went away before all was encoded.")
-
-
-class _Waiting(Generic[T]):
-    """An iterator that several threads share."""
-
-    def __init__(self, items: Iterable[T]) -> None:
-        self._items = iter(items)
-        self._taking = threading.Lock()
-        self._is_empty = False
-
-    def __iter__(self) -> Iterator[T]:
-        """Return the iterator itself."""
-        return self
-
-    def __next__(self) -> T:
-        with self._taking:
-            try:
-                return next(self._items)
-            except StopIteration:
-                self._is_empty = True
-                raise
-
-    def turns(self) -> Iterator[None]:
-        """Yield as long as there may be more items."""
-        while not self._is_empty:
-            yield
 
 
 _INPUTS = {"input_ids", "attention_mask"}
@@ -401,7 +383,7 @@ class Encoder:
             self.run_batch(*padded.batch(number), block)
             return int(lengths[batches[number]].sum())
 
-        run_batches(run, range(len(batches)), self._threads, is_stopped=is_stopped, advance=advance)
+        run_batches(run, len(batches), self._threads, is_stopped=is_stopped, advance=advance)
         return TokenEmbeddings(sequences, lengths, vectors, padded.starts)
 
     def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
