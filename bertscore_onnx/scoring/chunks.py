@@ -82,26 +82,64 @@ def _pairs_score(count: int) -> str:
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
-    def __init__(self, tokenise: Tokenise, *pairs: Pairs) -> None:
-        """Start with these pairs."""
-        self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
+    sequences: Sequence[NDArray[np.int64]]
+    """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
+
+    num_tokens: int
+    """The tokens of all rows."""
+
+    num_context: NDArray[np.int64]
+    """The tokens of a context in each row, (rows,)."""
+
+    is_truncated: NDArray[np.bool_]
+    """Whether the texts of each row were truncated, (rows,)."""
+
+    sides: tuple[Side, Side]
+    """The candidates and the references of all pairs."""
+
+    rows: Sequence[NDArray[np.int64]]
+    """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
+
+    stats: TextStats
+    """Statistics of the texts that were tokenised here."""
+
+    @property
+    def num_candidates(self) -> int:
+        """The number of candidates."""
+        return len(self.sides[0])
+
+    @property
+    def rows_of_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
+        return np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
+
+    @property
+    def are_pairs_truncated(self) -> NDArray[np.bool_]:
+        """Whether the candidate or the reference of each pair was truncated, (pairs,)."""
+        tables = (side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides)
+        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
+        return candidates | references
+
+
+class ChunkTexts:
+    """The distinct texts of the pairs that a chunk has so far, tokenised."""
+
+    def __init__(self, tokenise: Tokenise) -> None:
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0
         self.num_characters: int = 0
         """The characters of all texts, equal ones included."""
-        self.stats: TextStats = TextStats()
-        """Statistics of the texts that were tokenised here."""
         self._tokenise = tokenise
+        self._sequences: list[NDArray[np.int64]] = []
+        self._stats = TextStats()
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, int, bool], int] = {}
         self._pairs: list[Pairs] = []
-        for some in pairs:
-            self.add(some)
 
     def add(self, pairs: Pairs) -> None:
         """Add pairs; tokenise their texts, unless that was done. A side was encoded before in all pairs or in none."""
@@ -109,42 +147,36 @@ class Chunk:
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
         if pairs.tokenised is None:
             tokenised = self._tokenise(new)
-            self.stats += TextStats.of(new, tokenised)
+            self._stats += TextStats.of(new, tokenised)
         else:
             tokenised = [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
             key = tokens.ids.tobytes(), tokens.num_context, tokens.is_truncated
-            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self.sequences))
-            if row == len(self.sequences):
-                self.sequences.append(tokens.ids)
+            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self._sequences))
+            if row == len(self._sequences):
+                self._sequences.append(tokens.ids)
                 self.num_tokens += len(tokens.ids)
-        self.num_candidates += len(pairs.candidates.counts)
+        self.num_candidates += len(pairs.candidates)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
-    def close(self) -> Self:
-        """Complete the chunk, once it has all its pairs."""
+    def close(self) -> Chunk:
+        """Return the chunk."""
         pairs = _join_pairs(self._pairs)
-        self.sides: tuple[Side, Side] = pairs.candidates, pairs.references
-        """The candidates and the references of all pairs."""
-        self.num_context: NDArray[np.int64] = np.array([key[1] for key in self._row_of_ids], dtype=np.int64)
-        """The tokens of a context in each row, (rows,)."""
-        self.is_truncated: NDArray[np.bool_] = np.array([key[2] for key in self._row_of_ids], dtype=np.bool_)
-        """Whether the texts of each row were truncated, (rows,)."""
-        self.rows: list[NDArray[np.int64]] = [
-            side.rows
-            if isinstance(side, EncodedTexts)
-            else np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-            for side in self.sides
-        ]
-        """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
-        self.rows_of_pairs = np.repeat(self.rows[0], pairs.references.counts), self.rows[1]
-        """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
-        tables = [side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides]
-        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
-        self.are_pairs_truncated: NDArray[np.bool_] = candidates | references
-        """Whether the candidate or the reference of each pair was truncated, (pairs,)."""
-        return self
+        return Chunk(
+            self._sequences,
+            self.num_tokens,
+            num_context=np.array([key[1] for key in self._row_of_ids], dtype=np.int64),
+            is_truncated=np.array([key[2] for key in self._row_of_ids], dtype=np.bool_),
+            sides=pairs.sides,
+            rows=[self._rows_of(side) for side in pairs.sides],
+            stats=self._stats,
+        )
+
+    def _rows_of(self, side: Side) -> NDArray[np.int64]:
+        if isinstance(side, EncodedTexts):
+            return side.rows
+        return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
 
 
 def gather(
@@ -155,7 +187,7 @@ def gather(
     Chunks have about `max_tokens`; where they may be larger, up to `max_scale` times, the first ones are small, so that
     the model soon has work. `max_tokens_now` may lower the size of the next one at any time.
     """
-    chunk, scale = Chunk(tokenise), 1
+    chunk, scale = ChunkTexts(tokenise), 1
     try:
         # the number of tokens is not known yet, but is hardly larger than the number of characters
         for pairs in chain.from_iterable(pairs.split(min(max_tokens, max_tokens_now())) for pairs in slices):
@@ -166,7 +198,7 @@ def gather(
                 or chunk.num_characters >= MAX_CHARACTERS
             ):
                 yield chunk.close()
-                chunk, scale = Chunk(tokenise), min(2 * scale, max_scale)
+                chunk, scale = ChunkTexts(tokenise), min(2 * scale, max_scale)
     except Exception:
         if chunk.num_candidates:
             yield chunk.close()

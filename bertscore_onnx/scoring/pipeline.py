@@ -29,7 +29,7 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_ma
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, TextStats, gather
+from bertscore_onnx.scoring.chunks import Chunk, ChunkTexts, TextStats, gather
 from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
@@ -167,7 +167,9 @@ class Pipeline(Closeable):
     def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
-        chunk = Chunk(self._tokenise, Pairs(texts, texts)).close()  # each text is on both sides, and encoded once
+        chunk_texts = ChunkTexts(self._tokenise)
+        chunk_texts.add(Pairs(texts, texts))  # each text is on both sides, and encoded once
+        chunk = chunk_texts.close()
         embeddings = self.matching.prepare(self._encode(chunk.sequences), chunk.num_context)
         rows = iter(chunk.rows[0])
         encoded = [

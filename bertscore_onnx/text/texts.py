@@ -15,7 +15,7 @@ Context = str | Sequence[str] | None
 class TextInContext:
     """A text and the sentences before it, which are encoded with it and, by default, not matched.
 
-    Scorers accept it in place of a string; `Matching.context` sets the role of its context.
+    Scorers accept it in place of a string; they have a setting for the role of its context.
 
     Raises:
         InputTypeError: the text is not a string, or the context is neither a string nor a list of strings.

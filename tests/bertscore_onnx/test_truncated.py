@@ -64,16 +64,6 @@ def test_neither_order_nor_neighbours_change_it(short, small_chunks, monkeypatch
         assert [one.truncated for one in scorer.stream(zip(candidates, references, strict=True))] == expected
 
 
-def test_references_of_several_chunks_count_together(short, small_chunks, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 3000)
-    many = ["a dog ran", "the cat", "a red mat"] * 40
-    with BERTScorer(short.bundle.path, device="cpu", max_length=8) as scorer:
-        for place in (None, 0, 60, 120):
-            references = many if place is None else [*many[:place], LONG, *many[place:]]
-            scores = scorer.score(["a cat", "the dog", "a"], [["a"], references, ["the"]])
-            assert scores.truncated.tolist() == [False, place is not None, False]
-
-
 def test_a_text_that_fits_and_one_cut_to_it_stay_apart(short):
     """Both have the same tokens."""
     ids = [text.ids.tolist() for text in short.tokenise(collect_pairs([FULL], [LONG]))[0].tokenised.values()]

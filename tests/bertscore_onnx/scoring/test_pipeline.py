@@ -15,7 +15,7 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.chunks import Chunk
+from bertscore_onnx.scoring.chunks import ChunkTexts
 from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.tokenised import tokenise
@@ -99,7 +99,9 @@ def test_only_new_texts_are_tokenised(pipeline):
         new.append(texts)
         return tokenise(pipeline.tokenizer, texts, " ")
 
-    Chunk(tokenise_and_record, *slices(("a cat", "a dog"), ("a dog", "red")))
+    texts = ChunkTexts(tokenise_and_record)
+    for pairs in slices(("a cat", "a dog"), ("a dog", "red")):
+        texts.add(pairs)
     assert new == [["a cat", "a dog"], ["red"]]
 
 
