@@ -12,7 +12,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, UnknownLayerError
+from bertscore_onnx.errors import ClosedError, InputError, InputTypeError, UnknownLayerError
 from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -81,12 +81,6 @@ def test_idf_comes_from_the_call_unless_computed_before(tiny_bundle):
         assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-3
 
 
-@pytest.mark.parametrize("method", ["score", "pairwise"])
-def test_idf_with_one_reference_is_refused(tiny_bundle, method):
-    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="at least two different"):
-        getattr(scorer, method)(["a cat"], ["the cat"])
-
-
 def test_idf_sentences_without_idf_are_warned_of(tiny_bundle):
     with pytest.warns(UserWarning, match="idf=True"):
         BERTScorer(tiny_bundle, idf_sents=REFERENCES).close()
@@ -99,12 +93,6 @@ def test_the_best_scores_are_rescaled_with_a_file(tiny_bundle, baseline_path, sc
         scores = rescaling.score(CANDIDATES, references)
     for array, before, baseline in zip(scores, raw, (0.1, 0.2, 0.3), strict=True):
         assert array == pytest.approx((before - baseline) / (1 - baseline), abs=1e-6)
-
-
-@pytest.mark.parametrize("lang", ["en", None])
-def test_rescaling_without_a_baseline_is_refused(tiny_bundle, lang):
-    with pytest.raises(BaselineError, match="baseline"):
-        BERTScorer(tiny_bundle, lang=lang, rescale_with_baseline=True)
 
 
 def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path, scorer):
@@ -151,19 +139,6 @@ def test_a_tokenizer_that_the_bundle_does_not_have_is_refused(tiny_bundle, fast_
         BERTScorer(tiny_bundle, use_fast_tokenizer=True)
     with pytest.raises(InputError, match="has the fast tokenizer, and the slow one was asked for"):
         BERTScorer(fast_bundle, use_fast_tokenizer=False)
-
-
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"nthreads": 0}, {"nthreads": True}, {"batch_size": "64"}])
-def test_impossible_options_are_refused(tiny_bundle, option):
-    with pytest.raises(InputError, match=next(iter(option))):
-        BERTScorer(tiny_bundle, **option)
-
-
-def test_a_batch_size_below_one_is_refused_by_each_call(scorer):
-    with pytest.raises(InputError, match="batch_size is -3"):
-        scorer.score(CANDIDATES, REFERENCES, batch_size=-3)
-    with pytest.raises(InputError, match="batch_size is 0"):
-        list(scorer.stream([("a cat", "the cat")], batch_size=0))
 
 
 def test_many_threads_share_a_scorer(scorer):

@@ -56,11 +56,6 @@ def test_sentences_in_slices_weigh_like_all_at_once(tiny_bundle, scorer, as_iter
     assert np.array_equal(scorer.score(sentences, sentences[::-1]).F, expected.F)
 
 
-def test_an_idf_of_another_type_is_refused(tiny_bundle):
-    with pytest.raises(InputTypeError, match="idf is 3; expected a bool"):
-        BERTScorer(tiny_bundle, device="cpu", idf=3)
-
-
 def test_a_wrong_sentence_for_idf_is_named_by_its_position(scorer):
     with pytest.raises(InputTypeError, match=r"sents\[40\]\[0\] is int 7"):
         scorer.compute_idf(["the cat", "a dog"] * 20 + [[7]])

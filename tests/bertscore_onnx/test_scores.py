@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.scores import Score, Scores, best_of_references, join_scores
 
 
@@ -66,11 +66,6 @@ def test_means_are_arithmetic_means_of_each_over_the_candidates(scores):
     assert (means.precision, means.recall, means.f1) == means == pytest.approx((0.7, 0.65, 0.45))
     assert [type(mean) for mean in means] == [float] * 3
     assert scores.mean().f1.tolist() == pytest.approx([0.45])  # a layer
-
-
-def test_there_are_no_means_of_no_scores():
-    with pytest.raises(InputError, match="no scores"):
-        join_scores([], 1).of_layer(0).mean()
 
 
 def test_a_dict_of_scores_is_json_with_the_names_of_files(scores):

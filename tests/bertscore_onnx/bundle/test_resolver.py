@@ -59,21 +59,6 @@ def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments,
     )
 
 
-@pytest.mark.parametrize(
-    ("lang", "expected"),
-    [
-        ("english", "expected a language code, 'en' for this one. en, en-sci, tr, zh have a model of their own"),
-        ("German", "expected a language code, 'de' for this one. "),
-        ("chinese", "expected a language code. en, en-sci, tr, zh have"),
-        ("", "lang is ''; expected a language code. "),
-    ],
-)
-def test_a_wrong_language_code_is_refused(home, lang, expected):
-    with pytest.raises(InputError) as caught:
-        resolve_bundle(None, lang=lang)
-    assert expected in str(caught.value)
-
-
 MULTILINGUAL = ["de", "DE", "fil", "zh-CN", "sr_Latn", "pt-BR", "zh-Hant-TW"]
 
 
@@ -163,14 +148,6 @@ def test_the_error_for_an_unknown_name_has_the_three_nearest(installed, name, ne
         resolve_bundle(name)
 
 
-@pytest.mark.parametrize("name", ["nope", "no such name", "someone/own-model"])
-def test_names_that_are_not_near_are_not_mentioned(home, name):
-    with pytest.raises(UnknownModelError) as caught:
-        resolve_bundle(name)
-    assert "nearest" not in str(caught.value)
-    assert f"`bertscore-onnx export --model {name} --num-layers N`" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "path",
     ["path/to/absent", "./absent", "../absent", "~/absent", "/absent", "absent/", "C:\\absent", "here/absent", ""],
@@ -204,11 +181,6 @@ def test_another_folder_is_not_taken_for_a_bundle(tiny_model, tmp_path, home):
 def test_a_strange_name_is_refused(home, name):
     with pytest.raises((UnknownModelError, BundleNotFoundError)):
         resolve_bundle(name)
-
-
-def test_neither_model_nor_language_is_refused():
-    with pytest.raises(InputError, match=r"`model_type`, or a language with `lang`.* BERTSCORE_ONNX_MODEL"):
-        resolve_bundle(None)
 
 
 @pytest.mark.usefixtures("homeless")

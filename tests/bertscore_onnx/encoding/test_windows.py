@@ -136,12 +136,6 @@ def test_the_option_is_in_the_signature_and_of_the_function(tiny_bundle, scorer,
     assert (scorer.signature.long_text, truncating.signature.long_text) == ("window", "truncate")
 
 
-@pytest.mark.parametrize("value", ["windows", "", None])
-def test_another_value_is_refused(tiny_bundle, value):
-    with pytest.raises(InputError, match="long_text"):
-        BERTScorer(tiny_bundle, long_text=value)
-
-
 def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
     narrow = with_fields(open_bundle(tiny_bundle), max_length=2)
     with pytest.raises(InputError, match="truncate"):

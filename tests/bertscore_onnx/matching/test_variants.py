@@ -205,11 +205,6 @@ def test_a_bad_spec(spec, message):
         Matching.parse(spec)
 
 
-def test_a_matching_of_another_type(tiny_bundle):
-    with pytest.raises(InputTypeError, match="matching is 3"):
-        BERTScorer(tiny_bundle, matching=3)
-
-
 @pytest.mark.parametrize(
     ("contexts", "error", "message"),
     [
