@@ -81,6 +81,10 @@ class BERTScorer(Closeable):
 
     A drop-in replacement for bert-score's class of the same name. Its settings do not change after construction, so
     threads may share it; only `compute_idf` replaces the weights, in one step.
+
+    Raises:
+        ClosedError: a method was called after `close`.
+        EncodingError: the model returned vectors that are not finite.
     """
 
     def __init__(
@@ -238,8 +242,6 @@ class BERTScorer(Closeable):
             InputError: candidates, references and contexts do not pair up, are not strings, or were encoded by another
                 model.
             IdfError: idf weights come from the references, and these do not differ.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
@@ -279,8 +281,6 @@ class BERTScorer(Closeable):
         Raises:
             InputError: a pair is not a candidate with its references.
             IdfError: idf weights come from the references, and these do not differ, or are read from an iterator.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: at the end, as for `score`.
@@ -329,7 +329,7 @@ class BERTScorer(Closeable):
             InputError: a column is missing, or has the name of one that is to be added; `names` are not three
                 or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
-            IdfError, EncodingError, ClosedError: as for `score`.
+            IdfError: as for `score`.
 
         Warns:
             UserWarning: as for `score`.
@@ -365,8 +365,6 @@ class BERTScorer(Closeable):
 
         Raises:
             InputError: something is not a string.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: texts were truncated because they are longer than the model's maximum.
@@ -390,8 +388,6 @@ class BERTScorer(Closeable):
         Raises:
             InputError: something is not a string.
             IdfError: idf weights come from the references, and these do not differ.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: texts were truncated because they are longer than the model's maximum.
@@ -433,7 +429,6 @@ class BERTScorer(Closeable):
 
         Raises:
             IdfError: the weights cannot be computed.
-            ClosedError: this scorer was closed.
         """
         other = self.shared()
         try:
@@ -458,7 +453,6 @@ class BERTScorer(Closeable):
 
         Raises:
             BaselineError: there is no such baseline.
-            ClosedError: this scorer was closed.
         """
         is_raw = lang is None and baseline_path is None
         rescaling = Rescaling() if is_raw else self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
@@ -488,8 +482,6 @@ class BERTScorer(Closeable):
         Raises:
             InputError: a text is not a string, there is no reference, or the scorer scores all layers.
             IdfError: idf weights come from the references, and these do not differ.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: texts were truncated because they are longer than the model's maximum.
@@ -519,8 +511,6 @@ class BERTScorer(Closeable):
             MissingExtraError: matplotlib is not installed.
             InputError: a text has no token; the format is unknown, or the file cannot be written; or the scorer
                 scores all layers, while a drawing shows one.
-            EncodingError: the model returned vectors that are not finite.
-            ClosedError: the scorer was closed.
 
         Warns:
             UserWarning: texts were truncated because they are longer than the model's maximum.
