@@ -178,24 +178,6 @@ def of_tiny_chunks(tiny_bundle, monkeypatch):
         yield of_tiny_chunks
 
 
-@pytest.mark.parametrize("counts", [[98, 1, 1], [1, 98, 1], [30, 40, 30], [1, 2, 97]])
-def test_the_references_of_one_candidate_may_fill_many_chunks(scorer, of_tiny_chunks, monkeypatch, counts):
-    chunks = embeddings_of_chunks(monkeypatch)
-    ends = np.cumsum(counts)
-    groups = [REFERENCES[end - count : end] for count, end in zip(counts, ends, strict=True)]
-    found = of_tiny_chunks.score(CANDIDATES, groups)
-    assert max(size for size, _ in chunks) < 4 * 32 * (60 + 60)
-    assert len(chunks) > 5
-    assert [len(score) for score in of_tiny_chunks.stream(zip(CANDIDATES, groups, strict=True))] == [3] * 3
-    assert largest_difference(found, scorer.score(CANDIDATES, groups)) <= 1e-6
-    singly = [
-        scorer.score([candidate] * len(group), group).F for candidate, group in zip(CANDIDATES, groups, strict=True)
-    ]
-    assert [scores[best] for scores, best in zip(singly, found.best_reference, strict=True)] == pytest.approx(
-        [max(scores) for scores in singly], abs=1e-6
-    )
-
-
 def test_truncated_and_empty_texts_are_counted_over_all_chunks(of_tiny_chunks):
     references = [*REFERENCES[:50], "cat " * 50, "", *REFERENCES[50:], ""]
     with pytest.warns(UserWarning, match="1 text is longer|2 pairs score 0") as caught:
