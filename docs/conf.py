@@ -6,13 +6,12 @@ from pathlib import Path
 
 from bertscore_onnx import BERTScorer, __version__
 from bertscore_onnx_evaluation import metric_scores
-from bertscore_onnx_evaluation.metrics import challenge_sets
 from bertscore_onnx_evaluation.systems import compare_systems
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 # These modules import BERTScorer for type checkers alone; autodoc needs it to resolve their annotations.
-for module in (challenge_sets, compare_systems, metric_scores):
+for module in (compare_systems, metric_scores):
     vars(module)["BERTScorer"] = BERTScorer
 del module
 

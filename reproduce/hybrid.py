@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu import BLEU
 
-from bertscore_onnx_evaluation import correlate_pairs, williams
-from reproduce.tables import Floats, judged_scores, number, print_table
+from bertscore_onnx_evaluation import correlate_pairs, read_eval_set, williams
+from reproduce.tables import Floats, number, print_table
 
 NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
 SEED = 4
@@ -107,16 +107,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=NUM_TRIALS)
     options = parser.parse_args(arguments)
     pair, gold, reference = options.language_pair, options.gold, options.reference
-    systems, human, scores = judged_scores(options.folder, pair, gold, reference, options.metrics)
+    names = [f"{name}-{reference}" for name in options.metrics]
+    judged = read_eval_set(
+        options.folder, pair, gold=gold, reference=reference, metrics=names, with_texts=True
+    ).judged()
+    human = np.asarray(judged.human_segment)
     is_used = ~np.isnan(human).all(axis=0)
     hybrids = draw_hybrids(human[:, is_used], options.hybrids, SEED)
     human_scores = mean_scores(human[:, is_used], hybrids)
-    metrics = {name: mean_scores(of_metric[:, is_used], hybrids) for name, of_metric in scores.items()}
-    texts = [options.folder / "system-outputs" / pair / f"{system}.txt" for system in systems]
-    *outputs, references = (
-        np.array(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))[is_used].tolist()
-        for path in (*texts, options.folder / "references" / f"{pair}.{reference}.txt")
-    )
+    metrics = {
+        scores.base_name: mean_scores(np.asarray(scores.segment)[:, is_used], hybrids)
+        for scores in judged.metrics.values()
+    }
+    outputs = np.array(judged.candidates)[:, is_used].tolist()
+    references = [one for (one,), used in zip(judged.references[0], is_used, strict=True) if used]
     metrics["corpus-BLEU"] = corpus_bleu(outputs, references, hybrids)
     selected = select(human_scores, metrics, NUM_CANDIDATES, options.trials, SEED)
     rows = {

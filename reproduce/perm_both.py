@@ -35,8 +35,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx_evaluation import clusters, correlate
-from reproduce.tables import Floats, judged_scores, print_table
+from bertscore_onnx_evaluation import clusters, correlate, read_eval_set
+from reproduce.tables import Floats, number, print_table
 
 ROUNDING = 1e-9
 """Differences of r that are no larger count as equal."""
@@ -76,16 +76,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("metrics", nargs="+")
     options = parser.parse_args(arguments)
     pair, gold, reference = options.language_pair, options.gold, options.reference
+    metrics = [f"{name}-{reference}" for name in options.metrics]
+    judged = read_eval_set(options.folder, pair, gold=gold, reference=reference, metrics=metrics).judged()
     status = 0
-    for level, of_level in (("seg", "segments"), ("sys", "systems")):
-        _, human, scores = judged_scores(options.folder, pair, gold, reference, options.metrics, level=level)
+    for level in ("segments", "systems"):
+        human = np.asarray(judged.human_segment if level == "segments" else judged.human_system[:, None])
+        scores = {
+            one.base_name: np.reshape(np.asarray(one.segment if level == "segments" else one.system), human.shape)
+            for one in judged.metrics.values()
+        }
         names = sorted(scores, key=lambda name: -(correlate(human, scores[name]).value or 0.0))
         r = np.array([correlate(human, scores[name]).value for name in names])
         p = perm_both(human, [scores[name] for name in names])
-        below = [f"{p[at, at + 1]:.3f}" for at in range(len(names) - 1)] + ["-"]
+        below = [number(value, 3) for value in np.diagonal(p, 1)] + ["-"]
         cells = zip(r, clusters(r, p), below, strict=True)
-        rows = {name: (f"{of:.3f}", str(rank), after) for name, (of, rank, after) in zip(names, cells, strict=True)}
-        title = f"{pair} {gold} {reference}, {of_level}: {', '.join(names)}"
+        rows = {name: (number(of, 3), str(rank), after) for name, (of, rank, after) in zip(names, cells, strict=True)}
+        title = f"{pair} {gold} {reference}, {level}: {', '.join(names)}"
         status |= print_table(title, ("Pearson", "rank", "p"), rows, __doc__)
     return status
 

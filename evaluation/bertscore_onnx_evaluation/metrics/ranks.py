@@ -35,7 +35,7 @@ class Williams:
     p: float | None
     """One-sided: the chance of such a t or a larger one, if the two correlated equally well."""
     n: int
-    """Systems (or hybrid systems) that the correlations were computed from."""
+    """Systems that the correlations were computed from."""
     reason: str = ""
     """Why there is no value; empty where there is one."""
 

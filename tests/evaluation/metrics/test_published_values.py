@@ -8,7 +8,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from tests.support.metaeval import needs_metaeval, wmt19, wmt23
+from tests.support.metaeval import needs_metaeval, wmt23
 
 pytestmark = [pytest.mark.slow, needs_metaeval]
 
@@ -32,13 +32,3 @@ def test_soft_pairwise_accuracy_of_wmt23(metric, spa):
     judged = wmt23()
     measure = soft_pairwise_accuracy(judged.human_segment, judged.metrics[metric].segment)
     assert (round(measure.value, 3), measure.n) == (spa, 78)
-
-
-@pytest.mark.parametrize(
-    ("language_pair", "pearson", "n"),
-    [("deen", 0.849, 16), ("fien", 0.982, 12), ("ruen", 0.879, 14), ("ende", 0.921, 22)],
-)
-def test_system_pearson_of_bleu_in_wmt19(language_pair, pearson, n):
-    human, bleu = wmt19(language_pair)
-    measure = correlate_pairs(human, bleu)
-    assert (round(measure.value, 3), measure.n) == (pearson, n)
