@@ -22,6 +22,7 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Replace the mark in a document by the help of all commands."""
     if MARK in source[0]:
         group = typer.main.get_command(command_line)
+        group.commands = dict(group.commands)  # loaded once, and changed for the page
         for command in group.commands.values():
             command.short_help = (command.help or "").partition("\n\n")[0]  # whole, where typer would cut it
             _, title, *examples = cleandoc(command.epilog).splitlines()
