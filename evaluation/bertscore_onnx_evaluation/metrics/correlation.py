@@ -105,8 +105,7 @@ def mean_by_system(scores: Floats) -> Floats:
     """Average each system's scores over the segments that have one, NaN for a system of none."""
     _check_range(scores)
     counts = (~np.isnan(scores)).sum(axis=1)
-    means: Floats = np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
-    return means
+    return np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
 
 
 def scipy_module(name: Literal["special", "stats"]) -> Any:
@@ -124,14 +123,7 @@ OUTLIER = 2.5
 """Robust z above which a system is an outlier: Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1."""
 
 
-def correlate(
-    human: Floats,
-    metric: Floats,
-    *,
-    coefficient: Coefficient = "pearson",
-    by: Grouping = "all",
-    constant_is_zero: bool = True,
-) -> Measure:
+def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
     """Correlate a metric's segment scores with human scores.
 
     Args:
@@ -139,12 +131,11 @@ def correlate(
         metric: (systems, segments), finite where annotators judged.
         coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
         by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
-        constant_is_zero: whether a group where only the metric is constant counts as 0. Without, it is left out, which
-            favours a metric that is constant where it would err.
 
     Returns:
-        The correlation in [-1, 1]. Groups without a value are left out of the mean and counted; `n` counts the pairs
-        in the others.
+        The correlation in [-1, 1]. A group where only the metric is constant counts as 0, since leaving it out would
+        favour a metric that is constant where it would err. Groups without a value are left out and counted; `n`
+        counts the pairs in the others.
 
     Raises:
         InputError: shapes differ, a score is missing, or a coefficient or grouping is unknown.
@@ -158,11 +149,7 @@ def correlate(
     if by == "segment":
         human, metric = human.T, metric.T
     measures = [correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)]
-    return average([_zero(one) if constant_is_zero and one.reason == METRIC_CONSTANT else one for one in measures])
-
-
-def _zero(measure: Measure) -> Measure:
-    return Measure(0.0, measure.n, zeros=1)
+    return average([Measure(0.0, one.n, zeros=1) if one.reason == METRIC_CONSTANT else one for one in measures])
 
 
 def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson") -> Measure:

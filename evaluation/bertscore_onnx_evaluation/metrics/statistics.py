@@ -56,8 +56,7 @@ def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
     """Add up the sums of segments, (sums, segments), to those of units, (units, sums); units are numbers from 0."""
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
-    of_units: Floats = np.add.reduceat(sums[:, order].astype(np.float64), starts, axis=1).T
-    return of_units
+    return np.add.reduceat(sums[:, order].astype(np.float64), starts, axis=1).T
 
 
 def ratio(totals: Floats) -> Floats:
@@ -159,8 +158,7 @@ class SystemStatistics:
 def pair_weights(weights: Floats) -> Floats:
     """Return how often each pair of different systems counts, (pairs,), if the systems count so often, (systems,)."""
     first, second = np.triu_indices(len(weights), 1)
-    of_pairs: Floats = weights[first] * weights[second]
-    return of_pairs
+    return weights[first] * weights[second]
 
 
 def whole_system_sums(human: Floats, metric: Floats) -> UnitSums:
@@ -244,8 +242,7 @@ def _soft_accuracy(totals: Floats, weights: Floats) -> Floats:
 def _weighted_mean(values: Floats, weights: Floats) -> Floats:
     """Return the mean along the last axis; NaN if all weights are 0."""
     total = weights.sum()
-    mean: Floats = values @ weights / total if total else np.full(values.shape[:-1], np.nan)
-    return mean
+    return values @ weights / total if total else np.full(values.shape[:-1], np.nan)
 
 
 def _means_of_totals(totals: Floats) -> tuple[Floats, Floats]:
@@ -259,8 +256,7 @@ def _pearson_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Float
     human, metric = (side - _weighted_mean(side, weights)[..., None] for side in (human, metric))
     with np.errstate(invalid="ignore", divide="ignore"):
         r = (human * metric) @ weights / np.sqrt((human**2 @ weights) * (metric**2 @ weights))
-    clipped: Floats = np.clip(r, -1, 1)
-    return clipped
+    return np.clip(r, -1, 1)
 
 
 def _accuracy_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:

@@ -234,7 +234,6 @@ def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (("--gold", "da"), 1, "has no gold of he-en called 'da'; it has mqm."),
         (("--reference", "refA"), 1, "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
         (("--score", "BLEU"), 2, "it has no effect on an EvalSet"),
         (("--columns", "human=human"), 2, "it has no effect on an EvalSet"),

@@ -43,12 +43,6 @@ def rates_of_equal_metrics(trials, number, icc, permutations):
     return np.mean(found, axis=0)
 
 
-@pytest.mark.parametrize("icc", [0, 0.6])
-def test_equal_metrics_seldom_differ(icc):
-    assert rates_of_equal_metrics(150, 2, icc, 199)[0] <= 0.11
-    assert rates_of_equal_metrics(10, 10, icc, 1350)[1] <= 0.3
-
-
 @pytest.mark.calibration
 @pytest.mark.parametrize("icc", [0, 0.3, 0.6])
 def test_equal_metrics_seldom_differ_over_many_trials(icc, record_property):
@@ -193,11 +187,6 @@ def coverage(trials, names=("pearson", "pearson_by_item", "pearson_by_system", "
     return dict(zip(names, np.mean(held, axis=0), strict=True))
 
 
-def test_intervals_hold_the_values_of_other_segments():
-    found = coverage(40)
-    assert min(found[name] for name in ("pearson", "pearson_by_item", "pearson_by_system", "kendall")) >= 0.8
-
-
 @pytest.mark.calibration
 def test_intervals_hold_other_segments_over_many_trials(record_property):
     found = coverage(2000)
@@ -237,12 +226,6 @@ def system_coverage(trials, num_systems, segments):
     value, low, high = np.moveaxis(system_intervals(trials, num_systems, segments), 2, 0)
     mean = value.mean(axis=0)
     return ((low <= mean) & (mean <= high)).mean(axis=0)
-
-
-def test_intervals_of_systems_hold_their_value_and_those_of_other_segments():
-    value, low, high = np.moveaxis(system_intervals(10, 30, 60), 2, 0)
-    assert ((low < value) & (value < high)).all()
-    assert system_coverage(60, 30, 60).min() >= 0.85
 
 
 @pytest.mark.calibration
