@@ -5,12 +5,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import typer
 
-from bertscore_onnx.cli.options import check_effects, option_name
+from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.files import unwritable, write_whole
@@ -22,7 +21,6 @@ from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     MetricScores,
-    References,
     preceding_sentences,
     score_systems,
 )
@@ -60,45 +58,35 @@ def judge(options: MetaOptions) -> None:
 # How metrics are computed from texts.
 
 
-class _Texts(NamedTuple):
-    """Outputs and their references, by system and segment."""
-
-    candidates: Sequence[Sequence[str | None]]
-    references: Sequence[References]
-    documents: Sequence[str] = ()
-    """The document of each segment; none if that is not known."""
-
-    def contexts(self, number: int) -> list[list[str]] | None:
-        """Return up to this many sentences before each segment in its document; None for 0."""
-        if not number:
-            return None
-        if not self.documents:
-            raise InputError(
-                "The sentences before a segment are those of its document, and there are no documents. Name their "
-                "column with --columns document=NAME, or give --context-sentences 0."
-            )
-        of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*self.references, strict=True))
-        return preceding_sentences(of_segments, self.documents, number)
-
-
-def _scores_of_texts(options: MetaOptions, texts: Sequence[_Texts]) -> list[dict[str, MetricScores]]:
-    """Score texts by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
+def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> list[JudgedSystems]:
+    """Add scores by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
+    texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
     metrics = options.corpus_metrics
-    found = [score_systems(metrics, some.candidates, some.references) if metrics else {} for some in texts]
+    of_corpora = [score_systems(metrics, *of_pair) if metrics else {} for of_pair in texts]
     of_model: list[dict[str, MetricScores]] = [{} for _ in texts]
+    verbose = False if options.quiet else None
     for name, settings in options.scorers.items():
-        contexts = [some.contexts(options.num_context(name)) for some in texts]
+        contexts = [_contexts(judged, options.num_context(name)) for judged in language_pairs]
         with BERTScorer(**settings) as scorer:
-            for scores, some, before in zip(of_model, texts, contexts, strict=True):
+            for scores, of_pair, before in zip(of_model, texts, contexts, strict=True):
                 [scores[name]] = score_systems(
-                    [BERTSCORE],
-                    some.candidates,
-                    some.references,
-                    scorer=scorer,
-                    contexts=before,
-                    verbose=False if options.quiet else None,
+                    [BERTSCORE], *of_pair, scorer=scorer, contexts=before, verbose=verbose
                 ).values()
-    return [first | then for first, then in zip(of_model, found, strict=True)]
+    scored = zip(language_pairs, of_model, of_corpora, strict=True)
+    return [_with_scores(judged, first | then) for judged, first, then in scored]
+
+
+def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
+    """Return up to this many sentences before each segment in its document; None for 0."""
+    if not number:
+        return None
+    if not judged.documents:
+        raise InputError(
+            "The sentences before a segment are those of its document, and there are no documents. Name their "
+            "column with --columns document=NAME, or give --context-sentences 0."
+        )
+    of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*judged.references, strict=True))
+    return preceding_sentences(of_segments, judged.documents, number)
 
 
 # Systems, from an EvalSet or a table.
@@ -122,15 +110,12 @@ def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
             check_names(judged.language_pair, judged.systems, judged.metrics)
     if not options.metrics:
         return language_pairs
-    with_texts = [judged for judged in language_pairs if judged.candidates is not None]
-    texts = [_Texts(judged.candidates or (), judged.references, judged.documents) for judged in with_texts]
-    scores = _scores_of_texts(options, texts)
-    return [_with_scores(judged, of_pair) for judged, of_pair in zip(with_texts, scores, strict=True)]
+    return _with_scores_of_texts(options, [judged for judged in language_pairs if judged.candidates is not None])
 
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
-    of_tables = [name for name in options.given if name in ("score", "input_format", "columns")]
-    check_effects(*((option_name(name), True, "on an EvalSet") for name in of_tables))
+    of_tables = {"--score": options.score, "--input-format": options.input_format, "--columns": options.columns}
+    check_effects(*((name, bool(value), "on an EvalSet") for name, value in of_tables.items()))
     by_pair = golds(options.source)
     available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
     chosen = options.language_pair or [
@@ -168,8 +153,8 @@ def _metrics_of(available: Mapping[str, Sequence[str]], language_pair: str, requ
 
 
 def _of_table(options: MetaOptions) -> list[JudgedSystems]:
-    of_folders = [name for name in ("gold", "reference", "metric_scores") if name in options.given]
-    check_effects(*((option_name(name), True, "on a table") for name in of_folders))
+    of_folders = {"--gold": options.gold, "--reference": options.reference, "--metric-scores": options.metric_scores}
+    check_effects(*((name, value not in (None, []), "on a table") for name, value in of_folders.items()))
     if not options.score and not options.metrics:
         raise typer.BadParameter(
             "name columns of scores, --score COLUMN, or score the texts, --model MODEL or --metric bleu.",

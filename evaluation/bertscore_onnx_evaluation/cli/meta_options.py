@@ -1,7 +1,7 @@
 """The options of `bertscore-onnx meta`, as one record."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -181,10 +181,3 @@ class MetaOptions:
         if len(self.scorers) > 1 and matching_of(settings).context == "excluded":
             return 0
         return sentences_before(settings, self.context_sentences)
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """The options that differ from their defaults, by name."""
-        optional = [field for field in fields(self) if field.default is not MISSING]
-        values = {field.name: getattr(self, field.name) for field in optional}
-        return {field.name: values[field.name] for field in optional if values[field.name] not in (field.default, [])}
