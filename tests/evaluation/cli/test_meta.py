@@ -393,14 +393,14 @@ def test_an_unjudged_output_needs_no_texts(judged, write_as, annotated, missing)
     without = changed(rows, 5, human=None, m=None, **dict.fromkeys(missing))
     for options in (["--score", "m"], ["--metric", "chrf"]):
         expected = judged(write_as([*rows[:5], *rows[6:]], "csv"), *options)
-        assert len(expected["de-en"]["sentinels"]) == 6
+        assert len(expected["de-en"]["sentinels"]) == 4
         for format_ in ("csv", "jsonl"):
             assert judged(write_as(without, format_), *options) == expected
 
 
 def test_the_texts_of_an_output_may_stand_with_one_annotator(judged, write_as, annotated):
     expected = judged(write_as(annotated, "jsonl"), "--score", "m")
-    assert len(expected["de-en"]["sentinels"]) == 6
+    assert len(expected["de-en"]["sentinels"]) == 4
     for at in (10, 11):
         assert judged(write_as(changed(annotated, at, candidate=None), "jsonl"), "--score", "m") == expected
     unjudged = judged(write_as(changed(annotated, 11, human=None), "csv"), "--score", "m")
