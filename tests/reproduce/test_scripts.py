@@ -1,6 +1,6 @@
 """The scripts of `reproduce/` on small made-up data: each prints what plain loops in float64 give."""
 
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -183,3 +183,15 @@ def test_conditions_of_a_challenge_set_are_strict(tmp_path, table, tiny_bundle):
     assert found["set.txt,"] == ["all:", "2,", "2,", "2", "examples"]
     assert found["chrF"] == [f"{np.mean(chrf):.3f}", "50.0", "50.0"]
     assert found["BERTScore"][1:] == ["50.0", "50.0"]
+
+
+def test_matchings_of_moverscore_are_those_of_all_permutations():
+    moverscore = pytest.importorskip("reproduce.moverscore")
+    left, right = ((moverscore.unit(RNG.normal(size=(5, 8))), np.full(5, 0.2)) for _ in range(2))
+    similarity = left[0] @ right[0].T
+    best = max(np.mean([similarity[pair] for pair in enumerate(order)]) for order in permutations(range(5)))
+    assert moverscore.assigned(left, right) == pytest.approx(best, abs=1e-12)
+    assert moverscore.moved(left, right) == pytest.approx(best, abs=1e-9)  # all tokens weigh the same
+    assert moverscore.mover_1(left, right) == pytest.approx(2 * best - 1, abs=1e-9)
+    precision, recall = (np.mean([max(row) for row in rows]) for rows in (similarity, similarity.T))
+    assert moverscore.greedy(left, right) == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-12)
