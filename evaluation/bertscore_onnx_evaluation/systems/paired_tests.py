@@ -586,7 +586,6 @@ def paired_bootstrap(
     scores: ArrayLike | CorpusScores,
     *,
     all_pairs: bool = False,
-    centred: bool = False,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
 ) -> PairedTestResult:
@@ -594,14 +593,13 @@ def paired_bootstrap(
 
     p = (#{ |Δ*| - mean(|Δ*|) > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_bs_test`). A difference equal to the
     observed one is not counted. Where two systems are equally good this p is too small: hardly above .43, and below .05
-    in 11 of 100 comparisons. `centred` takes (#{ |Δ* - mean(Δ*)| > |Δ| } + 1) / (n + 1), which is uniform then.
+    in 11 of 100 comparisons.
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
             or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
             the baseline.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
-        centred: whether to centre the differences with their signs.
         num_resamples: n, at least 1.
         seed: of the resamples, 0 or more.
 
@@ -611,10 +609,7 @@ def paired_bootstrap(
     """
     names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
     resampled = differences, _ = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
-    if centred:
-        spread = np.abs(differences - differences.mean(axis=0))
-    else:
-        spread = np.abs(differences) - np.abs(differences).mean(axis=0)
+    spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = ((spread > np.abs(delta)).sum(axis=0) + 1) / (num_resamples + 1)
     return _result(metric, pairs, score, delta, p, resampled, names)
 
