@@ -3,59 +3,18 @@
 import sys
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Literal, overload
+from typing import Any
 
 from bertscore_onnx import functional
 from bertscore_onnx.bundle.store import default_model
-from bertscore_onnx.compat.bert_score.scorer import BERTScorer, Tensors, as_tensors
+from bertscore_onnx.compat.bert_score.scorer import BERTScorer, device_named
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2layers
-from bertscore_onnx.compat.devices import device_named
+from bertscore_onnx.compat.tensors import as_tensors
 from bertscore_onnx.errors import BaselineError, one_line
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.text.texts import Reference
 
 __all__ = ["plot_example", "score"]
-
-
-@overload
-def score(
-    cands: Iterable[str],
-    refs: Iterable[Reference],
-    model_type: str | PathLike[str] | None = ...,
-    num_layers: int | None = ...,
-    verbose: bool = ...,
-    idf: bool | Mapping[int, float] = ...,
-    device: object = ...,
-    batch_size: int = ...,
-    nthreads: int = ...,
-    all_layers: bool = ...,
-    lang: str | None = ...,
-    return_hash: Literal[False] = ...,
-    rescale_with_baseline: bool = ...,
-    baseline_path: str | PathLike[str] | None = ...,
-    use_fast_tokenizer: bool = ...,
-) -> Tensors: ...
-
-
-@overload
-def score(
-    cands: Iterable[str],
-    refs: Iterable[Reference],
-    model_type: str | PathLike[str] | None = ...,
-    num_layers: int | None = ...,
-    verbose: bool = ...,
-    idf: bool | Mapping[int, float] = ...,
-    device: object = ...,
-    batch_size: int = ...,
-    nthreads: int = ...,
-    all_layers: bool = ...,
-    lang: str | None = ...,
-    *,
-    return_hash: Literal[True],
-    rescale_with_baseline: bool = ...,
-    baseline_path: str | PathLike[str] | None = ...,
-    use_fast_tokenizer: bool = ...,
-) -> tuple[Tensors, str]: ...
 
 
 def score(
@@ -74,7 +33,7 @@ def score(
     rescale_with_baseline: bool = False,
     baseline_path: str | PathLike[str] | None = None,
     use_fast_tokenizer: bool = False,
-) -> Tensors | tuple[Tensors, str]:
+) -> Any:
     """Score in a single call, as `bertscore_onnx.score` does, which keeps the model for the next one.
 
     Args:

@@ -1,20 +1,16 @@
 """bert-score's `BERTScorer`, with its arguments, its properties, and results that behave like tensors."""
 
+import warnings
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
-from typing import Literal, overload
+from typing import Any
 
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model
-from bertscore_onnx.compat.devices import device_named
-from bertscore_onnx.compat.tensors import TensorArray
+from bertscore_onnx.compat.tensors import as_tensors
 from bertscore_onnx.scorer import BERTScorer as OnnxScorer
-from bertscore_onnx.scores import Scores
 from bertscore_onnx.text.texts import Reference
-
-Tensors = tuple[TensorArray, TensorArray, TensorArray]
-"""P, R and F, (candidates,) each, or (layers, candidates)."""
 
 
 class BERTScorer:
@@ -39,7 +35,7 @@ class BERTScorer:
 
         Args:
             nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
-            device: may also be "mps", for CoreML if ONNX Runtime offers it, else the CPU with one warning.
+            device: may also be "mps", for which the CPU scores, with one warning.
         """
         self._scorer = OnnxScorer(
             model_type,
@@ -87,27 +83,6 @@ class BERTScorer:
         """Weight tokens by their idf in these sentences from now on."""
         self._scorer.compute_idf(sents)
 
-    @overload
-    def score(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        verbose: bool = ...,
-        batch_size: int = ...,
-        return_hash: Literal[False] = ...,
-    ) -> Tensors: ...
-
-    @overload
-    def score(
-        self,
-        cands: Iterable[str],
-        refs: Iterable[Reference],
-        verbose: bool = ...,
-        batch_size: int = ...,
-        *,
-        return_hash: Literal[True],
-    ) -> tuple[Tensors, str]: ...
-
     def score(
         self,
         cands: Iterable[str],
@@ -115,7 +90,7 @@ class BERTScorer:
         verbose: bool = False,
         batch_size: int = 64,
         return_hash: bool = False,
-    ) -> Tensors | tuple[Tensors, str]:
+    ) -> Any:
         """Score candidates against their references, as `bertscore_onnx.BERTScorer.score` does.
 
         Returns:
@@ -133,7 +108,14 @@ class BERTScorer:
         return f"BERTScorer(hash={self.hash}, batch_size={self.batch_size}, nthreads={self.nthreads})"
 
 
-def as_tensors(scores: Scores) -> Tensors:
-    """Return P, R and F as arrays that behave like tensors."""
-    precision, recall, f1 = (TensorArray.of(values) for values in scores)
-    return precision, recall, f1
+def device_named(device: object) -> object:
+    """Return our name for a device of PyTorch: the CPU, with one warning, in place of "mps"."""
+    if str(device).partition(":")[0] != "mps":
+        return device
+    _warn_of_metal()
+    return "cpu"
+
+
+@cache
+def _warn_of_metal() -> None:
+    warnings.warn('device "mps" is not available. The CPU scores instead.', RuntimeWarning, stacklevel=4)

@@ -142,15 +142,15 @@ def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, ca
 
 
 def test_mps_falls_back_to_the_cpu_and_cuda_does_not(stand_in, tiny_bundle, monkeypatch):
-    from bertscore_onnx.compat import devices
+    from bertscore_onnx.compat.bert_score.scorer import _warn_of_metal
 
-    devices._metal.cache_clear()
-    with pytest.warns(RuntimeWarning, match="CoreML"):
+    _warn_of_metal.cache_clear()
+    with pytest.warns(RuntimeWarning, match="mps"):
         stand_in.BERTScorer(str(tiny_bundle), device="mps")
     stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device="mps:0")  # without another warning, an error here
     with pytest.raises(BertScoreOnnxError, match="cuda"):
         stand_in.BERTScorer(str(tiny_bundle), device="cuda")
-    devices._metal.cache_clear()
+    _warn_of_metal.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["get_model", "get_bert_embedding", "greedy_cos_idf"])
