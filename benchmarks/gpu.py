@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from benchmarks.attention import UNFUSED, attention_kernels, describe_kernels
 from benchmarks.cases import OURS, RANDOM_WEIGHTS, compare_throughput, peer
 from benchmarks.contest import PEER, Contestant
 from benchmarks.flops import product_rate
 from benchmarks.probes import PROBES, Rows, run_probes
 from benchmarks.run import run_cases
 from benchmarks.settings import Settings, add_options
-from bertscore_onnx.encoding.attention import UNFUSED, attention_kernels, describe_kernels
 from harness.results import Case, Goal, figure
 
 FP16, SDPA, UNPADDED = "bert-score-fp16", "torch-sdpa", "torch-unpadded"

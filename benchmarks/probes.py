@@ -217,7 +217,7 @@ def agreement(subject: Subject) -> Rows:
 
 def attention(subject: Subject) -> Rows:
     """Find the kernels that compute attention; fail if they are not fused."""
-    from bertscore_onnx.encoding.attention import UNFUSED, attention_kernels, describe_kernels
+    from benchmarks.attention import UNFUSED, attention_kernels, describe_kernels
 
     kernels = attention_kernels(Path(subject.fp16), subject.device)
     if UNFUSED in kernels or (subject.device == "cuda" and not kernels):

@@ -127,8 +127,8 @@ class BERTScorer(Closeable):
             idf: weight tokens by inverse document frequency, computed from `idf_sents` or by `compute_idf`, or else
                 from the references of each call; or `DocumentCounts`; or a mapping of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
-            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; "coreml" for the
-                GPU of a Mac, which has not been measured; None for CUDA if available, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; None for
+                CUDA if available, else the CPU.
             lang: language code; chooses the baseline, and the model if none is named.
             rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs `lang` or
                 `baseline_path`.

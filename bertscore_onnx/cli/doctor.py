@@ -40,7 +40,7 @@ def doctor(
     """Check this machine and run a self-test.
 
     Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work; on CUDA
-    also without cuDNN, or if attention runs in kernels that are not fused.
+    also without cuDNN.
 
     Examples:
         # Check this machine and the installed bundles
@@ -163,9 +163,7 @@ def _bundle_error(folder: Path) -> str | None:
 
 
 def _try(path: str) -> dict[str, Any]:
-    """Score the golden pairs of a bundle, and time single pairs; on CUDA find out how attention is computed."""
-    from bertscore_onnx.encoding.attention import UNFUSED, attention_kernels, describe_kernels
-    from bertscore_onnx.encoding.providers import CUDA
+    """Score the golden pairs of a bundle, and time single pairs."""
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
     trial: dict[str, Any] = {
@@ -176,24 +174,18 @@ def _try(path: str) -> dict[str, Any]:
         "largest_difference": None,
         "error": None,
         "pair_ms": None,
-        "attention": None,
     }
-    kernels = None
     try:
         with golden_pipeline(path) as pipeline:
             started = time.perf_counter()
             difference = golden_difference(pipeline)
             seconds = time.perf_counter() - started
         pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
-        if pipeline.encoder.provider == CUDA.name:
-            kernels = attention_kernels(Path(path), CUDA.device)
     except BertScoreOnnxError as error:
         return {**trial, "error": one_line(error)}
     failure = None
     if difference > golden_tolerance(pipeline):
         failure = f"the golden scores differ by {difference:.1e}"
-    elif kernels and UNFUSED in kernels:
-        failure = describe_kernels(kernels)
     return {
         **trial,
         "pairs": len(pipeline.manifest.golden),
@@ -202,7 +194,6 @@ def _try(path: str) -> dict[str, Any]:
         "largest_difference": difference,
         "error": failure,
         "pair_ms": pair_ms,
-        "attention": None if kernels is None else describe_kernels(kernels),
     }
 
 
@@ -231,7 +222,6 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
     wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
     pair_ms = diagnosis["trial"] and diagnosis["trial"]["pair_ms"]
-    attention = diagnosis["trial"] and diagnosis["trial"]["attention"]
     return [
         *diagnosis["versions"].items(),
         ("onnxruntime", diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"),
@@ -242,7 +232,6 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
         ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
         ("inference", _describe_trial(diagnosis)),
-        *([("attention", attention)] if attention else []),
         *([("one pair", _describe_one_pair(pair_ms))] if pair_ms else []),
     ]
 

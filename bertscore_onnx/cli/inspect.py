@@ -1,11 +1,6 @@
-"""`bertscore-onnx inspect`: describes a bundle and checks its scores, in a child process if it is not trusted."""
+"""`bertscore-onnx inspect`: describes a bundle and checks its scores."""
 
-import os
-import signal
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,23 +8,11 @@ import typer
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.options import TextOrJson, chosen_model, complete_model
 from bertscore_onnx.cli.terminal import print_json, print_table
-from bertscore_onnx.errors import BundleError, GoldenScoreError, InputError
+from bertscore_onnx.errors import GoldenScoreError
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.bundle.manifest import Manifest
-
-_PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
-_POLL = 0.02  # seconds
-
-CPU_SECONDS = 600
-"""Far more than the golden pairs of the largest model take on one CPU."""
-
-MEMORY_BYTES = 4_000_000_000
-"""The memory that a process needs beside a model, with room for many threads."""
-
-MEMORY_FACTOR = 4
-"""A model may need this many times the size of its files while it is loaded."""
 
 
 def inspect(
@@ -46,12 +29,6 @@ def inspect(
         str | None,
         typer.Option("--device", metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]"),
     ] = None,
-    isolate: Annotated[
-        bool,
-        typer.Option(
-            "--isolate", help="Check it on the CPU in a child process with limits of memory and time (Linux)."
-        ),
-    ] = False,
 ) -> None:
     """Describe a bundle and check its scores.
 
@@ -61,8 +38,6 @@ def inspect(
         # Describe and check a bundle in a folder, or an installed one
         bertscore-onnx inspect path/to/bundle
         bertscore-onnx inspect roberta-large
-        # Check a bundle that you do not trust
-        bertscore-onnx inspect path/to/bundle --isolate
     """
     import msgspec
 
@@ -71,8 +46,6 @@ def inspect(
     from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
 
     bundle = chosen_model(bundle)
-    if isolate:
-        device = _check_isolated(bundle, device)
     resolved = resolve_bundle(local_path(bundle), all_layers=None)
     if output_format == "text":
         print_table(_describe(resolved))
@@ -101,64 +74,6 @@ def inspect(
             f"The scores of the scoring graph of {resolved.path} differ by {by_graph:.1e} on {provider}; at most "
             f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
         )
-
-
-def _check_isolated(bundle: str, device: str | None) -> str:
-    """Continue in a child process with limits, and return its device."""
-    if device not in (None, "cpu"):
-        raise typer.BadParameter("with --isolate a bundle is checked on the CPU; leave out one.", param_hint="--device")
-    folder = Path(bundle)
-    if not folder.is_dir():
-        raise typer.BadParameter("expected the folder of a bundle, not a model's name.", param_hint="BUNDLE")
-    continue_in_child(folder)
-    return "cpu"
-
-
-def continue_in_child(folder: Path) -> None:
-    """Return in a child process with limits for a bundle of this size; the parent exits as the child does."""
-    if sys.platform != "linux":
-        raise InputError(
-            "--isolate needs Linux, which can limit the memory of a process. Leave it out, or use a container."
-        )
-    interrupts = {signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)  # what a hook of the fork raises is lost
-    parent, child = os.getpid(), os.fork()
-    if not child:
-        _end_with(parent)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
-        _limit_this_process(sum(512 * file.stat().st_blocks for file in folder.iterdir() if file.is_file()))  # on disk
-        return
-    try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
-        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            time.sleep(_POLL)  # a wait without end would miss a signal that comes just before it
-        status = os.waitstatus_to_exitcode(ended[1])
-    except KeyboardInterrupt:
-        os.kill(child, signal.SIGKILL)  # it may be in native code, which ignores the signal
-        raise
-    if status >= 0:
-        raise typer.Exit(status)
-    ending = signal.Signals(-status).name
-    reason = f"it used more than {CPU_SECONDS:,} s of CPU time" if -status == signal.SIGXCPU else "it crashed"
-    raise BundleError(f"The process that checked {folder} was killed by {ending}: {reason}. Do not use this bundle.")
-
-
-def _end_with(parent: int) -> None:
-    """Let this process be killed when its parent ends in any way."""
-    import ctypes  # only on Linux
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
-        os._exit(1)
-
-
-def _limit_this_process(bundle_bytes: int) -> None:
-    import resource  # only on Unix
-
-    memory = MEMORY_BYTES + MEMORY_FACTOR * bundle_bytes
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _describe(bundle: "Bundle") -> list[tuple[str, str]]:

@@ -103,7 +103,7 @@ _SETTINGS = (
         "device",
         str | None,
         "Speed",
-        "cpu, cuda, cuda:N, openvino (bfloat16) or coreml.  [default: cuda if available]",
+        "cpu, cuda, cuda:N, or openvino (bfloat16).  [default: cuda if available]",
         metavar="DEVICE",
     ),
     _option("nthreads", int | None, "Speed", "CPU threads.  [default: all that this process may use]", **_NUMBER),

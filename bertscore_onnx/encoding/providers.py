@@ -77,9 +77,6 @@ class Provider:
     plugin: str = ""
     """The Python package of its library, if that comes beside ONNX Runtime and not in it."""
 
-    only_on: str = ""
-    """The only operating system whose wheels have it; empty for any."""
-
     index: int = 0
     """The number of the card, if there are several."""
 
@@ -156,18 +153,7 @@ OPENVINO = Provider(
     options=_openvino_options,
     plugin="onnxruntime_ep_openvino",
 )
-COREML = Provider(
-    "CoreMLExecutionProvider",
-    "coreml",
-    "cpu",
-    concurrency=2,  # one is prepared while another computes
-    splits_little_work=False,
-    survives_fork=False,
-    only_on="macOS",
-    # ML programs compute in the graph's precision, but for the Neural Engine, which supports only fp16
-    options=lambda provider, threads, streams: {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},
-)
-PROVIDERS = (CUDA, OPENVINO, COREML, CPU)
+PROVIDERS = (CUDA, OPENVINO, CPU)
 """All providers; adding one is adding a row."""
 
 DEFAULTS = (CUDA, CPU)
@@ -228,7 +214,7 @@ def choose_providers(device: object) -> list[Provider]:
     """Return the providers to try, the best first; only one if a device is named, so that no other can replace it.
 
     A device is None for CUDA if available, else the CPU; "cpu"; "cuda", or "cuda:1" for the second card; "openvino" for
-    the CPU through OpenVINO; "coreml" for the GPU of a Mac; or anything that prints as one of these.
+    the CPU through OpenVINO; or anything that prints as one of these.
 
     Raises:
         InputError: there is no such device.
@@ -241,10 +227,10 @@ def choose_providers(device: object) -> list[Provider]:
             f'device is {str(device)!r}, and a scorer uses one card. Start a process for each, with device="cuda:0", '
             '"cuda:1", …, or score on Ray with gpus_per_actor=1.'
         )
-    match = re.fullmatch(r"(cpu|openvino|coreml|cuda)(?::(\d+))?", str(device))
+    match = re.fullmatch(r"(cpu|openvino|cuda)(?::(\d+))?", str(device))
     if match is None or (match[2] and match[1] != "cuda"):
         raise InputError(
-            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N", "openvino" or "coreml". Leave it out for '
+            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N" or "openvino". Leave it out for '
             "CUDA if available, else the CPU."
         )
     provider = next(provider for provider in PROVIDERS if provider.device == match[1])
@@ -257,8 +243,6 @@ def choose_providers(device: object) -> list[Provider]:
 
 
 def _how_to_install(provider: Provider) -> str:
-    if provider.only_on:
-        return f"It is in the wheels for {provider.only_on} alone."
     wheels = [*installed_wheels()] or ["onnxruntime"]
     if provider.plugin and wheels == ["onnxruntime"]:
         return f"Install its plugin: {install_command(provider.extra)}."

@@ -95,7 +95,6 @@ AT_THE_SHELL = {
     "score -m $MODEL -c cand.txt -r ref.txt": ("transformers model", "not a bundle", "bertscore-onnx export"),
     "inspect": ("name a model", "BERTSCORE_ONNX_MODEL", "models --here"),
     "inspect absent": ("'absent'", "bertscore-onnx models"),
-    "inspect roberta-large --isolate": ("expected the folder of a bundle", "not a model's name"),
     "pull ./absent": ("'./absent'", "--model takes", "expected ORG/REPO"),
     "pull $M": ("is a path on this machine", "--model takes", "expected ORG/REPO"),
     "pull roberta-large": ("'roberta-large'", "expected ORG/REPO"),

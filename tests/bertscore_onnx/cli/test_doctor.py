@@ -40,28 +40,6 @@ def test_a_missing_cudnn_exits_1_after_the_report(run, home, monkeypatch):
     assert re.search(r"^cuDNN +libcudnn\.so\.9: cannot open$", result.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("kernels", "code", "words"),
-    [
-        ({"CUDNN_FLASH_ATTENTION": 17}, 0, r"17 × CUDNN_FLASH_ATTENTION"),
-        ({"MATH": 17}, 1, r"17 × MATH: attention is not fused, .* needs onnxruntime-gpu>=1\.29 and cuDNN 9"),
-        ({}, 0, "no fused attention nodes; only bundles in fp16 have them"),
-    ],
-)
-def test_on_cuda_the_attention_kernels_are_shown_and_slow_ones_exit_1(
-    run, installed_bundle, monkeypatch, kernels, code, words
-):
-    asked = []
-    monkeypatch.setattr("bertscore_onnx.encoding.encoder.Encoder.provider", "CUDAExecutionProvider")
-    monkeypatch.setattr(
-        "bertscore_onnx.encoding.attention.attention_kernels", lambda *about: asked.append(about) or kernels
-    )
-    result = run("doctor")
-    assert result.exit_code == code
-    assert re.search(rf"^attention +{words}$", result.stdout, re.MULTILINE)
-    assert asked == [(installed_bundle, "cuda")]
-
-
 def test_the_graph_is_the_product_of_two_matrices():
     value = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph(

@@ -45,9 +45,7 @@ def test_two_wheels_are_warned_of(fresh):
         providers.load_onnxruntime()
 
 
-@pytest.mark.parametrize(
-    "provider", [providers.CUDA, providers.OPENVINO, providers.COREML], ids=["cuda", "openvino", "coreml"]
-)
+@pytest.mark.parametrize("provider", [providers.CUDA, providers.OPENVINO], ids=["cuda", "openvino"])
 def test_without_a_name_cuda_alone_comes_before_the_cpu(offer, provider):
     offer(provider)
     expected = [providers.CUDA, providers.CPU] if provider == providers.CUDA else [providers.CPU]
@@ -79,7 +77,6 @@ def test_the_memory_of_a_card_can_be_limited(monkeypatch):
     [
         ("cuda", r"offers only CPUExecutionProvider"),
         ("openvino", r"offers only CPUExecutionProvider\. Install its plugin: `pip install [^`]*openvino[^`]*`\.$"),
-        ("coreml", r"offers only .*wheels for macOS alone\.$"),
     ],
 )
 def test_a_missing_wheel_of_a_device_is_named(offer, device, message):
@@ -104,7 +101,7 @@ def test_an_installed_plugin_is_chosen_by_name_alone(offer, fresh):
     assert providers.choose_providers(None) == [providers.CPU]
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "coreml:0", "mps", 3])
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "mps", 3])
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match="device"):
         providers.choose_providers(name)
@@ -131,15 +128,6 @@ def test_openvino_computes_in_bfloat16_where_the_processor_does(offer, fresh, fe
     fresh.setattr(providers, "cpu_features", lambda: features)
     [chosen] = providers.choose_providers("openvino")
     assert (chosen.name, chosen.compute_precision()) == ("OpenVINOExecutionProvider", precision)
-
-
-def test_core_ml_has_no_substitute_and_keeps_the_precision(offer):
-    offer(providers.COREML)
-    with pytest.raises(DeviceError, match="CoreML"):
-        providers.choose_providers("cuda")
-    [coreml] = providers.choose_providers("coreml")
-    assert (coreml.name, coreml.compute_precision()) == ("CoreMLExecutionProvider", None)
-    assert coreml.options(coreml, 4, 4) == {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"}
 
 
 @pytest.mark.slow  # it imports PyTorch

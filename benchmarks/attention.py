@@ -34,7 +34,7 @@ def attention_kernels(bundle: Path, device: str) -> Mapping[str, int]:
     variables = {**os.environ, "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO": "1"}
     command = [sys.executable, "-c", _CHILD, str(bundle), device]
     try:
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 -- our own script
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise EncodingError(f"A run of {bundle} on {device} did not end in {SECONDS} s.") from None
     if done.returncode:

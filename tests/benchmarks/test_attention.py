@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from bertscore_onnx.encoding.attention import attention_kernels, describe_kernels, kernels_in
+from benchmarks.attention import attention_kernels, describe_kernels, kernels_in
 from bertscore_onnx.errors import EncodingError
 
 PRINTED = """\x1b[36mOperator=Attention Node=Attention_0 DataType=fp16 SdpaKernel=CUDNN_FLASH_ATTENTION\x1b[0m
