@@ -105,7 +105,7 @@ class Column:
             return [value]
         if self.is_id and not (isinstance(value, list | dict) and self.option):
             return [_id_of(value)]
-        if self.may_be_empty and _is_null(value):
+        if self.may_be_empty and is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
         if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
@@ -119,7 +119,7 @@ class Column:
 
 def _id_of(value: object) -> str:
     """Return an id as a text, as TSV and CSV have it; empty for null."""
-    if _is_null(value):
+    if is_null(value):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
@@ -132,7 +132,8 @@ def _listed(names: Sequence[str]) -> str:
     return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 
-def _is_null(value: object) -> bool:
+def is_null(value: object) -> bool:
+    """Return whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and isnan(value))
 
 
@@ -140,7 +141,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", dict: "an o
 
 
 def _described(value: object) -> str:
-    if _is_null(value):
+    if is_null(value):
         return "null"
     if not isinstance(value, list):
         return _KINDS.get(type(value), f"a value of type {type(value).__name__}")
@@ -151,7 +152,7 @@ def _described(value: object) -> str:
 
 
 def _hint(value: object) -> str:
-    if _is_null(value) or (isinstance(value, list) and None in value):
+    if is_null(value) or (isinstance(value, list) and None in value):
         return " Leave the row out, or make the text empty, which scores 0."
     if isinstance(value, list) and value and isinstance(value[0], str):
         return " Candidates are scored one by one: write a row for each."
@@ -280,7 +281,7 @@ class RowReader:
 
 
 def _context_of(value: object, column: Column, place: str) -> list[str] | None:
-    return None if _is_null(value) else column.texts_of(value, column.names[0], place)
+    return None if is_null(value) else column.texts_of(value, column.names[0], place)
 
 
 def context_column(name: ColumnName, option: str = "`context`") -> Column:

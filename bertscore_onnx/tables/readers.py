@@ -5,7 +5,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedIOBase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -370,9 +369,6 @@ _ROWS_AT_ONCE = 1024
 MAX_DECODED_BYTES = 64_000_000
 """About the most that rows of Parquet take which are decoded at a time."""
 
-MAX_VALUES = 100_000_000
-"""The most values of a column in a row group; a list has several."""
-
 
 class ParquetReader(TableReader):
     """Parquet."""
@@ -383,8 +379,7 @@ class ParquetReader(TableReader):
         with needs_extra("parquet,cpu", "Reading Parquet"):
             import pyarrow  # noqa: F401 -- whether it is installed
         with parquet_errors(self._progress):
-            self._source = source.raw()
-            self._file = open_parquet(self._source)
+            self._file = open_parquet(source.raw())
             self.schema = self._file.schema_arrow
         self.names: list[str] = self.schema.names
         check_free(self.names, added, self.place)
@@ -430,7 +425,7 @@ class ParquetReader(TableReader):
 
     def _batches(self, names: Sequence[str]) -> Iterator["pyarrow.RecordBatch"]:
         for group in range(self._file.metadata.num_row_groups):
-            size = rows_at_once(self._file, self._source, group, names, self.place, _ROWS_AT_ONCE)
+            size = rows_at_once(self._file, group, names, _ROWS_AT_ONCE)
             for batch in self._file.iter_batches(size, row_groups=[group], columns=names, use_threads=False):
                 check_row_sizes(batch, self.place, self._num_read)
                 self.size += batch.nbytes + VALUE_BYTES * batch.num_rows * batch.num_columns
@@ -447,77 +442,14 @@ def open_parquet(file: object, **options: object) -> "parquet.ParquetFile":
     return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False, **options)
 
 
-def rows_at_once(
-    file: "parquet.ParquetFile", source: BufferedIOBase, group: int, names: Sequence[str], title: str, most: int
-) -> int:
-    """Return how many rows of a row group to decode at a time: `most`, or fewer where they are large.
-
-    InputError is raised for rows of more than `MAX_LINE_BYTES`. The columns are of these names; the source is that of
-    the file. A few bytes may stand for many large rows, where these refer to the same entry of a dictionary, or repeat
-    the beginning of the row before.
-    """
+def rows_at_once(file: "parquet.ParquetFile", group: int, names: Sequence[str], most: int) -> int:
+    """Return how many rows of a row group to decode at a time: `most`, or fewer where the named columns are large."""
     metadata = file.metadata.row_group(group)
-    num_rows = max(1, metadata.num_rows)
-    size = 0.0  # the bytes that a row may take
+    chunks = [metadata.column(position) for position in range(metadata.num_columns)]
     starts = tuple(f"{name}." for name in names)
-    for position in range(metadata.num_columns):
-        chunk = metadata.column(position)
-        if not f"{chunk.path_in_schema}.".startswith(starts):
-            continue
-        longest, num_bytes = 0, chunk.total_uncompressed_size
-        if num_bytes > num_rows * MAX_LINE_BYTES:
-            raise _too_large(title, f"in a row of row group {group + 1}")
-        if "DELTA_BYTE_ARRAY" in chunk.encodings:
-            longest = min(num_bytes, MAX_LINE_BYTES)
-        elif chunk.has_dictionary_page and num_bytes * most > MAX_DECODED_BYTES:
-            if _dictionary_size(source, chunk) > MAX_DECODED_BYTES:
-                raise InputError(
-                    f"{title} has a dictionary of more than {MAX_DECODED_BYTES:,} bytes. Write it without dictionaries."
-                )
-            longest = _longest_entry(source, file, group, position)
-        if longest > MAX_LINE_BYTES:
-            raise _too_large(title, f"in a row of row group {group + 1}")
-        if chunk.num_values > MAX_VALUES:
-            raise InputError(f"{title} has more than {MAX_VALUES:,} values in a row group. Write smaller row groups.")
-        size += num_bytes / num_rows + longest * max(1.0, chunk.num_values / num_rows)
-    return max(1, min(most, int(MAX_DECODED_BYTES // max(size, 1))))
-
-
-def _dictionary_size(source: BufferedIOBase, chunk: "parquet.ColumnChunkMetaData") -> int:
-    """Return the decompressed bytes of a column's dictionary, as the header of its page has them."""
-    source.seek(chunk.dictionary_page_offset)
-    header = source.read(16)
-    if header[:3] != b"\x15\x04\x15":  # in Thrift's compact protocol: the type is 2, a dictionary; and a number
-        return int(chunk.total_uncompressed_size)
-    size = 0
-    for position, byte in enumerate(header[3:]):
-        size |= (byte & 0x7F) << 7 * position
-        if byte < 0x80:
-            break
-    return size >> 1
-
-
-def _longest_entry(source: BufferedIOBase, file: "parquet.ParquetFile", group: int, position: int) -> int:
-    """Return the bytes of the longest value in a column's dictionary."""
-    import numpy as np
-    from pyarrow import types
-
-    column = file.schema.column(position)
-    if column.physical_type != "BYTE_ARRAY":
-        return int(column.length)
-    dictionaries = open_parquet(source, metadata=file.metadata, read_dictionary=[column.path])
-    name = column.path if column.path in file.schema_arrow.names else column.path.partition(".")[0]
-    batches = dictionaries.iter_batches(1, row_groups=[group], columns=[name], use_threads=False)
-    for batch in batches:
-        values = batch.column(0)
-        while types.is_list(values.type) or types.is_large_list(values.type):
-            values = values.flatten()
-        if types.is_dictionary(values.type):
-            entries = values.dictionary
-            size = np.int64 if types.is_large_string(entries.type) or types.is_large_binary(entries.type) else np.int32
-            offsets = np.frombuffer(entries.buffers()[1], size)[entries.offset :][: len(entries) + 1]
-            return int(np.diff(offsets).max(initial=0))  # pyarrow's own function takes 60 ms to import
-    return 0
+    size: int = sum(chunk.total_uncompressed_size for chunk in chunks if f"{chunk.path_in_schema}.".startswith(starts))
+    num_rows: int = metadata.num_rows
+    return max(1, min(most, MAX_DECODED_BYTES * num_rows // max(size, 1)))
 
 
 def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> None:

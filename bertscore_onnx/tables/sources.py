@@ -1,4 +1,4 @@
-"""Opens files and pipes, decompresses gzip, refuses content that is not UTF-8 text, and reads lines."""
+"""Opens files and pipes, decompresses gzip, and reads lines of text in UTF-8."""
 
 import codecs
 import gzip
@@ -39,7 +39,7 @@ def format_of(name: str) -> InputFormat:
 def refuse_spreadsheet(name: str) -> None:
     """Raise InputError for a file with the suffix of a spreadsheet."""
     if PurePath(name.lower()).suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
-        raise InputError(f"{name} is a spreadsheet; expected text or a table. {_SPREADSHEET}")
+        raise InputError(f"{name} is a spreadsheet; expected text or a table. Save its table as CSV in UTF-8.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class Source:
         return self._file
 
     def decompressed(self) -> BufferedIOBase:
-        """Return the bytes of the file, decompressed if they are gzip; raise InputError if they are not UTF-8 text."""
+        """Return the bytes of the file, decompressed if they are gzip; raise InputError for UTF-16."""
         head, file = _look_ahead(self.raw())
         if head.startswith(b"\x1f\x8b"):
             head, file = _look_ahead(_Decompressed(file, self.title))
-        _refuse_foreign(head, self.title)
+        _refuse_utf_16(head, self.title)
         return file
 
 
@@ -142,9 +142,9 @@ def _open(name: str) -> BufferedIOBase:
         ) from error
 
 
-# The first bytes of a file: gzip, or a format that is not text in UTF-8.
+# The first bytes of a file: gzip, or text in UTF-16.
 
-HEAD_BYTES = 8
+HEAD_BYTES = 4
 
 
 def _look_ahead(file: BufferedIOBase) -> tuple[bytes, BufferedIOBase]:
@@ -194,41 +194,22 @@ class _Decompressed(gzip.GzipFile):
             ) from error
 
 
-def _refuse_foreign(head: bytes, title: str) -> None:
-    """Raise InputError, with the way to convert it, for a file with the magic number of another format or encoding."""
-    for pattern, kind, advice in _FOREIGN:
-        if pattern.match(head):
-            raise InputError(f"{title} is {kind}; expected text in UTF-8. {advice}")
+def _refuse_utf_16(head: bytes, title: str) -> None:
+    """Raise InputError, with the way to convert it, for a file in UTF-16, which could pass for UTF-8 with zeros."""
+    for pattern, encoding in _UTF_16.items():
+        if re.match(pattern, head, re.DOTALL):
+            raise InputError(
+                f"{title} is in UTF-16; expected text in UTF-8. Convert it first, for example `iconv -f {encoding} -t "
+                "UTF-8 FILE > NEW_FILE`."
+            )
 
 
-def _to_utf_8(encoding: str) -> str:
-    return f"Convert it first, for example `iconv -f {encoding} -t UTF-8 FILE > NEW_FILE`."
-
-
-def _to_pipe(command: str) -> str:
-    return f"Decompress it, for example `{command} FILE | bertscore-onnx score -c - ...`."
-
-
-_SPREADSHEET = "Save its table as CSV in UTF-8, and give that file."
-
-_FOREIGN = tuple(
-    (re.compile(pattern, re.DOTALL), kind, advice)
-    for pattern, kind, advice in (
-        (rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff", "in UTF-32", _to_utf_8("UTF-32")),
-        (rb"\xff\xfe|\xfe\xff", "in UTF-16", _to_utf_8("UTF-16")),
-        (rb"[^\x00]\x00[^\x00]\x00", "in UTF-16, without a byte order mark", _to_utf_8("UTF-16LE")),
-        (rb"\x00[^\x00]\x00[^\x00]", "in UTF-16, without a byte order mark", _to_utf_8("UTF-16BE")),
-        (rb"\x1f\x8b", "compressed with gzip twice", "Decompress it once."),
-        (rb"\x28\xb5\x2f\xfd", "compressed with zstd", _to_pipe("zstd -dc")),
-        (rb"BZh[1-9]1AY&", "compressed with bzip2", _to_pipe("bzcat")),
-        (rb"\xfd7zXZ\x00", "compressed with xz", _to_pipe("xzcat")),
-        (rb"PK\x03\x04", "an Excel file, or another zip archive", f"{_SPREADSHEET} {_to_pipe('unzip -p')}"),
-        (rb"\xd0\xcf\x11\xe0", "an Excel file", _SPREADSHEET),
-        (rb"PAR1[\x00-\x1f]", "Parquet", "Give it a name that ends in .parquet, or add --input-format parquet."),
-        (rb"ARROW1\x00", "in the format of Arrow or Feather", "Save it as Parquet, CSV or JSON lines."),
-    )
-)
-"""Patterns of first bytes, the format of each, and advice; the first match counts."""
+_UTF_16 = {
+    rb"\xff\xfe|\xfe\xff": "UTF-16",
+    rb"[^\x00]\x00[^\x00]\x00": "UTF-16LE",
+    rb"\x00[^\x00]\x00[^\x00]": "UTF-16BE",
+}
+"""The encodings by patterns of first bytes: with a byte order mark, and without."""
 
 
 # Lines.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.batches import adapt
-from bertscore_onnx.tables.columns import Column, number_text
+from bertscore_onnx.tables.columns import Column, is_null, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
@@ -101,7 +101,7 @@ class WholeTable:
         return {
             "numbers" if _as_number(value) is not None else "blanks" if _is_missing(value) else "texts"
             for value in values
-            if not _is_null(value)
+            if not is_null(value)
         }
 
     def texts(self, column: str) -> list[str]:
@@ -123,8 +123,8 @@ class WholeTable:
 
         A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an empty text.
         """
-        is_null = _is_null if are_texts else _is_blank
-        rows = [row for row, (_, values) in enumerate(self._rows) if not is_null(values.get(column))]
+        has_none = is_null if are_texts else _is_blank
+        rows = [row for row, (_, values) in enumerate(self._rows) if not has_none(values.get(column))]
         return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
@@ -185,17 +185,13 @@ class WholeTable:
         )
 
 
-def _is_null(value: object) -> bool:
-    return value is None or value is _ABSENT or (isinstance(value, float) and math.isnan(value))
-
-
 def _is_blank(value: object) -> bool:
-    return _is_null(value) or (isinstance(value, str) and not value.strip())
+    return is_null(value) or (isinstance(value, str) and not value.strip())
 
 
 def _is_missing(value: object) -> bool:
     """Return whether a value stands for a missing number."""
-    return _is_null(value) or (isinstance(value, str) and value.strip().lower() in NOTHING)
+    return is_null(value) or (isinstance(value, str) and value.strip().lower() in NOTHING)
 
 
 def _as_number(value: object) -> float | None:

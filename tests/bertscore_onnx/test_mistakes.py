@@ -38,8 +38,6 @@ FILES = {
     "latin.txt": "café\nolé\n".encode("latin-1"),
     "utf16.txt": "café\n".encode("utf-16"),
     "book.xlsx": b"PK\x03\x04",
-    "zipped.txt": b"PK\x03\x04\x14\x00\x00\x00",
-    "text.zst": b"\x28\xb5\x2f\xfd\x00\x00\x00\x00",
     "cut.txt.gz": b"\x1f\x8b\x08\x00\x00\x00\x00\x00",
     "lines.txt": '{"candidate": "a", "reference": "b"}\n',
     "pairs.csv": "candidate,reference\nthe cat,a cat\na dog,the dog\n",
@@ -144,8 +142,6 @@ AT_THE_SHELL = {
     "score -m $M -c latin.txt -r ref.txt": ("latin.txt", "not UTF-8", "iconv"),
     "score -m $M -c utf16.txt -r ref.txt": ("utf16.txt", "UTF-16", "iconv"),
     "score -m $M -c book.xlsx -r ref.txt": ("book.xlsx is a spreadsheet", "expected text", "Save its table as CSV"),
-    "score -m $M -c zipped.txt -r ref.txt": ("zipped.txt", "Excel", "unzip -p"),
-    "score -m $M -c text.zst -r ref.txt": ("text.zst", "zstd", "zstd -dc"),
     "score -m $M -c cut.txt.gz -r ref.txt": ("cut.txt.gz", "damaged", "gzip -t"),
     "score -m $M -c lines.txt -r ref.txt": ("lines.txt", "JSON lines", "--input-format jsonl"),
     # tables and columns

@@ -26,7 +26,6 @@ from bertscore_onnx.tables.readers import (
     open_table,
     parquet_errors,
     read_batches,
-    rows_at_once,
 )
 from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_spreadsheet
 
@@ -262,7 +261,6 @@ def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: i
             end = first + group.num_rows
             if first < stop and start < end:
                 size = max(1, min(MAX_ROWS, MAX_BATCH_SIZE * group.num_rows // max(1, group.total_byte_size)))
-                size = rows_at_once(file, opened, number, names, table.name, size)
                 for batch in file.iter_batches(size, row_groups=[number], columns=names, use_threads=False):
                     check_row_sizes(batch, table.name, first)
                     yield first, batch

@@ -1,13 +1,10 @@
 """Reading lines of files and pipes, compressed or not, and refusing what is not text."""
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import sys
 import threading
-import zipfile
 
 import pytest
 
@@ -204,7 +201,7 @@ def test_a_file_whose_name_has_spaces_is_read(write):
     assert read_texts(write("The cat sat.", "one\n")) == ["one"]
 
 
-# Compressed files, and other formats.
+# Compressed files, and UTF-16.
 
 
 class Pipe(io.BytesIO):
@@ -215,13 +212,6 @@ class Pipe(io.BytesIO):
 
     def read1(self, size=-1):
         return super().read1(1 if self.tell() < 4 else size)
-
-
-def zipped(content):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("texts.txt", content)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("name", ["texts.txt.gz", "texts.txt", "texts"])
@@ -250,26 +240,17 @@ def test_damaged_gzip_is_refused(write, damage):
     [
         ("eins\n".encode("utf-16"), "UTF-16; .* -f UTF-16 "),
         (b"\xfe\xff" + "eins\n".encode("utf-16-be"), "UTF-16; "),
-        ("eins\n".encode("utf-16-le"), "UTF-16, .* -f UTF-16LE "),
-        ("eins\n".encode("utf-16-be"), "UTF-16, .* -f UTF-16BE "),
-        ("eins\n".encode("utf-32"), "UTF-32; "),
-        (gzip.compress(gzip.compress(TEXT)), "gzip twice"),
+        ("eins\n".encode("utf-16-le"), "UTF-16; .* -f UTF-16LE "),
+        ("eins\n".encode("utf-16-be"), "UTF-16; .* -f UTF-16BE "),
         (gzip.compress("eins\n".encode("utf-16")), "UTF-16;"),
-        (bz2.compress(TEXT), "bzip2"),
-        (lzma.compress(TEXT), "xz"),
-        (b"\x28\xb5\x2f\xfd\x04\x00\x19", "zstd"),
-        (zipped(TEXT), "Excel .* zip"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),
-        (b"PAR1\x15\x04\x15", "Parquet"),
-        (b"ARROW1\x00\x00", "Arrow"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # compressed bytes hold the time
 )
-def test_other_formats_are_refused_with_what_to_do(write, content, message):
+def test_utf_16_is_refused_with_what_to_do(write, content, message):
     with pytest.raises(InputError, match=message):
         read_texts(write("texts.txt", content))
 
 
-@pytest.mark.parametrize("text", ["PAR1 is a receptor", "PK is a band", "BZh91", "a", "ab\tc", "\x00\x00\x00\x00"])
+@pytest.mark.parametrize("text", ["a", "ab\tc", "\x00\x00\x00\x00"])
 def test_texts_that_only_begin_so_are_texts(write, text):
     assert read_texts(write("texts.txt", text)) == [text]
