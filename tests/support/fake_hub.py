@@ -19,8 +19,8 @@ class Repository:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     private: bool = False
-    gated: str | None = None
-    """What only those may see who were granted access: "files", as on the hub, or "info" as well."""
+    gated: bool = False
+    """Whether only those may see its files who were granted access."""
 
     def commit(self, files, ref="main"):
         """Add a commit, and return its name."""
@@ -54,8 +54,6 @@ class FakeHub(ThreadingHTTPServer):
         """The end of a path to the bytes sent in place of the file or the answer."""
         self.status = None
         """What every request is answered with."""
-        self.uploads: dict[str, bytes] = {}
-        self.refuses_uploads = False
         self.has_left = False
 
     @property
@@ -98,9 +96,6 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.answer()
 
-    def do_PUT(self):
-        self.answer()
-
     def answer(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.server.has_left:
@@ -122,13 +117,6 @@ class Handler(BaseHTTPRequestHandler):
             return self.create()
         if parts == ["api", "validate-yaml"]:
             return self.send_json({"errors": [], "warnings": []})
-        if parts[0] == "upload" and self.server.refuses_uploads:
-            return self.send(500)
-        if parts[0] == "upload":
-            self.server.uploads[parts[1]] = self.body
-            return self.send(200)
-        if parts[-4:] == ["info", "lfs", "objects", "batch"]:
-            return self.answer_lfs()
         if parts[2:3] == ["resolve"]:
             return self.send_file("/".join(filter(None, parts[:2])), parts[3:])
         return self.send(404)
@@ -143,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(401, message="Invalid credentials in Authorization header")
         if repository is None or (repository.private and not self.is_known()):
             return self.send(404, b'{"error": "Repository not found"}', code="RepoNotFound")
-        if repository.gated == "info" or (repository.gated and "/api/" not in self.path):
+        if repository.gated and "/api/" not in self.path:
             return self.send(403, b'{"error": "Access is restricted"}', code="GatedRepo")
         return repository
 
@@ -178,26 +166,11 @@ class Handler(BaseHTTPRequestHandler):
         return self.send_json({"url": f"{self.server.url}/{name}"})
 
     def preupload(self):
-        wanted = json.loads(self.body)["files"]
-        return self.send_json(
-            {
-                "files": [
-                    {
-                        "path": one["path"],
-                        "uploadMode": "lfs" if one["size"] > 10_000 else "regular",
-                        "shouldIgnore": False,
-                    }
-                    for one in wanted
-                ]
-            }
-        )
-
-    def answer_lfs(self):
-        objects = [
-            {**one, "actions": {"upload": {"href": f"{self.server.url}/upload/{one['oid']}", "header": {}}}}
-            for one in json.loads(self.body)["objects"]
+        files = [
+            {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+            for file in json.loads(self.body)["files"]
         ]
-        return self.send_json({"transfer": "basic", "objects": objects}, "application/vnd.git-lfs+json")
+        return self.send_json({"files": files})
 
     def commit(self, repository, branch):
         if not self.is_known():
@@ -207,8 +180,6 @@ class Handler(BaseHTTPRequestHandler):
             value = line["value"]
             if line["key"] == "file":
                 files[value["path"]] = base64.b64decode(value["content"])
-            elif line["key"] == "lfsFile":
-                files[value["path"]] = self.server.uploads[value["oid"]]
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         commit = repository.commit(files, branch)

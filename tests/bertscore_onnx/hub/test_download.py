@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
+from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import (
     BundleNotFoundError,
     DigestError,
@@ -73,13 +73,6 @@ def test_a_bundle_lands_where_its_model_is_looked_for(hub, commit, place, tiny_b
         assert np.array_equal(pulled.score(*PAIRS).F, own.score(*PAIRS).F)
 
 
-def test_a_second_pull_downloads_nothing(hub, commit, place):
-    pull("org/tiny")
-    hub.requests.clear()
-    assert pull("org/tiny") == place
-    assert not downloads(hub)
-
-
 @pytest.mark.parametrize("name", ["org/tiny@v1", "hf://org/tiny@v1", f"org/tiny@v1/{VARIANT}", "org/tiny@refs/pr/1"])
 def test_a_revision_can_be_named(hub, tiny_bundle, changed, name):
     for ref in ("v1", "refs/pr/1"):
@@ -111,13 +104,6 @@ def test_the_error_for_a_missing_name_lists_those_that_exist(hub, commit):
     hub.repositories["org/tiny"].commit({"README.md": b"nothing"})
     with pytest.raises(BundleNotFoundError, match="holds no bundle"):
         pull("org/tiny")
-
-
-def test_a_commit_is_requested_once(hub, commit, place):
-    assert pull(f"org/tiny@{commit}") == place
-    hub.requests.clear()
-    assert pull(f"org/tiny@{commit}") == place
-    assert hub.requests == []
 
 
 @pytest.mark.parametrize("name", ["org/tiny", "org/tiny@main", f"org/tiny/{VARIANT}"])
@@ -234,9 +220,8 @@ class TestRefusals:
         monkeypatch.setenv("HF_TOKEN", "right")
         assert pull("org/tiny") == place
 
-    @pytest.mark.parametrize("gated", ["files", "info"])
-    def test_a_gated_repository_is_refused(self, hub, commit, gated, refused):
-        hub.repositories["org/tiny"].gated = gated
+    def test_a_gated_repository_is_refused(self, hub, commit, refused):
+        hub.repositories["org/tiny"].gated = True
         refused(HubError, r"is gated\. Request access")
 
     @pytest.mark.parametrize(
@@ -277,17 +262,6 @@ class TestRefusals:
         hub.add("org/tiny", bundle, VARIANT)
         refused(BundleNotFoundError, r"lacks a file of its bundle: .*tokenizer\.json")
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"<html>", b'{"format_version": 2}'])
-    def test_a_manifest_that_is_none_is_refused(self, hub, commit, content, refused):
-        hub.repositories["org/tiny"].commits[commit][f"{VARIANT}/bertscore.json"] = content
-        refused(ManifestError, "org/tiny")
-
-    def test_a_manifest_with_another_digest_is_refused(self, hub, commit, refused):
-        files = hub.repositories["org/tiny"].commits[commit]
-        name = f"{VARIANT}/bertscore.json"
-        files[name] = files[name].replace(b'"hidden_size": 32', b'"hidden_size": 31')
-        refused(DigestError, "org/tiny")
-
     @pytest.mark.parametrize(
         "name",
         ["../secret", "/etc/passwd", "..", "sub/file"],
@@ -320,10 +294,3 @@ class TestRefusals:
 
         in_forked_child(pull_with_small_files)
         assert pull("org/tiny") == place
-
-
-def test_a_pulled_bundle_is_verified_again_as_any_other(hub, commit):
-    folder = pull("org/tiny")
-    (folder / "tokenizer.json").write_bytes(b"{}")
-    with pytest.raises(DigestError):
-        open_bundle(folder)

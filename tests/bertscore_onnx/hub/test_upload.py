@@ -145,14 +145,6 @@ def test_a_refusal_of_the_hub_is_an_error(hub, tiny_bundle, monkeypatch, token, 
     assert hub.repositories == {}
 
 
-def test_an_upload_that_breaks_off_leaves_no_commit(writable, tiny_bundle, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
-    writable.refuses_uploads = True
-    with pytest.raises(HubError, match=r"org/tiny.*rror"):
-        push(tiny_bundle, "org/tiny")
-    assert files_of(writable).keys() == {".gitattributes"}
-
-
 @pytest.mark.parametrize("repo", ["tiny", "org/tiny@v1", f"org/tiny/{VARIANT}", "s3://bucket/tiny"])
 def test_other_places_are_refused(writable, tiny_bundle, repo):
     with pytest.raises(InputError, match="expected ORG/REPO"):

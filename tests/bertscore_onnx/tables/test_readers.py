@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import Dialect, Source
+from bertscore_onnx.tables.sources import Source
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PAIR = '{"candidate": "a", "reference": "b"}\n'
@@ -66,11 +66,6 @@ def test_the_delimiter_of_a_csv_is_that_of_its_header(content, names, row):
     assert read_values(content, "csv") == (names, [row])
 
 
-def test_another_delimiter_is_asked_for(write, read_rows):
-    with pytest.raises(InputError, match="--delimiter"):
-        read_rows(write("pairs.csv", "id|candidate\n1|a\n"))
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n\n", "\n\n\n"])
 def test_blank_lines_at_the_end_of_a_table_are_no_rows(write, read_rows, end):
     assert read_rows(write("pairs.csv", "candidate,reference\na,b\nc,d\n" + end)) == [["a", "b"], ["c", "d"]]
@@ -83,15 +78,9 @@ def test_empty_lines_of_one_column_are_empty_texts():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("mt,ref\na,b\n", "line 1: .*'candidate'"),
-        ("candidate\na\n", "line 1: .*'reference'"),
-        ("candidate,candidate,reference\na,b,c\n", "line 1: there are 2 columns"),
-        ("candidate,reference\na,b\nc\n", "line 3: there is 1 field"),
         ("candidate,reference\na,b\n\n\nc,d\n", r"line 3 is blank; expected 2 fields, .* Remove it\.$"),
         ('candidate,reference\n"a\nb",c\nd,e,f\n', "line 4: there are 3 fields"),
         ('candidate,reference\n"Hello," he said.,b\n', "line 2: .* --no-quotes"),
-        ('candidate,reference\na,b\n"c,d\n', "line 3: .* --no-quotes"),
-        ("", "empty"),
         (b"candidate,reference\na,b\nZ\xfcrich,c\n", "line 3 .* offset 25"),
     ],
 )
@@ -142,10 +131,7 @@ def test_fields_may_have_other_names(write, read_rows):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1, 2]", "JSON object"),
         ("[1, 2", "one object per line; `jq"),
-        ("{", r"'{' is no JSON; expected a JSON object\. Write one object per line\.$"),
-        ("{'candidate': 'a'}", r"no JSON; .* line\.$"),
         ('{"candidate": "a", "reference": "b", "loss": Infinity}', "holds Infinity, which JSON does not have"),
         ('{"candidate": "a", "reference": "b", "losses": [1, {"of": NaN}]}', "holds NaN, which JSON does not have"),
         ('{"candidate": "a", "reference": "NaN", "loss": -1e999}', "holds -1e999, a number out of range"),
@@ -155,14 +141,9 @@ def test_fields_may_have_other_names(write, read_rows):
         ),
         ('{"candidate": ' + "[" * 100_000, "is no JSON"),
         (r'{"candidate": "\ud800 and more"}', r"holds \\ud800, half of a pair of surrogates"),
-        ('{"mt": "a"}', "no column 'candidate', only 'mt'"),
         ("{}", "no column 'candidate', nor any other"),
         ('{"candidate": "a"}', "no column 'reference' or 'references'"),
-        ('{"candidate": null, "reference": "b"}', "'candidate' holds null"),
-        ('{"candidate": 3, "reference": "b"}', "'candidate' holds a number"),
-        ('{"candidate": ["a"], "reference": "b"}', "'candidate' holds a list"),
         ('{"candidate": "a", "reference": {}}', "'reference' holds an object"),
-        ('{"candidate": "a", "reference": []}', "'reference' holds an empty list"),
         ('{"candidate": "a", "reference": ["b", null]}', "'reference' holds a list with null"),
         ('{"candidate": "a", "reference": true}', "'reference' holds true or false"),
     ],
@@ -183,9 +164,3 @@ def test_many_columns_are_named_in_part(write, read_rows):
 def test_objects_of_the_json_module_are_read_as_they_were(pairs, ascii_only):
     lines = [json.dumps({"candidate": one, "references": more}, ensure_ascii=ascii_only) for one, more in pairs]
     assert read_values("\n".join(lines), "jsonl")[1] == [[one, more] for one, more in pairs]
-
-
-@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n"])
-def test_a_delimiter_is_one_character_between_fields(delimiter):
-    with pytest.raises(InputError, match="one character"):
-        Dialect(delimiter=delimiter)

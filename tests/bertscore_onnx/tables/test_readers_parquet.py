@@ -48,7 +48,6 @@ def test_lists_are_several_references(write_table, read_rows, as_type):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"mt": ["a"]}, "no column 'candidate'"),
         ({"candidate": [1], "reference": ["b"]}, "'candidate' is of type int64"),
         ({"candidate": ["a"], "reference": [[1]]}, "'reference' is of type list<.*int64>"),
         ({"candidate": [["a"]], "reference": ["b"]}, "'candidate' is of type list<"),

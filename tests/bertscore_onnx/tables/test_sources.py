@@ -191,12 +191,6 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         read_texts(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["The cat sat.", "The cat sat. " * 400])
-def test_a_text_in_place_of_a_file_is_refused_with_advice(text):
-    with pytest.raises(InputError, match=r"name of a file .*echo"):
-        read_texts(text)
-
-
 def test_a_file_whose_name_has_spaces_is_read(write):
     assert read_texts(write("The cat sat.", "one\n")) == ["one"]
 
