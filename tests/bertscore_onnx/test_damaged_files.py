@@ -53,7 +53,7 @@ def test_readers_neither_wait_nor_fill_memory(tmp_path, monkeypatch, kind):
                 path.symlink_to("/dev/zero")
             else:
                 (os.mkfifo if kind == "pipe" else os.mkdir)(path)
-            if name == "origins":
+            if name == "names":
                 assert read(path) == []
             else:
                 with pytest.raises(BertScoreOnnxError):
