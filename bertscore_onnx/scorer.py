@@ -54,7 +54,7 @@ from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
-from bertscore_onnx.text.texts import Context, Reference, Text, are_in_context, collect_strings
+from bertscore_onnx.text.texts import Context, Reference, Text, collect_strings
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class BERTScorer(Closeable):
         pairs = collect_pairs(cands, refs, contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
-        scores.signature = self.signature_of(pairs.texts)
+        scores.signature = self.signature_of(pairs)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
@@ -564,9 +564,9 @@ class BERTScorer(Closeable):
             matching=None if self.matching.is_default else str(self.matching),
         )
 
-    def signature_of(self, texts: Iterable[Text] = ()) -> Signature:
-        """Return the signature of the scores of these texts."""
-        return self.signature.in_context() if are_in_context(texts) else self.signature
+    def signature_of(self, pairs: Pairs) -> Signature:
+        """Return the signature of the scores of these pairs."""
+        return self.signature.in_context() if pairs.are_in_context else self.signature
 
     @property
     def hash(self) -> str:
@@ -741,8 +741,7 @@ class BERTScorer(Closeable):
 
     def _finish(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""
-        scores = self._rescaling.apply(scores)
-        return scores if self.manifest.all_layers else scores.of_layer(0)
+        return self._rescaling.apply(scores if self.manifest.all_layers else scores.of_layer(0))
 
     def _max_items(self, batch_size: int | None) -> int | None:
         check_positive("batch_size", batch_size)

@@ -321,6 +321,10 @@ class Encoder:
         output = {manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape}
         self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
         provider = self._provider = self.session.provider
+        self.provider: str = provider.name
+        """The execution provider in use."""
+        self.precision: str = self.session.precision
+        """The compute precision."""
         num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
@@ -331,21 +335,6 @@ class Encoder:
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
         self._buckets = Buckets.of(provider, manifest)
-
-    @property
-    def leaves_cpu_idle(self) -> bool:
-        """Whether other work can go on during a run."""
-        return self.session.leaves_cpu_idle
-
-    @property
-    def provider(self) -> str:
-        """The execution provider in use."""
-        return self._provider.name
-
-    @property
-    def precision(self) -> str:
-        """The compute precision."""
-        return self.session.precision
 
     def encode(
         self,

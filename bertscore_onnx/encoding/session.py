@@ -129,15 +129,12 @@ class OnnxSession:
         self.provider: Provider = self._open_first(_providers_for(bundle, options.get("device")))
         self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
+        self.leaves_cpu_idle: bool = self.concurrency > 1
+        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
         self.precision: str = self.provider.compute_precision() or bundle.manifest.precision
         """The compute precision."""
         _in_use.add(self)
         self._check_graph(outputs)
-
-    @property
-    def leaves_cpu_idle(self) -> bool:
-        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
-        return self.concurrency > 1
 
     @property
     def num_own_threads(self) -> int:

@@ -1,5 +1,6 @@
 """Chunks of pairs, whose distinct texts are encoded together; and the warnings about their texts."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -9,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.matching.tokens import EncodedTexts
+from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenised import TokenisedText
@@ -86,6 +87,9 @@ Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 class Chunk:
     """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
+    num_candidates: int
+    """The number of candidates."""
+
     sequences: Sequence[NDArray[np.int64]]
     """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
 
@@ -107,22 +111,21 @@ class Chunk:
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
-    @property
-    def num_candidates(self) -> int:
-        """The number of candidates."""
-        return len(self.sides[0])
+    def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, NDArray[np.bool_]]:
+        """Return the candidates and the references of all pairs, given the encoded rows; those of a candidate adjoin.
 
-    @property
-    def rows_of_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of the candidate and of the reference of each pair, (pairs,) each; a candidate's side by side."""
-        return np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
-
-    @property
-    def are_pairs_truncated(self) -> NDArray[np.bool_]:
-        """Whether the candidate or the reference of each pair was truncated, (pairs,)."""
-        tables = (side.is_truncated if isinstance(side, EncodedTexts) else self.is_truncated for side in self.sides)
-        candidates, references = (table[rows] for table, rows in zip(tables, self.rows_of_pairs, strict=True))
-        return candidates | references
+        Also return whether a text of each pair was truncated, (pairs,).
+        """
+        rows = np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
+        texts, is_truncated = [], np.zeros(len(rows[1]), dtype=np.bool_)
+        for side, side_rows in zip(self.sides, rows, strict=True):
+            if isinstance(side, EncodedTexts):
+                texts.append((side.embeddings, side_rows))
+                is_truncated |= side.is_truncated[side_rows]
+            else:
+                texts.append((encoded, side_rows))
+                is_truncated |= self.is_truncated[side_rows]
+        return texts[0], texts[1], is_truncated
 
 
 class ChunkTexts:
@@ -138,7 +141,7 @@ class ChunkTexts:
         self._sequences: list[NDArray[np.int64]] = []
         self._stats = TextStats()
         self._row_of_text: dict[Text, int] = {}
-        self._row_of_ids: dict[tuple[bytes, int, bool], int] = {}
+        self._row_of_ids: dict[tuple[bytes, bool, int], int] = {}
         self._pairs: list[Pairs] = []
 
     def add(self, pairs: Pairs) -> None:
@@ -151,25 +154,29 @@ class ChunkTexts:
         else:
             tokenised = [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
-            key = tokens.ids.tobytes(), tokens.num_context, tokens.is_truncated
+            key = tokens.ids.tobytes(), tokens.is_truncated, tokens.num_context
             row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self._sequences))
             if row == len(self._sequences):
                 self._sequences.append(tokens.ids)
                 self.num_tokens += len(tokens.ids)
-        self.num_candidates += len(pairs.candidates)
+        self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
     def close(self) -> Chunk:
         """Return the chunk."""
-        pairs = _join_pairs(self._pairs)
+        sides = (
+            _joined([pairs.candidates for pairs in self._pairs]),
+            _joined([pairs.references for pairs in self._pairs]),
+        )
         return Chunk(
+            self.num_candidates,
             self._sequences,
             self.num_tokens,
-            num_context=np.array([key[1] for key in self._row_of_ids], dtype=np.int64),
-            is_truncated=np.array([key[2] for key in self._row_of_ids], dtype=np.bool_),
-            sides=pairs.sides,
-            rows=[self._rows_of(side) for side in pairs.sides],
+            num_context=np.array([key[2] for key in self._row_of_ids], dtype=np.int64),
+            is_truncated=np.array([key[1] for key in self._row_of_ids], dtype=np.bool_),
+            sides=sides,
+            rows=[self._rows_of(side) for side in sides],
             stats=self._stats,
         )
 
@@ -179,26 +186,34 @@ class ChunkTexts:
         return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
 
 
-def gather(
-    slices: Iterable[Pairs], tokenise: Tokenise, max_tokens: int, max_scale: int, max_tokens_now: Callable[[], int]
-) -> Iterator[Chunk]:
-    """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first.
+@dataclass(slots=True)
+class ChunkSize:
+    """The tokens of a chunk, about."""
 
-    Chunks have about `max_tokens`; where they may be larger, up to `max_scale` times, the first ones are small, so that
-    the model soon has work. `max_tokens_now` may lower the size of the next one at any time.
-    """
+    max_tokens: int
+    """The most tokens of the first chunk."""
+
+    max_scale: int
+    """How many times as large later chunks may be; they grow step by step, so that the model soon has work."""
+
+    limit: int = sys.maxsize
+    """The most tokens of the next chunk, whatever its scale; may change between two chunks."""
+
+
+def gather(slices: Iterable[Pairs], tokenise: Tokenise, size: ChunkSize) -> Iterator[Chunk]:
+    """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
     chunk, scale = ChunkTexts(tokenise), 1
     try:
         # the number of tokens is not known yet, but is hardly larger than the number of characters
-        for pairs in chain.from_iterable(pairs.split(min(max_tokens, max_tokens_now())) for pairs in slices):
+        for pairs in chain.from_iterable(pairs.split(min(size.max_tokens, size.limit)) for pairs in slices):
             chunk.add(pairs)
             if (
-                chunk.num_tokens >= min(max_tokens * scale, max_tokens_now())
+                chunk.num_tokens >= min(size.max_tokens * scale, size.limit)
                 or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                 or chunk.num_characters >= MAX_CHARACTERS
             ):
                 yield chunk.close()
-                chunk, scale = ChunkTexts(tokenise), min(2 * scale, max_scale)
+                chunk, scale = ChunkTexts(tokenise), min(2 * scale, size.max_scale)
     except Exception:
         if chunk.num_candidates:
             yield chunk.close()
@@ -207,16 +222,10 @@ def gather(
         yield chunk.close()
 
 
-def _join_pairs(several: Sequence[Pairs]) -> Pairs:
-    """Join consecutive pairs."""
-    if len(several) == 1:
-        return several[0]
-    candidates, references = (_joined(sides) for sides in zip(*(pairs.sides for pairs in several), strict=True))
-    return replace(several[-1], candidates=candidates, references=references)
-
-
 def _joined(sides: Sequence[Side]) -> Side:
-    """Return the items of all sides."""
+    """Return the items of consecutive candidates, or references."""
+    if len(sides) == 1:
+        return sides[0]
     counts = np.concatenate([side.counts for side in sides])
     encoded = [side for side in sides if isinstance(side, EncodedTexts)]
     if encoded:

@@ -97,6 +97,11 @@ class Pairs:
         return [text for side in self.sides if isinstance(side, Texts) for text in side.texts]
 
     @property
+    def are_in_context(self) -> bool:
+        """Whether some of the texts are in a context."""
+        return are_in_context(self.texts)
+
+    @property
     def num_tokens(self) -> NDArray[np.int64]:
         """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
         if self.tokenised is None or not len(self.candidates):

@@ -4,7 +4,6 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +28,7 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_ma
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, ChunkTexts, TextStats, gather
+from bertscore_onnx.scoring.chunks import Chunk, ChunkSize, ChunkTexts, TextStats, gather
 from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
@@ -88,8 +87,9 @@ class Pipeline(Closeable):
         """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
-        self._chunk_scale = session.provider.chunk_scale
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
+        self._leaves_cpu_idle = session.leaves_cpu_idle
+        chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
+        self._chunk_size = partial(ChunkSize, chunk_tokens, session.provider.chunk_scale)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched."""
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
@@ -111,8 +111,9 @@ class Pipeline(Closeable):
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
         """
-        is_stopped, memory = threading.Event(), ReusedMemory()
-        max_tokens = sys.maxsize if max_seconds is None else FIRST_TOKENS
+        is_stopped, memory, size = threading.Event(), ReusedMemory(), self._chunk_size()
+        if max_seconds is not None:
+            size.limit = FIRST_TOKENS
         matching = self.matching
 
         def encode(chunk: Chunk) -> Encoded:
@@ -127,23 +128,21 @@ class Pipeline(Closeable):
         def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
             began, embeddings = encoded
             prepared = matching.prepare(embeddings, chunk.num_context)
-            tables = [side.embeddings if isinstance(side, EncodedTexts) else prepared for side in chunk.sides]
-            candidates, references = zip(tables, chunk.rows_of_pairs, strict=True)
+            candidates, references, truncated = chunk.pairs(prepared)
             result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching.beta)
             memory.give_back(embeddings.vectors)
-            counts, truncated = chunk.sides[1].counts, chunk.are_pairs_truncated
+            counts = chunk.sides[1].counts
             scores = best_of_references(result.precision, result.recall, result.f1, counts, truncated)
             stats = replace(
                 chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
             )
             if max_seconds is not None and chunk.num_tokens:
-                nonlocal max_tokens
-                max_tokens = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
+                size.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
             return scores, stats
 
-        chunks = self.chunks_of(slices, lambda: max_tokens)
+        chunks = self.chunks_of(slices, size)
         scored: Iterator[ScoredChunk]
-        if self.encoder.leaves_cpu_idle:
+        if self._leaves_cpu_idle:
             scored = prefetch(chunks, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
@@ -152,11 +151,9 @@ class Pipeline(Closeable):
         finally:
             is_stopped.set()
 
-    def chunks_of(
-        self, slices: Iterable[Pairs], max_tokens: Callable[[], int] = lambda: sys.maxsize
-    ) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks; `max_tokens` may lower the size of the next one at any time."""
-        return gather(slices, self._tokenise, self._chunk_tokens, self._chunk_scale, max_tokens)
+    def chunks_of(self, slices: Iterable[Pairs], size: ChunkSize | None = None) -> Iterator[Chunk]:
+        """Tokenise pairs and gather them in chunks."""
+        return gather(slices, self._tokenise, size or self._chunk_size())
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""

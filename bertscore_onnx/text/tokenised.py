@@ -16,18 +16,18 @@ class TokenisedText(NamedTuple):
     ids: NDArray[np.int64]
     """Special tokens included, (tokens,)."""
 
-    num_context: int = 0
-    """The number of context tokens, which follow the special tokens in front."""
-
     is_truncated: bool = False
     """Whether the end of the text is missing, since it is longer than the model's maximum."""
+
+    num_context: int = 0
+    """The number of context tokens, which follow the special tokens in front."""
 
 
 def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
     """Tokenise texts; the separator follows each sentence of a context."""
     with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
     bare = [text if isinstance(text, str) else text.text for text in texts if isinstance(text, str) or not text.context]
-    tokenised = (TokenisedText(ids, 0, is_cut) for ids, is_cut in zip(*tokenizer(bare), strict=True))
+    tokenised = map(TokenisedText, *tokenizer(bare))
     if not with_context:
         return list(tokenised)
     in_context = _tokenise_in_context(tokenizer, with_context, separator)
@@ -61,7 +61,7 @@ def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> 
     is_truncated = len(ids) > most and tokenizer.long_text == "truncate"
     if is_truncated:
         ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
-    return TokenisedText(ids, num_context - cut, is_truncated)
+    return TokenisedText(ids, is_truncated, num_context - cut)
 
 
 def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:

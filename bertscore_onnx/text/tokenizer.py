@@ -188,7 +188,8 @@ class SlowTokenizer:
         `max_length` counts special tokens, and None sets no bound.
         """
         max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
-        split = [self._split(self._normalize(text)) for text in texts]
+        normalized = [self._normalize(text) for text in texts]
+        split = [self._split(text) for text in normalized]
         segments = [_encodable(self._pre_tokenize(part)) for parts in split for part in parts if isinstance(part, str)]
         encoded = map(self._mark_unknown, self._encode_segments(segments))
         return [self._add_special_tokens(_joined(parts, encoded), max_ids) for parts in split]
