@@ -1,13 +1,12 @@
 """Regular files are read within a bound, and files are written whole, or not at all."""
 
 import os
-import socket
 import stat
 
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import open_regular, read_regular, write_whole
+from bertscore_onnx.files import read_regular, write_whole
 
 
 def test_a_file_is_read_up_to_its_bound(tmp_path):
@@ -18,23 +17,6 @@ def test_a_file_is_read_up_to_its_bound(tmp_path):
         read_regular(tmp_path / "a", 3)
     with pytest.raises(FileNotFoundError):
         read_regular(tmp_path / "b", 3)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
-def test_nothing_but_a_regular_file_is_opened(tmp_path, monkeypatch, kind):
-    monkeypatch.chdir(tmp_path)  # the path of a socket is short
-    name = "/dev/zero" if kind == "device" else "other"
-    if kind == "pipe":
-        os.mkfifo(name)
-    if kind == "folder":
-        (tmp_path / name).mkdir()
-    with socket.socket(socket.AF_UNIX) as listener:
-        if kind == "socket":
-            listener.bind(name)
-        with pytest.raises(OSError, match=r"not a regular file|No such device|Is a directory") as refused:
-            open_regular(name)
-    assert refused.value.strerror
 
 
 def test_a_file_is_written_also_through_a_link(tmp_path):

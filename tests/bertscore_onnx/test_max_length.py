@@ -36,24 +36,6 @@ def test_what_is_beyond_does_not_count_and_is_warned_of(short, scorer):
     assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) > 1e-2
 
 
-def test_every_way_of_scoring_cuts_there(short, scorer):
-    expected = scorer.score(cut(CANDIDATES), cut(REFERENCES))
-    streamed = [one.F for one in short.stream(zip(CANDIDATES, REFERENCES, strict=True))]
-    assert streamed == pytest.approx(expected.F, abs=1e-6)
-    assert np.diag(short.pairwise(CANDIDATES, REFERENCES).F) == pytest.approx(expected.F, abs=1e-6)
-    encoded = short.score(short.encode(CANDIDATES), short.encode(REFERENCES))
-    assert largest_difference(encoded, expected) < 1e-6
-
-
-@pytest.mark.slow  # it imports PyTorch
-def test_the_fast_tokenizer_cuts_there_too(fast_bundle, short):
-    with BERTScorer(fast_bundle, max_length=MAX_LENGTH) as fast:
-        expected = short.score(CANDIDATES, REFERENCES)
-        assert largest_difference(fast.score(CANDIDATES, REFERENCES), expected) < 1e-6
-    with pytest.raises(InputError, match="takes 3 "):
-        BERTScorer(fast_bundle, max_length=2)
-
-
 @pytest.mark.filterwarnings("error")
 def test_windows_are_that_long(tiny_bundle, short, scorer):
     with BERTScorer(tiny_bundle, long_text="window", max_length=MAX_LENGTH) as windowed:
@@ -81,14 +63,6 @@ def test_texts_encoded_at_another_maximum_are_refused(tiny_bundle, short, scorer
         short.score(encoded, REFERENCES)
     with BERTScorer(tiny_bundle, max_length=32) as same:
         assert largest_difference(same.score(encoded, CANDIDATES), np.ones((3, 3))) < 1e-6
-
-
-@pytest.mark.parametrize("max_length", [1, 2, 33, 10**12])
-@pytest.mark.parametrize("long_text", ["truncate", "window"])
-def test_a_maximum_that_does_not_fit_the_model_is_refused(tiny_bundle, max_length, long_text):
-    expected = rf"max_length is {max_length:,}; tiny-bert takes 3 \(2 special tokens and another one\) to 32\."
-    with pytest.raises(InputError, match=expected):
-        BERTScorer(tiny_bundle, max_length=max_length, long_text=long_text)
 
 
 def test_a_model_without_a_bound_takes_longer_texts_on_request(tiny_bundle):

@@ -318,6 +318,11 @@ IN_PYTHON = {
         "expected an integer",
     ),
     "a device of PyTorch": (lambda s: BERTScorer(s.bundle.path, device=0), "device is '0'", 'expected "cpu"', "Leave"),
+    "an aim": (
+        lambda s: BERTScorer(s.bundle.path, optimize_for="speed"),
+        "optimize_for is 'speed'",
+        '"throughput" or "latency"',
+    ),
     "half precision": (lambda s: BERTScorer(s.bundle.path, precision="half"), "'half'", '"fp32", "fp16" or "int8"'),
     "cut texts": (lambda s: BERTScorer(s.bundle.path, long_text="cut"), "long_text is 'cut'", '"truncate" or "window"'),
     "a length of one": (lambda s: BERTScorer(s.bundle.path, max_length=1), "max_length is 1", "takes 3"),

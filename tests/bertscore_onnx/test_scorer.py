@@ -12,7 +12,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.errors import ClosedError, InputError, InputTypeError, UnknownLayerError
+from bertscore_onnx.errors import ClosedError, InputTypeError
 from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -131,16 +131,6 @@ def test_arguments_by_position_arrive(tiny_bundle):
         assert scorer.signature.tokenizer == "slow"
 
 
-@pytest.mark.slow  # it imports PyTorch
-def test_a_tokenizer_that_the_bundle_does_not_have_is_refused(tiny_bundle, fast_bundle):
-    with BERTScorer(fast_bundle) as by_path, BERTScorer(fast_bundle, use_fast_tokenizer=True) as asked_for:
-        assert by_path.signature.tokenizer == asked_for.signature.tokenizer == "fast"
-    with pytest.raises(InputError, match="has the slow tokenizer, and the fast one was asked for"):
-        BERTScorer(tiny_bundle, use_fast_tokenizer=True)
-    with pytest.raises(InputError, match="has the fast tokenizer, and the slow one was asked for"):
-        BERTScorer(fast_bundle, use_fast_tokenizer=False)
-
-
 def test_many_threads_share_a_scorer(scorer):
     calls = [
         ([candidate, other], [reference, CANDIDATES[0]])
@@ -242,11 +232,6 @@ def test_threads_do_not_go_on_for_long_when_all_is_scored(tiny_bundle):
         assert time.process_time() - before < 0.1
 
 
-def test_another_aim_is_refused(tiny_bundle):
-    with pytest.raises(InputError, match="optimize_for"):
-        BERTScorer(tiny_bundle, optimize_for="speed")
-
-
 FORK_AFTER_SCORING = """
 import os, sys
 from bertscore_onnx import BERTScorer
@@ -287,9 +272,3 @@ def test_one_layer_of_a_bundle_of_all_scores_as_with_all_layers(all_layers_bundl
     if layer == 2:
         with BERTScorer(tiny_bundle) as own:
             assert largest_difference(own.score(CANDIDATES, SEVERAL), scores) <= 1e-6
-
-
-@pytest.mark.parametrize("bundle", ["tiny_bundle", "all_layers_bundle"])
-def test_a_layer_beyond_the_last_is_refused_with_their_number(request, bundle):
-    with pytest.raises(UnknownLayerError, match="Layer 12"):
-        BERTScorer(request.getfixturevalue(bundle), num_layers=12)

@@ -87,11 +87,6 @@ def test_encoded_texts_keep_it(short):
     ]
 
 
-def test_windows_truncate_nothing(short):
-    with BERTScorer(short.bundle.path, device="cpu", max_length=8, long_text="window") as scorer:
-        assert not scorer.score([LONG, "a"], ["a cat", "a"]).truncated.any()
-
-
 def test_a_context_that_is_cut_truncates_no_text(short):
     scores = short.score(["a cat", LONG, "a"], ["the cat"] * 3, contexts=["a red mat", "a dog", LONGER])
     assert scores.truncated.tolist() == [False, True, False]

@@ -5,7 +5,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.errors import EncodingError, IdfError, InputTypeError
+from bertscore_onnx.errors import EncodingError, IdfError
 from bertscore_onnx.matching.greedy import greedy_match
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.tokens import TokensToMatch
@@ -172,8 +172,3 @@ def test_encoded_texts_score_like_the_texts(scorer):
 def test_nothing_scores_as_nothing(scorer, candidates, references):
     scores = scorer.pairwise(candidates, references)
     assert [array.shape for array in scores] == [(len(candidates), len(references))] * 3
-
-
-def test_a_list_of_references_for_each_candidate_is_refused(scorer):
-    with pytest.raises(InputTypeError, match=r"refs\[0\] is list"):
-        scorer.pairwise(CANDIDATES, [["a cat", "the cat"]])

@@ -7,7 +7,6 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
-from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import GoldenScoreError, GraphError, UnsafePathError
 from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
 from tests.support.bundles import exported
@@ -69,7 +68,7 @@ def test_the_difference_is_the_largest_of_any_score(bundle):
 def test_the_arithmetic_of_a_device_is_allowed_for(bundle, monkeypatch):
     with golden_pipeline(bundle, device="cpu") as pipeline:
         assert golden_tolerance(pipeline) == 1e-5
-        monkeypatch.setattr(Encoder, "precision", "bf16")
+        monkeypatch.setattr(pipeline.encoder, "precision", "bf16")
         assert golden_tolerance(pipeline) == 0.05
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx import count_documents
-from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
+from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownModelError
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from tests.support.scores import REFERENCES
 
@@ -16,12 +16,6 @@ def test_texts_are_read_a_few_at_a_time(tiny_bundle, many_texts):
     texts, read_before = many_texts
     count_documents(texts, tiny_bundle)
     assert read_before == [PAIRS_AT_ONCE, 2 * PAIRS_AT_ONCE, 3 * PAIRS_AT_ONCE]
-
-
-@pytest.mark.parametrize(("texts", "told"), [("the cat", "into a list"), ([1], r"texts\[0\] is int 1"), (None, "list")])
-def test_what_is_no_text_is_refused(tiny_bundle, texts, told):
-    with pytest.raises(InputTypeError, match=told):
-        count_documents(texts, tiny_bundle)
 
 
 def test_the_bundle_is_found_as_that_of_a_scorer(tiny_bundle, home):
