@@ -68,7 +68,8 @@ class MeasuredBaseline:
     @property
     def largest_standard_error(self) -> float:
         """The largest of P, R and F at all layers."""
-        return max(max(one.precision, one.recall, one.f1) for one in (layer.standard_error for layer in self.layers))
+        errors = [layer.standard_error for layer in self.layers]
+        return max(max(error.precision, error.recall, error.f1) for error in errors)
 
     def to_csv(self) -> str:
         """Return the means as the baseline file that bert-score and `baseline_path` read: LAYER,P,R,F."""

@@ -108,17 +108,17 @@ def listed(names: Sequence[str]) -> str:
 def meant(name: str, names: Iterable[str]) -> str:
     """Return a question for the name that is most like an unknown one, after a space; empty if none is like it.
 
-    Such a name has most of the letters in the same order, or begins with the other one.
+    Such a name has most of the letters in the same order, or begins with the unknown one, or the reverse.
     """
-    by_case = {other.lower(): other for other in names}
+    by_case = {existing.lower(): existing for existing in names}
     wanted = name.lower()
-    begun = [other for other in by_case if len(min(wanted, other, key=len)) > 2 and _begins(wanted, other)]
+    begun = [existing for existing in by_case if len(min(wanted, existing, key=len)) > 2 and _begins(wanted, existing)]
     near = get_close_matches(wanted, [*by_case], n=1, cutoff=0.65) or begun[:1]
     return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
 
 
-def _begins(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _begins(first: str, second: str) -> bool:
+    return first.startswith(second) or second.startswith(first)
 
 
 class BertScoreOnnxError(Exception):

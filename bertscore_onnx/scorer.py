@@ -68,12 +68,12 @@ MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
 
 
-def _refuse(function: str, unknown: Iterable[str], known: Iterable[str] = ()) -> None:
-    """Raise InputTypeError for an argument that a function does not take; a known one may be meant."""
+def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ()) -> None:
+    """Raise InputTypeError for an argument that a function does not take, with an accepted one that may be meant."""
     for name in unknown:
         is_setting = name in ScorerSettings.__annotations__
         hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)" if is_setting else ""
-        raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, known)}")
+        raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, accepted)}")
 
 
 class BERTScorer(Closeable):
@@ -400,8 +400,8 @@ class BERTScorer(Closeable):
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
-        of_candidates, of_references = (side.is_truncated[side.rows] for side in encoded)
-        truncated = of_candidates[:, None] | of_references
+        candidate_truncated, reference_truncated = (side.is_truncated[side.rows] for side in encoded)
+        truncated = candidate_truncated[:, None] | reference_truncated
         return self._finish(Scores(precision, recall, f1, best, truncated))
 
     def compute_idf(self, sents: Iterable[str]) -> None:
@@ -430,13 +430,13 @@ class BERTScorer(Closeable):
         Raises:
             IdfError: the weights cannot be computed.
         """
-        other = self.shared()
+        scorer = self.shared()
         try:
-            other._set_weights(idf, idf_sents)
+            scorer._set_weights(idf, idf_sents)
         except BaseException:
-            other.close()
+            scorer.close()
             raise
-        return other
+        return scorer
 
     def with_rescaling(
         self,
@@ -456,9 +456,9 @@ class BERTScorer(Closeable):
         """
         is_raw = lang is None and baseline_path is None
         rescaling = Rescaling() if is_raw else self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
-        other = self.shared()
-        other._rescaling = rescaling
-        return other
+        scorer = self.shared()
+        scorer._rescaling = rescaling
+        return scorer
 
     def unrelated_scores(self, lang: str | None = None) -> NDArray[np.float64] | None:
         """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the scale of this scorer.
@@ -492,9 +492,9 @@ class BERTScorer(Closeable):
         references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        found = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
-        warn_of_truncated(found, self.max_length, stacklevel=2)
-        return TokenMatches(candidate, references, tuple(found), self.signature)
+        similarities = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
+        warn_of_truncated(similarities, self.max_length, stacklevel=2)
+        return TokenMatches(candidate, references, tuple(similarities), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
         """Draw the similarity of every token of a candidate to every token of a reference.
@@ -520,9 +520,9 @@ class BERTScorer(Closeable):
         from bertscore_onnx.similarity.matches import warn_of_truncated
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
-            [found] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
-        warn_of_truncated([found], self.max_length, stacklevel=2)
-        plot_matches(found, fname)
+            [similarities] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
+        warn_of_truncated([similarities], self.max_length, stacklevel=2)
+        plot_matches(similarities, fname)
 
     @cached_property
     def _token_names(self) -> "TokenNames":
@@ -624,11 +624,11 @@ class BERTScorer(Closeable):
             references = pairs.references if references is None else references
             weights = self.weights_for(references)
             chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance)
-            of_chunks, stats = [], TextStats()
-            for scores, of_chunk in chunks:
-                of_chunks.append(scores)
-                stats += of_chunk
-        return self._finish(join_scores(of_chunks, self._shared_pipeline.num_layers)), stats
+            parts, stats = [], TextStats()
+            for scores, chunk_stats in chunks:
+                parts.append(scores)
+                stats += chunk_stats
+        return self._finish(join_scores(parts, self._shared_pipeline.num_layers)), stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -667,9 +667,9 @@ class BERTScorer(Closeable):
     def shared(self) -> Self:
         """Return a scorer with the same settings that shares the model; the caller closes it."""
         self._check_open()
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _shared_pipeline=self._pipelines.acquire())
-        return other
+        scorer = object.__new__(type(self))
+        scorer.__dict__.update(self.__dict__, _shared_pipeline=self._pipelines.acquire())
+        return scorer
 
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""
@@ -725,7 +725,7 @@ class BERTScorer(Closeable):
         total = len(pairs) if isinstance(pairs, Sized) else None
         stats = TextStats()
         if weights is None:
-            weights = self._idf_of((some.references for some in read_pairs(pairs)), "references")
+            weights = self._idf_of((part.references for part in read_pairs(pairs)), "references")
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
                 read_pairs(pairs),
@@ -734,8 +734,8 @@ class BERTScorer(Closeable):
                 advance=advance,
                 max_seconds=max_seconds,
             )
-            for scores, of_chunk in chunks:
-                stats += of_chunk
+            for scores, chunk_stats in chunks:
+                stats += chunk_stats
                 yield from self._finish(scores).each()
         stats.warn(self.max_length, stacklevel=2)
 

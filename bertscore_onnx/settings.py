@@ -76,10 +76,10 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
         InputTypeError: `kind` has no such setting, or the bundle is among them.
         InputError: idf weights would come from the references of each batch.
     """
-    known = [name for name in get_type_hints(kind) if name != "model_type"]
+    names = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
-        if name not in known:
-            raise InputTypeError(f"There is no setting {name!r}; expected some of {', '.join(known)}.")
+        if name not in names:
+            raise InputTypeError(f"There is no setting {name!r}; expected some of {', '.join(names)}.")
     checked = dict(settings)
     if checked.get("idf_sents") is not None:
         checked["idf_sents"] = list(check_many(checked["idf_sents"], "idf_sents"))

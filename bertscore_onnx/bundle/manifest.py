@@ -228,18 +228,20 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def of_layer(self, num_layers: int) -> "Manifest":
         """Return the facts of one of all layers; the digest stays that of the bundle."""
-        one = slice(num_layers, num_layers + 1)
+        layer = slice(num_layers, num_layers + 1)
         return msgspec.structs.replace(
             self,
             num_layers=num_layers,
             all_layers=False,
-            baselines={language: of_layers[one] for language, of_layers in self.baselines.items()},
+            baselines={language: layers[layer] for language, layers in self.baselines.items()},
             golden=[
-                msgspec.structs.replace(pair, precision=pair.precision[one], recall=pair.recall[one], f1=pair.f1[one])
+                msgspec.structs.replace(
+                    pair, precision=pair.precision[layer], recall=pair.recall[layer], f1=pair.f1[layer]
+                )
                 for pair in self.golden
             ],
             unrelated={
-                language: msgspec.structs.replace(measured, f1_quantiles=measured.f1_quantiles[one])
+                language: msgspec.structs.replace(measured, f1_quantiles=measured.f1_quantiles[layer])
                 for language, measured in self.unrelated_scores.items()
             },
         )

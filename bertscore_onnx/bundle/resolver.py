@@ -192,12 +192,12 @@ def _options(wanted: Variant | Manifest) -> str:
 
 
 def _raise_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
-    others = ", ".join(path.name for path in stored_bundles(name))
-    if not others:
+    stored = ", ".join(path.name for path in stored_bundles(name))
+    if not stored:
         _raise_unknown(name)
     command = _export_of(name, Variant(None, tokenizer_mode, precision), " --num-layers N")
     raise BundleNotFoundError(
-        f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {others}. Choose one of "
+        f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {stored}. Choose one of "
         f"these, or run {command}."
     )
 

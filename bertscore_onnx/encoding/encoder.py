@@ -385,9 +385,9 @@ class Encoder:
         if self._stacked_layers == len(vectors):
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
-            of_all = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
-            self.session.run(batch, [of_all])
-            vectors[0] = of_all[self._manifest.num_layers]
+            all_layers = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
+            self.session.run(batch, [all_layers])
+            vectors[0] = all_layers[self._manifest.num_layers]
         else:
             self.session.run(batch, [vectors[0]])
 

@@ -191,13 +191,13 @@ def load_onnxruntime() -> Any:
 
 def installed_wheels() -> dict[str, str]:
     """Return the installed ONNX Runtime distributions and their versions."""
-    found = {}
+    versions = {}
     for name in _WHEELS:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def is_installed(provider: Provider) -> bool:

@@ -299,7 +299,7 @@ _BATCH = ("batch", "pairs")
 def _agree(shape: Sequence[int | str | None], expected: Sequence[int | str]) -> bool:
     """Return whether shapes have one length, and equal sizes wherever a number is expected."""
     return len(shape) == len(expected) and all(
-        isinstance(size, str) or own == size for own, size in zip(shape, expected, strict=True)
+        isinstance(size, str) or actual == size for actual, size in zip(shape, expected, strict=True)
     )
 
 
@@ -344,11 +344,13 @@ def _plugin_devices(provider: Provider) -> list[Any]:
     _register(provider.plugin)
     onnxruntime = load_onnxruntime()
     cpus = [
-        found for found in onnxruntime.get_ep_devices() if found.device.type == onnxruntime.OrtHardwareDeviceType.CPU
+        ep_device
+        for ep_device in onnxruntime.get_ep_devices()
+        if ep_device.device.type == onnxruntime.OrtHardwareDeviceType.CPU
     ]
-    devices = [found for found in cpus if found.ep_name == provider.name]
+    devices = [ep_device for ep_device in cpus if ep_device.ep_name == provider.name]
     if not devices:
-        vendors = " and ".join(sorted({found.device.vendor for found in cpus}))
+        vendors = " and ".join(sorted({ep_device.device.vendor for ep_device in cpus}))
         raise DeviceError(f"{provider.plugin} does not support processors by {vendors}")
     return devices
 

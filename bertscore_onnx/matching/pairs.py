@@ -145,7 +145,7 @@ class PairMatching:
         """
         lengths = self._lengths[:, batch]  # (2, batch)
         weights = self._weights[joined_ranges(self._begins[:, batch].ravel(), lengths.ravel())]  # (tokens,)
-        of_candidates, of_references = np.split(weights, [lengths[0].sum()])
+        candidate_weights, reference_weights = np.split(weights, [lengths[0].sum()])
         rows = self._rows[:, batch]
         ranges = np.stack([rows, rows + lengths], axis=2).tolist()  # (2, batch, 2)
         similarity = None
@@ -159,14 +159,14 @@ class PairMatching:
                 ]
                 if similarity is None:
                     [(left, right)] = texts
-                    scores = greedy_match(left, of_candidates, right, of_references)
+                    scores = greedy_match(left, candidate_weights, right, reference_weights)
                     self.precision[layer, batch], self.recall[layer, batch] = scores
                     continue
                 similarity.fill(PADDING_SIMILARITY)
-                for of_pair, (left, right) in zip(similarity, texts, strict=True):
-                    np.matmul(left, right.T, out=of_pair[: len(left), : len(right)])
-                self.precision[layer, batch] = _weighted_means(similarity.max(axis=2), lengths[0], of_candidates)
-                self.recall[layer, batch] = _weighted_means(similarity.max(axis=1), lengths[1], of_references)
+                for matrix, (left, right) in zip(similarity, texts, strict=True):
+                    np.matmul(left, right.T, out=matrix[: len(left), : len(right)])
+                self.precision[layer, batch] = _weighted_means(similarity.max(axis=2), lengths[0], candidate_weights)
+                self.recall[layer, batch] = _weighted_means(similarity.max(axis=1), lengths[1], reference_weights)
 
 
 def _weighted_means(
@@ -189,20 +189,20 @@ def match_matrix(
 
     Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors: see `match_pairs`.
     """
-    rows, of_candidate = np.unique(candidates.rows, return_inverse=True)
-    columns, of_reference = np.unique(references.rows, return_inverse=True)
+    rows, row_of_candidate = np.unique(candidates.rows, return_inverse=True)
+    columns, column_of_reference = np.unique(references.rows, return_inverse=True)
     left_scorable = _is_scorable(candidates.embeddings, rows, weights)  # (rows,)
     is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)  # (rows, columns)
     layers = len(candidates.embeddings.vectors)
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
-        for row, some_candidates in _blocks(candidates.embeddings, rows):
-            left = _flat(candidates.embeddings, layer, some_candidates, weights)
-            for column, some_references in _blocks(references.embeddings, columns):
-                right = _flat(references.embeddings, layer, some_references, weights)
+        for row, candidate_block in _blocks(candidates.embeddings, rows):
+            left = _flat(candidates.embeddings, layer, candidate_block, weights)
+            for column, reference_block in _blocks(references.embeddings, columns):
+                right = _flat(references.embeddings, layer, reference_block, weights)
                 with blas_gate:
                     precision[layer, row, column], recall[layer, row, column] = _match(left, right)
-    everywhere = np.ix_(np.arange(layers), of_candidate, of_reference)
+    everywhere = np.ix_(np.arange(layers), row_of_candidate, column_of_reference)
     precision, recall, f1 = finite_scores(precision, recall, is_scorable, beta)
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
@@ -232,9 +232,9 @@ def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.flo
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights, (tokens,)."""
     vectors, weights, starts = block
-    for text, of_text in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
-        total = of_text.sum()
-        yield text, of_text / total if total else of_text
+    for text, text_weights in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
+        total = text_weights.sum()
+        yield text, text_weights / total if total else text_weights
 
 
 def _blocks(table: TokensToMatch, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:

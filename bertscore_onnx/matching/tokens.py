@@ -32,7 +32,7 @@ _KINDS: dict[Excluded, Callable[[str], bool]] = {
     "punctuation": _is_punctuation,
     "ascii-punctuation": lambda text: text.strip() in _ASCII_PUNCTUATION,
     # such white space is punctuation too, and no other is (code_bert_score, `utils.py:mark_all_punc_tokens`)
-    "code-punctuation": lambda text: all(one in _ASCII_PUNCTUATION - _OPERATORS for one in text.strip(" \n\t")),
+    "code-punctuation": lambda text: all(mark in _ASCII_PUNCTUATION - _OPERATORS for mark in text.strip(" \n\t")),
 }
 """The kinds of tokens that their own text decides, white space around it included."""
 
@@ -82,8 +82,8 @@ class TokenMask:
             first = begin[ids[begin] == word[0]]
             first = first[first + len(word) <= len(ids)]
             tokens = first[:, None] + np.arange(len(word))  # (occurrences, tokens of the word)
-            found = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
-            is_kept[tokens[found]] = False
+            is_match = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
+            is_kept[tokens[is_match]] = False
         return is_kept
 
 
@@ -124,13 +124,13 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
     """Return the ids that words may have, at the beginning of a text, after a space, and after punctuation."""
     forms = sorted({form for word in words for form in (word, word.lower(), word.upper(), word.capitalize()) if word})
-    found = set()
+    sequences = set()
     for before in _BEFORE_WORDS:
         [start] = tokenise([before])
         for ids in tokenise([before + form for form in forms]):
             if np.array_equal(ids[: len(start)], start):
-                found.add(tuple(ids[len(start) :].tolist()))
-    return [np.array(ids, dtype=np.int64) for ids in sorted(found) if ids]
+                sequences.add(tuple(ids[len(start) :].tolist()))
+    return [np.array(ids, dtype=np.int64) for ids in sorted(sequences) if ids]
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,9 +196,11 @@ def choose_rescaling(
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
         return Rescaling(None, baselines)
-    known = ", ".join(sorted(manifest.baselines))
+    languages = ", ".join(sorted(manifest.baselines))
     if lang is None:
-        available = f"baselines for: {known}" if known else "no baselines; `bertscore-onnx baseline` measures one"
+        available = (
+            f"baselines for: {languages}" if languages else "no baselines; `bertscore-onnx baseline` measures one"
+        )
         raise BaselineError(
             f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
             f"{manifest.num_layers} has {available}."
@@ -207,7 +209,7 @@ def choose_rescaling(
     if language not in manifest.baselines:
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
-            f"{f'only for: {known}' if known else 'nor for any other language'}. Give a file of your own with "
+            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a file of your own with "
             "`baseline_path`, which `bertscore-onnx baseline` makes, or leave rescaling off."
         )
     computed = manifest.baseline_precision(language)
@@ -231,10 +233,11 @@ def random_pairs_f1(
 
     None if they were not measured for such scores, on enough pairs, in the language or in that of the rescaling.
     """
-    known = manifest.unrelated_scores
+    measurements = manifest.unrelated_scores
     if lang is None:
-        lang = next(iter(known)) if rescaling.language not in known and len(known) == 1 else rescaling.language
-    measured = None if lang is None else known.get(lower_code(lang))
+        is_only_choice = rescaling.language not in measurements and len(measurements) == 1
+        lang = next(iter(measurements)) if is_only_choice else rescaling.language
+    measured = None if lang is None else measurements.get(lower_code(lang))
     if measured is None or measured.precision != signature.precision:
         return None
     if signature.idf != "no" or signature.matching is not None:
@@ -243,7 +246,7 @@ def random_pairs_f1(
         return None
     quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
     if rescaling.baselines:
-        baseline = np.array([[of_layer.f1] for of_layer in rescaling.baselines])  # (layers, 1)
+        baseline = np.array([[layer.f1] for layer in rescaling.baselines])  # (layers, 1)
         quantiles = (quantiles - baseline) / (1 - baseline)
     return quantiles if manifest.all_layers else quantiles[0]
 

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
+from operator import add
 from typing import Self
 
 import numpy as np
@@ -49,7 +50,7 @@ class TextStats:
 
     def __add__(self, other: "TextStats") -> "TextStats":
         """Add up the counts."""
-        return TextStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return TextStats(*map(add, astuple(self), astuple(other)))
 
     def messages(self, max_length: int) -> Iterator[str]:
         """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""

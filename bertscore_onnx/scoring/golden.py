@@ -85,13 +85,13 @@ def _scores_by_graph(
     batches = list(plan_batches(lengths, max_tokens))
     padded = [PaddedTexts(side, batches, manifest) for side in sides]
     scores = np.empty((len(tables), 3, layers or 1, len(lengths)), dtype=np.float32)
-    for of_table, weights in zip(scores, tables, strict=True):
+    for table_scores, weights in zip(scores, tables, strict=True):
         table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
         for number, batch in enumerate(batches):
             feed = dict(zip(SCORING_INPUTS, [array for side in padded for array in side.batch(number)], strict=True))
             outputs = np.empty((3, *stacked, len(batch)), dtype=np.float32)
             session.run(feed, [*outputs], table)
-            of_table[:, :, batch] = outputs.reshape(3, -1, len(batch))
+            table_scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
     session.close()
     return scores
 

@@ -160,8 +160,8 @@ def collect_pairs(
         )
     if contexts is None:
         return Pairs(candidates, references)
-    of_pairs = collect_contexts(contexts, "contexts", len(candidates))
-    return Pairs(_in_contexts(candidates, of_pairs), _in_contexts(references, of_pairs))
+    pair_contexts = collect_contexts(contexts, "contexts", len(candidates))
+    return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
 
 
 _IN_STREAMS = " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."
@@ -180,24 +180,28 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
         return False
     if not isinstance(candidates, Texts) or not isinstance(references, Texts):
         return False
-    own, others = (
+    candidate_trigrams, reference_trigrams = (
         [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
         for side in (candidates, references)
     )
     rows = range(number)
-    shared = np.array([[len(own[row] & others[row * number + set_]) for set_ in rows] for row in rows])
-    turned = np.array([[len(own[row] & others[set_ * number + row]) for set_ in rows] for row in rows])
-    return bool(turned.sum() > 1.5 * shared.sum() and turned.sum() - shared.sum() > 5 * number)
+    shared = np.array(
+        [[len(candidate_trigrams[row] & reference_trigrams[row * number + set_]) for set_ in rows] for row in rows]
+    )
+    transposed = np.array(
+        [[len(candidate_trigrams[row] & reference_trigrams[set_ * number + row]) for set_ in rows] for row in rows]
+    )
+    return bool(transposed.sum() > 1.5 * shared.sum() and transposed.sum() - shared.sum() > 5 * number)
 
 
 def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:
     if isinstance(side, EncodedTexts):
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
     texts = iter(side.texts)
-    found: list[Text] = []
+    texts_in_context: list[Text] = []
     for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
-        found += in_context(islice(texts, count), context, f"contexts[{position}]")
-    return Texts(found, side.counts)
+        texts_in_context += in_context(islice(texts, count), context, f"contexts[{position}]")
+    return Texts(texts_in_context, side.counts)
 
 
 def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
@@ -269,8 +273,8 @@ def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
     If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
     """
     checked = (_check_pair(pair, f"pairs[{position}]") for position, pair in enumerate(check_many(pairs, "pairs")))
-    for some in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
-        candidates, references = zip(*some, strict=True)
+    for part in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
+        candidates, references = zip(*part, strict=True)
         yield Pairs(singles(candidates), _texts_of(references))
 
 

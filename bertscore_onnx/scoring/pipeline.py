@@ -118,11 +118,11 @@ class Pipeline(Closeable):
 
         def encode(chunk: Chunk) -> Encoded:
             began, sequences = monotonic(), chunk.sequences
-            of_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
+            candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
             if not chunk.num_tokens:  # both sides were encoded before
                 advance(chunk.num_candidates)
             return began, self._encode(
-                sequences, max_items, is_stopped, lambda tokens: advance(tokens * of_token), memory
+                sequences, max_items, is_stopped, lambda tokens: advance(tokens * candidates_per_token), memory
             )
 
         def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
@@ -186,12 +186,12 @@ class Pipeline(Closeable):
     def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
         sequences = (
-            [some.embeddings.documents[row] for row in some.rows]
-            if isinstance(some, EncodedTexts)
-            else self.tokenizer(bare_texts(some.texts))[0]
-            for some in slices
+            [side.embeddings.documents[row] for row in side.rows]
+            if isinstance(side, EncodedTexts)
+            else self.tokenizer(bare_texts(side.texts))[0]
+            for side in slices
         )
-        documents = (documents_of(self.manifest, some) for some in sequences)
+        documents = (documents_of(self.manifest, ids) for ids in sequences)
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
 
     def close(self) -> None:
@@ -220,5 +220,5 @@ class Pipeline(Closeable):
         if all(len(ids) <= self.tokenizer.max_length for ids in sequences):
             return encode(sequences, advance=advance)
         windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-        of_token = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
-        return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * of_token)))
+        text_share = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
+        return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * text_share)))

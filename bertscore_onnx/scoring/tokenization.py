@@ -102,8 +102,8 @@ def count_documents(
         settings["model_type"] = model_type
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    sides = (some for some in read_items(texts, "texts") if isinstance(some, Texts))
-    documents = (documents_of(bundle.manifest, tokenizer(bare_texts(some.texts))[0]) for some in sides)
+    sides = (side for side in read_items(texts, "texts") if isinstance(side, Texts))
+    documents = (documents_of(bundle.manifest, tokenizer(bare_texts(side.texts))[0]) for side in sides)
     tokenization = tokenization_of(bundle.manifest, tokenizer)
     return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
 

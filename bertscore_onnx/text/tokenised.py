@@ -64,8 +64,8 @@ def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> 
     return TokenisedText(ids, is_truncated, num_context - cut)
 
 
-def _common_length(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+def _common_length(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
     """Return how many ids two texts have in common at their beginning."""
-    length = min(len(one), len(other))
-    different = np.flatnonzero(one[:length] != other[:length])
+    length = min(len(first), len(second))
+    different = np.flatnonzero(first[:length] != second[:length])
     return int(different[0]) if len(different) else length
