@@ -4,7 +4,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from itertools import chain
 from operator import add
 from typing import Self
 
@@ -187,40 +186,43 @@ class ChunkTexts:
         return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
 
 
-@dataclass(slots=True)
-class ChunkSize:
-    """The tokens of a chunk, about."""
+class Chunks:
+    """The chunks of pairs, tokenised and gathered as they are read; an error of `slices` comes after earlier pairs."""
 
-    max_tokens: int
-    """The most tokens of the first chunk."""
+    def __init__(self, slices: Iterable[Pairs], tokenise: Tokenise, max_tokens: int, max_scale: int) -> None:
+        """Prepare chunks of about `max_tokens`.
 
-    max_scale: int
-    """How many times as large later chunks may be; they grow step by step, so that the model soon has work."""
+        Where they may be larger, up to `max_scale` times, the first ones are small, so that the model soon has work.
+        """
+        self._slices, self._tokenise = slices, tokenise
+        self._max_tokens, self._max_scale = max_tokens, max_scale
+        self.limit: int = sys.maxsize
+        """The most tokens of the next chunk, whatever its scale; may change between two chunks."""
 
-    limit: int = sys.maxsize
-    """The most tokens of the next chunk, whatever its scale; may change between two chunks."""
-
-
-def gather(slices: Iterable[Pairs], tokenise: Tokenise, size: ChunkSize) -> Iterator[Chunk]:
-    """Tokenise pairs and gather them in chunks; if `slices` raises an error, the pairs before it come first."""
-    chunk, scale = ChunkTexts(tokenise), 1
-    try:
-        # the number of tokens is not known yet, but is hardly larger than the number of characters
-        for pairs in chain.from_iterable(pairs.split(min(size.max_tokens, size.limit)) for pairs in slices):
-            chunk.add(pairs)
-            if (
-                chunk.num_tokens >= min(size.max_tokens * scale, size.limit)
-                or chunk.num_candidates >= CHUNK_CANDIDATES * scale
-                or chunk.num_characters >= MAX_CHARACTERS
-            ):
+    def __iter__(self) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        chunk, scale = ChunkTexts(self._tokenise), 1
+        try:
+            for pairs in self._parts():
+                chunk.add(pairs)
+                if (
+                    chunk.num_tokens >= min(self._max_tokens * scale, self.limit)
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
+                    or chunk.num_characters >= MAX_CHARACTERS
+                ):
+                    yield chunk.close()
+                    chunk, scale = ChunkTexts(self._tokenise), min(2 * scale, self._max_scale)
+        except Exception:
+            if chunk.num_candidates:
                 yield chunk.close()
-                chunk, scale = ChunkTexts(tokenise), min(2 * scale, size.max_scale)
-    except Exception:
+            raise
         if chunk.num_candidates:
             yield chunk.close()
-        raise
-    if chunk.num_candidates:
-        yield chunk.close()
+
+    def _parts(self) -> Iterator[Pairs]:
+        """Split the slices: the number of tokens is not known yet, but is hardly larger than that of characters."""
+        for pairs in self._slices:
+            yield from pairs.split(min(self._max_tokens, self.limit))
 
 
 def _joined(sides: Sequence[Side]) -> Side:

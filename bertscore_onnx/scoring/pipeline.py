@@ -28,7 +28,7 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_ma
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, ChunkSize, ChunkTexts, TextStats, gather
+from bertscore_onnx.scoring.chunks import Chunk, Chunks, ChunkTexts, TextStats
 from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
@@ -88,8 +88,8 @@ class Pipeline(Closeable):
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
         self._leaves_cpu_idle = session.leaves_cpu_idle
-        chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
-        self._chunk_size = partial(ChunkSize, chunk_tokens, session.provider.chunk_scale)
+        self._chunk_scale = session.provider.chunk_scale
+        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched."""
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
@@ -111,10 +111,10 @@ class Pipeline(Closeable):
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
         """
-        is_stopped, memory, size = threading.Event(), ReusedMemory(), self._chunk_size()
+        is_stopped, memory, matching = threading.Event(), ReusedMemory(), self.matching
+        chunks = self.chunks_of(slices)
         if max_seconds is not None:
-            size.limit = FIRST_TOKENS
-        matching = self.matching
+            chunks.limit = FIRST_TOKENS
 
         def encode(chunk: Chunk) -> Encoded:
             began, sequences = monotonic(), chunk.sequences
@@ -137,13 +137,12 @@ class Pipeline(Closeable):
                 chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
             )
             if max_seconds is not None and chunk.num_tokens:
-                size.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
+                chunks.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
             return scores, stats
 
-        chunks = self.chunks_of(slices, size)
         scored: Iterator[ScoredChunk]
         if self._leaves_cpu_idle:
-            scored = prefetch(chunks, encode, match)
+            scored = prefetch(iter(chunks), encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in chunks)
         try:
@@ -151,9 +150,9 @@ class Pipeline(Closeable):
         finally:
             is_stopped.set()
 
-    def chunks_of(self, slices: Iterable[Pairs], size: ChunkSize | None = None) -> Iterator[Chunk]:
-        """Tokenise pairs and gather them in chunks."""
-        return gather(slices, self._tokenise, size or self._chunk_size())
+    def chunks_of(self, slices: Iterable[Pairs]) -> Chunks:
+        """Return the chunks of pairs, which are tokenised when they are read."""
+        return Chunks(slices, self._tokenise, self._chunk_tokens, self._chunk_scale)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
