@@ -11,7 +11,7 @@ from bertscore_onnx import BERTScorer, Score
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, InputError, InputTypeError
 from bertscore_onnx.text.texts import TextInContext
-from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
+from tests.support.scores import CANDIDATES, REFERENCES
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))  # 9 pairs: two chunks and a part of one
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -30,20 +30,6 @@ def test_gives_the_scores_of_score_in_their_order(tiny_bundle, baseline_path, is
         assert list(scorer.stream([])) == []
     assert all(type(score) is Score for score in streamed)
     assert np.abs(np.transpose(streamed) - np.stack(expected)).max() <= 1e-6
-
-
-def test_names_the_best_of_several_references(scorer):
-    expected = scorer.score(CANDIDATES * 3, SEVERAL * 3)
-    streamed = list(scorer.stream(zip(CANDIDATES * 3, SEVERAL * 3, strict=True)))
-    assert [score.best_reference for score in streamed] == expected.best_reference.tolist()
-    assert [score.F for score in streamed] == pytest.approx(expected.F, abs=1e-6)
-
-
-def test_gives_an_array_of_every_layer(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
-        expected = scorer.score(*zip(*PAIRS, strict=True))
-        streamed = list(scorer.stream(PAIRS))
-    assert np.abs(np.array(streamed).transpose(1, 2, 0) - np.stack(expected)).max() <= 1e-6
 
 
 def test_reads_at_most_a_chunk_ahead(scorer):

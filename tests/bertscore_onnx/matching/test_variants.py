@@ -68,15 +68,6 @@ def test_a_score_depends_on_nothing_but_its_pair(tiny_bundle, matching, scorer, 
         np.testing.assert_array_equal(alone[:, 0], expected[:, place])
 
 
-def test_several_references_score_as_the_best_of_each(scorer):
-    scores = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS)
-    for place, references in enumerate(SEVERAL):
-        number = len(references)
-        each = scorer.score([CANDIDATES[place]] * number, references, contexts=[CONTEXTS[place]] * number)
-        np.testing.assert_array_equal(stacked(scores)[:, place], stacked(each).max(axis=1))
-        assert scores.best_reference[place] == np.argmax(each.F)
-
-
 def test_streams_and_encoded_texts_score_the_same(scorer):
     expected = stacked(scorer.score(CANDIDATES, SEVERAL))
     streamed = np.array([[*score[:3]] for score in scorer.stream(zip(CANDIDATES, SEVERAL, strict=True))])

@@ -162,29 +162,6 @@ def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes):
     assert chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3, provider=provider) == [3, 6, 9, 5]
 
 
-REFERENCES = [
-    f"{subject} {verb} {place}"
-    for subject in ("the cat", "a dog", "it", "the red house", "a tree")
-    for verb in ("sat", "ran", "is", "sits", "was")
-    for place in ("on the mat", "in blue", "and ran", "not it")
-]
-
-
-@pytest.fixture
-def of_tiny_chunks(tiny_bundle, monkeypatch):
-    """A scorer whose chunks are full with 60 tokens."""
-    limit_chunks(monkeypatch, 60)
-    with BERTScorer(tiny_bundle, device="cpu") as of_tiny_chunks:
-        yield of_tiny_chunks
-
-
-def test_truncated_and_empty_texts_are_counted_over_all_chunks(of_tiny_chunks):
-    references = [*REFERENCES[:50], "cat " * 50, "", *REFERENCES[50:], ""]
-    with pytest.warns(UserWarning, match="1 text is longer|2 pairs score 0") as caught:
-        of_tiny_chunks.score(["a cat"], [references])
-    assert len(caught) == 2
-
-
 COMPUTING_THREADS = """
 import sys, time
 from bertscore_onnx import BERTScorer
