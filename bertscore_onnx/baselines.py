@@ -63,7 +63,7 @@ class MeasuredBaseline:
     """Texts had fewer words."""
 
     layers: tuple[LayerBaseline, ...]
-    """Those that the bundle has."""
+    """The layers of the bundle."""
 
     @property
     def largest_standard_error(self) -> float:
@@ -124,8 +124,8 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
 def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
     """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
 
-    A baseline of that language is replaced; those of others stay. Scorers that have opened the bundle do not change.
-    The manifest is replaced atomically, and a model card that the export wrote is updated.
+    A baseline of that language is replaced; other languages keep theirs. Scorers that have opened the bundle do not
+    change. The manifest is replaced atomically, and a model card that the export wrote is updated.
 
     Args:
         path: the bundle's folder.
@@ -186,7 +186,7 @@ MAX_SEED = 2**32 - 1
 
 
 def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
-    """Return the texts to draw from: of the first million lines, stripped, those of fewer words than `max_words`.
+    """Return the texts to draw from: the stripped lines of fewer words than `max_words`, from the first million.
 
     Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out: as texts they
     score 0 with anything. InputError is raised if `max_words` is below 2.

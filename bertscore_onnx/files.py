@@ -80,13 +80,13 @@ def open_device(file: str | PathLike[str]) -> FileIO | None:
 
 
 def is_device(name: str) -> bool:
-    """Return whether a name is that of a pipe, of a device, or of an open file by its descriptor."""
+    """Return whether a name refers to a pipe, to a device, or to an open file by its descriptor."""
     is_other = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
     return is_other or _descriptor(name) is not None
 
 
 def is_stdout(name: str) -> bool:
-    """Return whether a name is that of standard output."""
+    """Return whether a name refers to standard output."""
     return name == "-" or _descriptor(name) == 1
 
 

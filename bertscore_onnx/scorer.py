@@ -615,7 +615,7 @@ class BERTScorer(Closeable):
     ) -> tuple[Scores, TextStats]:
         """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these.
 
-        Idf weights that come from references come from those of the pairs, or from `references`.
+        Idf weights of references are computed from `references`, or from the references of the pairs.
         """
         for side in (pairs.candidates, pairs.references):
             self._check_model(side)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _NAMES = ("precision", "recall", "f1", "best_reference", "truncated")
-"""The attributes of scores, by which files and HTTP answers call them too."""
+"""The attributes of scores, with the names that files and HTTP answers use."""
 
 
 class PRF(NamedTuple):

@@ -227,7 +227,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {} if self.unrelated is msgspec.UNSET else self.unrelated
 
     def of_layer(self, num_layers: int) -> "Manifest":
-        """Return the facts of one of all layers; the digest stays that of the bundle."""
+        """Return the facts of a single layer of a bundle of all layers; the bundle's digest stays."""
         layer = slice(num_layers, num_layers + 1)
         return msgspec.structs.replace(
             self,

@@ -141,7 +141,7 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
 def _folder_of_one_layer(
     name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
 ) -> Path:
-    """Return the folder of a model's bundle of one layer: the given, the catalogue's, or the only exported one."""
+    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or the only one."""
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers

@@ -11,7 +11,7 @@ CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "am
 
 
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
-    """Return those of `CPU_FEATURES` that the CPU has; None if Linux does not list its features."""
+    """Return the `CPU_FEATURES` that the CPU has; None if Linux does not list its features."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
-    """The unit token embeddings of some texts: a row for each token in each layer, those of a text side by side."""
+    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens side by side."""
 
     sequences: Sequence[NDArray[np.int64]]
     """The vocabulary ids of each text, special tokens included, (tokens,)."""
@@ -88,7 +88,7 @@ class Windows:
                 self._cut(ids, max_length, frame, overlap)
 
     def join(self, windows: TokenEmbeddings) -> TokenEmbeddings:
-        """Return the table of the texts, given that of their windows, which it overwrites.
+        """Return the table of the texts, given the table of their windows, which it overwrites.
 
         The windows of a long text have one length, so that the encoder puts them one after the other: moved to the end
         of the window before, they become one text.

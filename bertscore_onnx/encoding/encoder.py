@@ -260,7 +260,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 TURN_SECONDS = 0.005
-"""How long a thread runs batches of one caller before it turns to another. Waking a thread takes as long as a small
+"""How long a thread runs batches of one caller before it turns to the next. Waking a thread takes as long as a small
 run, so that with a task for each run threads would wait more than they compute."""
 
 
@@ -329,7 +329,7 @@ class Encoder:
         self._num_layers = len(manifest.layers)
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
-        """The threads for matching vectors: those of the runs, if each run keeps one of these busy."""
+        """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
         if provider.concurrency is not None:
             self.matching_threads = ThreadPool(num_threads if num_threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)

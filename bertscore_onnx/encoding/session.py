@@ -138,9 +138,9 @@ class OnnxSession:
 
     @property
     def num_own_threads(self) -> int:
-        """The threads to make runs in; 0 for those of the callers.
+        """The number of threads for runs; 0 to run in the callers' threads.
 
-        A provider that prepares itself for each shape may do so in each thread anew, and keep what it prepared.
+        A provider that prepares itself for each shape may do so again in each thread, and keep the result.
         """
         return self.concurrency if self.leaves_cpu_idle or self.provider.widths else 0
 
@@ -318,7 +318,7 @@ def open_session(
     settings = dict(provider.options(provider, num_threads, streams))
     providers = [(provider.name, settings)]
     if provider.name != CPU.name:
-        providers.append((CPU.name, {}))  # for what a provider leaves to the CPU, such as the work on shapes
+        providers.append((CPU.name, {}))  # for operators that a provider leaves to the CPU, such as those on shapes
     try:
         if has_plugin(provider):
             options.add_provider_for_devices(_plugin_devices(provider), settings)

@@ -45,7 +45,7 @@ class PairScores:
     """Pairs with a side that has tokens, all of weight 0."""
 
     num_excluded: int = 0
-    """Pairs with a side that has tokens, none of which is matched."""
+    """Pairs with a side whose tokens are all excluded by the matching."""
 
 
 def match_pairs(
@@ -132,7 +132,7 @@ class PairMatching:
         self.has_weight: NDArray[np.bool_] = np.logical_and.reduce(totals.reshape(2, -1) > 0)
         """Whether both sides have a token whose weight is not 0, (pairs,)."""
         self.is_excluded: NDArray[np.bool_] = np.zeros(len(self.widths), dtype=np.bool_)
-        """Whether a side has tokens, none of which is matched, (pairs,)."""
+        """Whether all tokens of a side are excluded by the matching, (pairs,)."""
         for table, texts in sides:
             if table.is_excluded is not None:
                 self.is_excluded |= table.is_excluded[texts]

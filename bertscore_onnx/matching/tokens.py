@@ -1,4 +1,4 @@
-"""Prepares the tokens of encoded texts for matching: leaves some out, and marks those of a context."""
+"""Prepares the tokens of encoded texts for matching: leaves some out, and marks context tokens."""
 
 import string
 import unicodedata
@@ -144,7 +144,7 @@ class TokensToMatch(TokenEmbeddings):
     """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
 
     is_excluded: NDArray[np.bool_] | None = None
-    """Which texts had tokens, none of which is matched, (texts,); None if there is no such text."""
+    """Which texts had tokens but none to match, (texts,); None if there is no such text."""
 
 
 TextsOfPairs = tuple[TokensToMatch, NDArray[np.int64]]

@@ -136,7 +136,7 @@ def _digest(table: NDArray[np.float32]) -> str:
 # Baseline rescaling: bert-score's `journal/rescale_baseline.md`, (s - b) / (1 - b) for each of P, R and F.
 
 _RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
-"""In a signature: no rescaling; the prefix of a digest; and that of a language whose code looks like one of them."""
+"""In a signature: no rescaling; the prefix of a file's digest; the prefix of a language whose code looks like these."""
 
 
 @dataclass(frozen=True, slots=True)

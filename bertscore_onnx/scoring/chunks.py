@@ -34,7 +34,7 @@ class TextStats:
     """Texts that were longer than the model's maximum."""
 
     excluded: int = 0
-    """Pairs with a side that has tokens, none of which is matched."""
+    """Pairs with a side whose tokens are all excluded by the matching."""
 
     no_context: int = 0
     """Texts with an empty context."""
@@ -112,9 +112,9 @@ class Chunk:
     """Statistics of the texts that were tokenised here."""
 
     def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, NDArray[np.bool_]]:
-        """Return the candidates and the references of all pairs, given the encoded rows; those of a candidate adjoin.
+        """Return the candidates and the references of all pairs, given the encoded rows.
 
-        Also return whether a text of each pair was truncated, (pairs,).
+        Also return whether a text of each pair was truncated, (pairs,). The pairs of a candidate stand side by side.
         """
         rows = np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
         texts, is_truncated = [], np.zeros(len(rows[1]), dtype=np.bool_)
@@ -220,7 +220,7 @@ class Chunks:
             yield chunk.close()
 
     def _parts(self) -> Iterator[Pairs]:
-        """Split the slices: the number of tokens is not known yet, but is hardly larger than that of characters."""
+        """Split the slices by characters: the number of tokens is not known yet, but is hardly larger."""
         for pairs in self._slices:
             yield from pairs.split(min(self._max_tokens, self.limit))
 

@@ -38,7 +38,7 @@ def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pi
 def golden_difference(pipeline: Pipeline) -> float:
     """Score a bundle's golden pairs and return the largest absolute difference from the manifest's scores.
 
-    The pipeline must truncate long texts, as that of `golden_pipeline` does.
+    The pipeline must truncate long texts, as `golden_pipeline` does.
     """
     manifest = pipeline.manifest
     if not manifest.golden:

@@ -43,7 +43,7 @@ class Texts:
     """Items of one text each, or of several."""
 
     texts: Sequence[Text]
-    """The texts of all items, those of an item side by side."""
+    """The texts of all items, with the texts of an item side by side."""
 
     counts: NDArray[np.int64]
     """The number of texts of each item, (items,)."""

@@ -359,7 +359,7 @@ _SAMPLE_STEP = LONG_RUN // 2
 _SAMPLED_RUN = re.compile(rb"[^\0]{2}")
 
 _MARKS_OF_CLASS_0 = {0x0F73: "\u0f71\u0f72", 0x0F75: "\u0f71\u0f74", 0x0F81: "\u0f71\u0f80"}
-"""The characters that decompose into marks alone, although their own combining class is that of a letter."""
+"""The characters that decompose into marks alone, although they have the combining class of a letter."""
 
 
 def normalize(form: Literal["NFC", "NFD"], text: str) -> str:

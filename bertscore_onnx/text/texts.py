@@ -29,7 +29,7 @@ class TextInContext:
     and a warning says so."""
 
     def __post_init__(self) -> None:
-        """Check the strings, and strip those of the context."""
+        """Check the strings, and strip the sentences of the context."""
         sentences = [self.context] if isinstance(self.context, str) else collect_strings(self.context, "context")
         object.__setattr__(self, "text", check_string(self.text, "text"))
         object.__setattr__(self, "context", tuple(stripped for text in sentences if (stripped := text.strip())))
