@@ -86,15 +86,6 @@ def test_idf_sentences_without_idf_are_warned_of(tiny_bundle):
         BERTScorer(tiny_bundle, idf_sents=REFERENCES).close()
 
 
-@pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
-def test_the_best_scores_are_rescaled_with_a_file(tiny_bundle, baseline_path, scorer, references):
-    raw = scorer.score(CANDIDATES, references)
-    with BERTScorer(tiny_bundle, rescale_with_baseline=True, baseline_path=baseline_path) as rescaling:
-        scores = rescaling.score(CANDIDATES, references)
-    for array, before, baseline in zip(scores, raw, (0.1, 0.2, 0.3), strict=True):
-        assert array == pytest.approx((before - baseline) / (1 - baseline), abs=1e-6)
-
-
 def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path, scorer):
     digest = scorer.manifest.digest[:12]
     assert (

@@ -20,13 +20,6 @@ def test_the_next_item_is_begun_before_one_is_finished():
     assert list(prefetch(iter(range(4)), lambda item: begun[item].set(), finish)) == [True] * 4
 
 
-def test_no_more_than_one_item_is_read_ahead():
-    read = []
-    items = (read.append(item) or item for item in range(9))
-    for item in prefetch(items, lambda item: item, lambda item, begun: item):
-        assert len(read) <= item + 2
-
-
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_of_several_items_only_the_beginning_is_in_a_thread(number):
     items = (threading.get_ident() for _ in range(number))
@@ -35,18 +28,6 @@ def test_of_several_items_only_the_beginning_is_in_a_thread(number):
     ):
         assert read_in == finished_in == threading.get_ident()
         assert (begun_in == read_in) == (number == 1)
-
-
-@pytest.mark.parametrize("number", [0, 1, 2, 5])
-def test_a_failure_of_the_items_comes_after_earlier_results(number):
-    def items():
-        yield from range(number)
-        raise OSError("no more")
-
-    results = prefetch(items(), lambda item: item, lambda item, begun: begun)
-    assert [next(results) for _ in range(number)] == [*range(number)]
-    with pytest.raises(OSError, match="no more"):
-        next(results)
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
@@ -59,14 +40,3 @@ def test_a_failure_of_a_step_comes_after_earlier_results(step):
     assert len([next(results) for _ in range(2)]) == 2
     with pytest.raises(ZeroDivisionError):
         next(results)
-
-
-def test_closing_the_results_ends_the_thread():
-    workers = []
-    items = iter(range(100))
-    results = prefetch(items, lambda item: workers.append(threading.current_thread()), lambda item, begun: item)
-    next(results)
-    results.close()
-    workers[0].join(60)
-    assert not workers[0].is_alive()
-    assert len(workers) <= 2

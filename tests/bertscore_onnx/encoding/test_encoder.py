@@ -70,12 +70,6 @@ def test_every_token_gets_a_unit_vector(encoder):
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(13), abs=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"max_tokens": 1}, {"max_tokens": 6}, {"max_items": 1}])
-def test_batches_do_not_change_vectors(encoder, options):
-    together, apart = encoder.encode(SEQUENCES), encoder.encode(SEQUENCES, **options)
-    assert np.abs(all_vectors(together) - all_vectors(apart)).max() < 1e-5
-
-
 @pytest.fixture
 def few_shapes(bundle, monkeypatch):
     """Return an encoder with the limits of CUDA, but runs of 256 tokens."""
@@ -192,15 +186,6 @@ def test_a_graph_that_is_none_or_takes_another_input_is_refused(bundle, tmp_path
 def test_a_graph_that_differs_from_the_manifest_is_refused(bundle, fields, message):
     with pytest.raises(GraphError, match=message):
         Encoder(with_fields(bundle, **fields), device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("optimize_for", "num_threads", "sizes"),
-    [("throughput", 8, [1] * 4), ("throughput", 2, [2] * 2), ("throughput", 1, [4]), ("latency", 8, [4])],
-)
-def test_a_few_texts_get_a_batch_per_thread_or_one_batch(bundle, runs, optimize_for, num_threads, sizes):
-    Encoder(bundle, device="cpu", num_threads=num_threads, optimize_for=optimize_for).encode(SEQUENCES)
-    assert sorted(texts for texts, _ in runs) == sizes
 
 
 def test_a_stop_ends_the_work_between_two_batches(encoder):

@@ -3,7 +3,7 @@ import pytest
 
 from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.scoring.chunks import TextStats
-from bertscore_onnx.scoring.inputs import collect_pairs, read_pairs
+from bertscore_onnx.scoring.inputs import collect_pairs
 
 
 def layout(side):
@@ -35,13 +35,6 @@ def test_a_strange_single_text_is_still_refused_in_words(text):
     with pytest.raises(InputTypeError, match="Put a single text into a list") as caught:
         collect_pairs(text, ["x"])
     assert len(str(caught.value)) < 300
-
-
-def test_pairs_are_read_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
-    slices = list(read_pairs([("a", "x"), ["b", ("y", "z")], ("c", iter(["u"]))]))
-    assert [layout(part.candidates) for part in slices] == [(["a", "b"], [1, 1]), (["c"], [1])]
-    assert [layout(part.references) for part in slices] == [(["x", "y", "z"], [1, 2]), (["u"], [1])]
 
 
 TRUNCATED = (
