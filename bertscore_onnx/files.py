@@ -79,12 +79,6 @@ def open_device(file: str | PathLike[str]) -> FileIO | None:
     return FileIO(name, "w") if os.path.exists(name) and not os.path.isfile(name) else None
 
 
-def is_device(name: str) -> bool:
-    """Return whether a name refers to a pipe, to a device, or to an open file by its descriptor."""
-    is_other = os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
-    return is_other or _descriptor(name) is not None
-
-
 def is_stdout(name: str) -> bool:
     """Return whether a name refers to standard output."""
     return name == "-" or _descriptor(name) == 1

@@ -80,11 +80,6 @@ class Provider:
     index: int = 0
     """The number of the card, if there are several."""
 
-    @property
-    def full_device(self) -> str:
-        """The name that users write for this very card."""
-        return f"{self.device}:{self.index}" if self.index else self.device
-
     def max_tokens(self, hidden_size: int) -> int:
         """Return the padded tokens in a run of a model of this hidden size."""
         return min(max(self.min_batch_tokens, self.batch_values // hidden_size), self.batch_tokens)
