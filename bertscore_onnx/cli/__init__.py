@@ -30,7 +30,7 @@ COMMANDS = {
     "show": ("Score", "bertscore_onnx.cli.show:show"),
     "serve": ("Score", "bertscore_onnx_service.cli.serve:serve"),
     "compare": ("Judge", "bertscore_onnx_evaluation.cli.compare:compare"),
-    "meta": ("Judge", "bertscore_onnx_evaluation.cli.meta_command:meta"),
+    "meta": ("Judge", "bertscore_onnx_evaluation.cli.meta:meta"),
     "tune-layers": ("Judge", "bertscore_onnx_evaluation.cli.tune_layers:tune_layers"),
     "baseline": ("Judge", "bertscore_onnx.cli.baseline:baseline"),
     "export": ("Models", "bertscore_onnx.cli.export:export"),

@@ -1,250 +1,34 @@
-"""What `bertscore-onnx meta` does: reads judged systems and scores, and prints how well metrics agree with humans."""
+"""`bertscore-onnx meta`: measures how well metrics agree with human judgements; its work is imported when it begins."""
 
-import os
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
-import typer
-
-from bertscore_onnx.cli.options import check_effects
-from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.errors import InputError, check_installed
-from bertscore_onnx.files import unwritable, write_whole
-from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.tables.sources import STANDARD_INPUT
-from bertscore_onnx.tables.whole_table import read_table
+from bertscore_onnx.cli.options import shared_options
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
-from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
-from bertscore_onnx_evaluation.metric_scores import (
-    BERTSCORE,
-    MetricScores,
-    preceding_sentences,
-    score_systems,
-)
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, golds, read_eval_set, score_files
-from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
-from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 
 
-def judge(options: MetaOptions) -> None:
-    """Read the systems, judge the metrics, and print and write what is asked for."""
-    has_model, has_context = bool(options.model), bool(options.context_sentences)
-    is_plain = not any(map(options.num_context, options.scorers))
-    check_effects(
-        ("--matching", bool(options.matching) and not has_model, "without --model; add it"),
-        ("--context-sentences", has_context and not has_model, "without --model; add it"),
-        ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
-    )
-    check_installed(("scipy", *(("sacrebleu",) if options.corpus_metrics else ())), "evaluation", "This command")
-    _check_folder(options)
-    systems = _read_systems(options)
-    result = meta_evaluate(
-        systems,
-        permutations=options.resamples,
-        seed=options.seed,
-        test=options.test,
-        sentinels=options.sentinels,
-    )
-    try:
-        text = result.to_json() if options.output_format == "json" else result.table(options.output_format)
-        print(text, flush=True)
-    finally:  # the scores are the costly part, and do not depend on who reads the result
-        _write_scores(options, systems)
+@shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
+def meta(options: MetaOptions) -> None:
+    """Measure how well metrics agree with human judgements.
 
+    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
+    --model and --metric system-outputs and references. A table has a row for each output of a system, with the
+    columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
+    reference. Without segments each row is a whole system.
 
-# How metrics are computed from texts.
+    Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
+    metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or
+    documents if they are known.
 
+    Needs the extra `evaluation`.
 
-def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> list[JudgedSystems]:
-    """Add scores by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
-    texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
-    metrics = options.corpus_metrics
-    of_corpora = [score_systems(metrics, *of_pair) if metrics else {} for of_pair in texts]
-    of_model: list[dict[str, MetricScores]] = [{} for _ in texts]
-    verbose = False if options.quiet else None
-    for name, settings in options.scorers.items():
-        contexts = [_contexts(judged, options.num_context(name)) for judged in language_pairs]
-        with BERTScorer(**settings) as scorer:
-            for scores, of_pair, before in zip(of_model, texts, contexts, strict=True):
-                [scores[name]] = score_systems(
-                    [BERTSCORE], *of_pair, scorer=scorer, contexts=before, verbose=verbose
-                ).values()
-    scored = zip(language_pairs, of_model, of_corpora, strict=True)
-    return [_with_scores(judged, first | then) for judged, first, then in scored]
+    Examples:
+        # Judge BERTScore, and scores in the column comet, against human scores
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
+        # Name the columns of the table
+        bertscore-onnx meta a.csv -m BUNDLE --columns candidate=mt human=da id=line
+        # Judge BLEU and chrF beside them
+        bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
+        # Judge the metric scores of an EvalSet
+        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
+    """
+    from bertscore_onnx_evaluation.cli.meta_work import judge
 
-
-def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
-    """Return up to this many sentences before each segment in its document; None for 0."""
-    if not number:
-        return None
-    if not judged.documents:
-        raise InputError(
-            "The sentences before a segment are those of its document, and there are no documents. Name their "
-            "column with --columns document=NAME, or give --context-sentences 0."
-        )
-    of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*judged.references, strict=True))
-    return preceding_sentences(of_segments, judged.documents, number)
-
-
-# Systems, from an EvalSet or a table.
-
-
-def _is_eval_set(options: MetaOptions) -> bool:
-    """Return whether the source is a folder, and not a table."""
-    return Path(options.source).is_dir()
-
-
-def _own_name(metric: str, judged: JudgedSystems) -> str:
-    """Return the name of scores computed from texts: as in an EvalSet, it ends with the reference."""
-    return f"{metric}-{judged.reference}" if judged.reference else metric
-
-
-def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
-    """Return the systems of each language pair, with given scores and then those of texts."""
-    language_pairs = _of_eval_set(options) if _is_eval_set(options) else _of_table(options)
-    if options.output is not None:  # before the costly scores
-        for judged in language_pairs:
-            check_names(judged.language_pair, judged.systems, judged.metrics)
-    if not options.metrics:
-        return language_pairs
-    return _with_scores_of_texts(options, [judged for judged in language_pairs if judged.candidates is not None])
-
-
-def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
-    of_tables = {"--score": options.score, "--input-format": options.input_format, "--columns": options.columns}
-    check_effects(*((name, bool(value), "on an EvalSet") for name, value in of_tables.items()))
-    by_pair = golds(options.source)
-    available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
-    chosen = options.language_pair or [
-        name for name, of_pair in by_pair.items() if {options.gold, options.hold_out} - {None} <= {*of_pair}
-    ]
-    language_pairs = [
-        read_eval_set(
-            options.source,
-            name,
-            gold=options.gold,
-            reference=options.reference,
-            metrics=_metrics_of(available, name, options.metric_scores or ()),
-            hold_out=options.hold_out,
-            with_texts=True if options.metrics else None if options.sentinels else False,
-        )
-        for name in dict.fromkeys(chosen or by_pair)
-    ]
-    for judged in language_pairs:
-        if not judged.metrics and not options.metrics:
-            there = ", ".join(available[judged.language_pair]) or "none at all"
-            raise InputError(
-                f"{options.source} has no scores of metrics of {judged.language_pair} with the reference "
-                f"{judged.reference}; it has {there}. Name some with --metric-scores, or score the texts, with "
-                "--model MODEL or --metric bleu."
-            )
-    return language_pairs
-
-
-def _metrics_of(available: Mapping[str, Sequence[str]], language_pair: str, requested: Sequence[str]) -> list[str]:
-    """Return the requested metrics without those that only another language pair has, with its reference."""
-    others = {metric for metrics in available.values() for metric in metrics}.difference(
-        available.get(language_pair, ())
-    )
-    return [name for name in requested if name not in others] or [*requested]
-
-
-def _of_table(options: MetaOptions) -> list[JudgedSystems]:
-    of_folders = {"--gold": options.gold, "--reference": options.reference, "--metric-scores": options.metric_scores}
-    check_effects(*((name, value not in (None, []), "on a table") for name, value in of_folders.items()))
-    if not options.score and not options.metrics:
-        raise typer.BadParameter(
-            "name columns of scores, --score COLUMN, or score the texts, --model MODEL or --metric bleu.",
-            param_hint="--score, --model, --metric",
-        )
-    if options.source != STANDARD_INPUT and not Path(options.source).exists():
-        raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
-    table = read_table(options.source, options.input_format)
-    language_pairs = systems_of_table(table, options)
-    for judged in language_pairs:
-        if judged.dropped and not options.quiet:
-            echo(f"{judged.language_pair}: left out {', '.join(judged.dropped)}, which lack a score.")
-    return language_pairs
-
-
-def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
-    own = {_own_name(name, judged): replace(of_metric.negated, base_name=name) for name, of_metric in scores.items()}
-    for name in own:
-        if name in judged.metrics:
-            raise InputError(
-                f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or leave out this "
-                "`metric`."
-            )
-    return replace(judged, metrics={**judged.metrics, **own})
-
-
-def _check_folder(options: MetaOptions) -> None:
-    """Check before any work is done that scores can be written."""
-    if options.output is None:
-        return
-    if _is_eval_set(options) and not options.metrics:
-        raise typer.BadParameter(
-            "there is nothing to write, since all scores are read from files. Add --model or --metric.",
-            param_hint="--output",
-        )
-    folder = Path(options.output).absolute()
-    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise InputError(
-            f"Cannot write into the folder {options.output!r}: {existing} is not a writable folder. Name another with "
-            "--output."
-        )
-
-
-def _write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> None:
-    """Write the files metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score of mt-metrics-eval, each in one step."""
-    if options.output is None:
-        return
-    folder = Path(options.output) / "metric-scores"
-    contents = {
-        folder / judged.language_pair / name: content
-        for judged in language_pairs
-        for name, content in _files(options, judged).items()
-    }
-    for path, content in contents.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(path.parent, error) from error
-        if path.exists() and path not in path.parent.iterdir():
-            raise InputError(f"Cannot write {path}: a file exists whose name differs only in case. Move it away.")
-        write_whole(str(path), content)
-    if not options.quiet:
-        echo(f"Wrote {len(contents)} files of scores into {folder}.")
-
-
-def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
-    """Return the files of a language pair by name; of an EvalSet, without the scores that were read from it."""
-    files: dict[str, str] = {}
-    chosen = {_own_name(name, judged) for name in options.metrics} if _is_eval_set(options) else judged.metrics
-    for name in chosen:
-        scores = judged.metrics[name]
-        is_scored = ~np.isnan(scores.system) if scores.system is not None else np.zeros(len(judged.systems), bool)
-        if scores.segment is not None and (missing := int(np.isnan(scores.segment[is_scored]).sum())):
-            warnings.warn(
-                f"{judged.language_pair}: {name} lacks the scores of {missing} outputs; mt-metrics-eval expects all.",
-                UserWarning,
-                stacklevel=2,
-            )
-        systems = [system for system, has_any in zip(judged.systems, is_scored, strict=True) if has_any]
-        levels = {
-            level: None if of_level is None else of_level[is_scored]
-            for level, of_level in (("sys", scores.system), ("seg", scores.segment))
-        }
-        files |= score_files(_with_reference(name), systems, levels)
-    return files
-
-
-def _with_reference(name: str) -> str:
-    """Return a name that ends with its reference, `all` if it names none."""
-    _, hyphen, reference = name.rpartition("-")
-    has_one = hyphen and (reference.startswith("ref") or reference in ("src", "all"))
-    return name if has_one else f"{name}-all"
+    judge(options)
