@@ -80,7 +80,7 @@ def _read(path: str, part: Part | None) -> list[JudgedSystems]:
         judged = [read_eval_set(path, name, with_texts=True) for name in golds(path)]
     else:
         options = MetaOptions(source=path, settings={"model_type": "any"})  # so that the texts are read
-        judged = systems_of_table(read_table(path), options, several_judgements=True)
+        judged = systems_of_table(read_table(path), options)
     return [replace(one, metrics={}) for one in judged]
 
 

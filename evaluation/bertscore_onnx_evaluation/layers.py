@@ -239,7 +239,7 @@ def tune_layers(
     candidates, references = [candidates[row] for row in order], [references[row] for row in order]
     names, of_rows, human = [names[row] for row in order], [of_rows[row] for row in order], np.asarray(human)[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
-    reasons = {name: why_unusable(human[rows]) for name, rows in judged_rows.items()}
+    reasons = {name: correlate_pairs(human[rows], rows.astype(np.float64)).reason for name, rows in judged_rows.items()}
     used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
     if not used:
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
@@ -299,11 +299,6 @@ def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
     for name, size in found.items():
         if size not in (expected, (expected,)):
             raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
-
-
-def why_unusable(human: Floats) -> str:
-    """Return why human scores correlate with nothing; empty if they may."""
-    return correlate_pairs(human, np.arange(len(human), dtype=np.float64)).reason
 
 
 def _scores(

@@ -1,7 +1,6 @@
 """Systems from a table of judgements: a row for each output of a system, or for each system."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,86 +26,54 @@ HUMAN_COLUMNS = ("human", "human_score")
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
 
-def texts_of_rows(options: MetaOptions, table: WholeTable, columns: Sequence[str] = CANDIDATE_COLUMNS) -> list[str]:
-    """Return the candidate of each row."""
-    return table.texts(table.find(options.named("candidate") or columns, "--columns candidate=NAME"))
-
-
-def systems_of_table(
-    table: WholeTable, options: MetaOptions, *, several_judgements: bool = False
-) -> list[JudgedSystems]:
+def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with the scores of the named columns.
 
     Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
-    a whole system; a column of systems that is empty throughout stands for one system without a name. With
-    `several_judgements` an output may have several rows, whose judgements are averaged; likewise with a column of
-    annotators, one row for each. An annotator who is held out is not part of the human scores.
+    a whole system; a column of systems that is empty throughout stands for one system without a name. With a column of
+    annotators, an output has a row for each, and its human score is their mean, without an annotator who is held out.
     """
-    rows = _Rows.read(table, options)
+    rows = _Rows(table, options)
     for name in options.language_pair or ():
         if name not in rows.language_pairs:
             available = ", ".join(dict.fromkeys(rows.language_pairs))
             raise InputError(f"{table.title} has no rows of the language pair {name!r}; it has {available}.")
     pairs = np.array(rows.language_pairs, dtype=object)
     return [
-        _language_pair(table, rows, name, np.flatnonzero(pairs == name), several_judgements)
+        _language_pair(table, rows, name, np.flatnonzero(pairs == name))
         for name in dict.fromkeys(options.language_pair or sorted(rows.language_pairs))
     ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
     """The columns of the table that are needed."""
 
-    language_pairs: list[str]
-    systems: list[str]
-    segments: list[str] | None
-    documents: list[str] | None
-    human: Floats
-    scores: dict[str, Floats]
-    candidates: list[str | None] | None
-    """None for a row without texts."""
-    references: list[list[str]]
-    annotators: list[str] | None
-    held_out: str | None
-    dropped: set[tuple[str, str]]
-    """Language pairs and segments that are left out."""
-
-    @classmethod
-    def read(cls, table: WholeTable, options: MetaOptions) -> "_Rows":
+    def __init__(self, table: WholeTable, options: MetaOptions) -> None:
         segment = _segment_column(table, options)
         human_column = table.find(options.named("human") or HUMAN_COLUMNS, "--columns human=NAME")
-        human = table.numbers(human_column)
-        scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
-        language_pairs, segments = _language_pairs(table, options), None if segment is None else table.keys(segment)
-        dropped = set()
-        for name, values in scores.items():
-            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(human)).tolist():
-                if segments is None or options.missing == "raise":
+        self.human = table.numbers(human_column)
+        self.scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
+        self.language_pairs = _language_pairs(table, options)
+        self.segments = None if segment is None else table.keys(segment)
+        self.dropped: set[tuple[str, str]] = set()  # language pairs and segments
+        for name, values in self.scores.items():
+            for row in np.flatnonzero(np.isnan(values) & ~np.isnan(self.human)).tolist():
+                if self.segments is None or options.missing == "raise":
                     raise InputError(
                         f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
                         'Add the score, or leave out the segment for all systems with missing="drop".'
                     )
-                dropped.add((language_pairs[row], segments[row]))
+                self.dropped.add((self.language_pairs[row], self.segments[row]))
         if options.metrics and segment is None:
             raise InputError(
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
                 "score. Name the column with --columns id=NAME."
             )
-        annotators = _annotators(table, options)
+        self.annotators, self.held_out = _annotators(table, options), options.hold_out
         system = table.find(options.named("system") or SYSTEM_COLUMNS, "--columns system=NAME")
-        return cls(
-            language_pairs,
-            [""] * len(table) if table.is_blank(system) else table.keys(system),
-            segments,
-            None if segment is None else documents_of_rows(table, options),
-            human,
-            scores,
-            *_texts_of_rows(table, options, human_column, human),
-            annotators,
-            options.hold_out,
-            dropped,
-        )
+        self.systems = [""] * len(table) if table.is_blank(system) else table.keys(system)
+        self.documents = None if segment is None else _documents(table, options)
+        self.candidates, self.references = _texts_of_rows(table, options, human_column, self.human)
 
     def has_texts(self, row: int) -> bool:
         return self.candidates is not None and self.candidates[row] is not None
@@ -201,12 +168,12 @@ def _texts_of_rows(
             candidates[row], references[row] = text, found
     if options.metrics and any(candidates[row] is None for row in np.flatnonzero(is_judged)):
         judged, _ = table.without_nulls(human_column)
-        texts_of_rows(options, judged)
+        judged.texts(candidate)
         references_of_table(judged, options.named)
     return candidates, references
 
 
-def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | None:
+def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
     """Return the document of each row; None if no column has any."""
     has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
     named = options.named("document")
@@ -215,9 +182,7 @@ def documents_of_rows(table: WholeTable, options: MetaOptions) -> list[str] | No
     return table.keys(table.find(named or DOCUMENT_COLUMNS, "--columns document=NAME"))
 
 
-def _language_pair(
-    table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64], several_judgements: bool
-) -> JudgedSystems:
+def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64]) -> JudgedSystems:
     dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
     if rows.segments and dropped:
         is_kept = [(name, rows.segments[row]) not in rows.dropped for row in chosen]
@@ -226,7 +191,7 @@ def _language_pair(
             raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})
     segments = sorted({rows.segments[row] for row in chosen}, key=natural_key) if rows.segments else [""]
-    cells = _cells(table, rows, chosen, systems, segments, several_judgements)
+    cells = _cells(table, rows, chosen, systems, segments)
     shape = (len(systems), len(segments))
 
     def arranged(values: Floats) -> Floats:
@@ -294,12 +259,7 @@ def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, 
 
 
 def _cells(
-    table: WholeTable,
-    rows: _Rows,
-    chosen: NDArray[np.int64],
-    systems: Sequence[str],
-    segments: Sequence[str],
-    several_judgements: bool,
+    table: WholeTable, rows: _Rows, chosen: NDArray[np.int64], systems: Sequence[str], segments: Sequence[str]
 ) -> NDArray[np.int64]:
     """Return the system and the segment of each row, (rows, 2)."""
     system_at = {name: at for at, name in enumerate(systems)}
@@ -315,12 +275,11 @@ def _cells(
         of_annotator = by_annotator.setdefault((cell, annotator), row)
         if earlier == row:
             continue
-        if not several_judgements and of_annotator != row:
-            earlier = of_annotator
+        if of_annotator != row:
             where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
             raise InputError(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
-                f"is {table.place(earlier)}. Expected one row for each, with the mean of several judgements."
+                f"is {table.place(of_annotator)}. Expected one row for each, with the mean of several judgements."
             )
         for same, of_output in ((earlier, rows.scores_of), (other, rows.texts)):
             if of_output(row) != of_output(same):

@@ -24,7 +24,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, golds, read_eval_set, score_files
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 
@@ -235,11 +235,9 @@ def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
                 stacklevel=2,
             )
         systems = [system for system, has_any in zip(judged.systems, is_scored, strict=True) if has_any]
-        levels = {
-            level: None if of_level is None else of_level[is_scored]
-            for level, of_level in (("sys", scores.system), ("seg", scores.segment))
-        }
-        files |= score_files(_with_reference(name), systems, levels)
+        for level, values in (("sys", scores.system), ("seg", scores.segment)):
+            if values is not None:
+                files[f"{_with_reference(name)}.{level}.score"] = format_scores(systems, values[is_scored])
     return files
 
 

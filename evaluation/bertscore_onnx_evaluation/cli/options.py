@@ -1,6 +1,6 @@
 """The options that several commands of evaluation have, and the columns of references that these read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -95,10 +95,8 @@ def _literal(text: str) -> bool | int | float | str:
     return {"true": True, "false": False}.get(text, text)
 
 
-def references_of_table(
-    table: "WholeTable", columns: ColumnNames, names: Sequence[str] = REFERENCE_COLUMNS
-) -> list[list[str]]:
-    """Return the references of each row of a table that is held whole, by default from the first of these columns."""
-    wanted = columns.references or (names,)
-    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in wanted]
+def references_of_table(table: "WholeTable", columns: ColumnNames) -> list[list[str]]:
+    """Return the references of each row of a table that is held whole."""
+    names = columns.references or (REFERENCE_COLUMNS,)
+    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in names]
     return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]

@@ -122,7 +122,11 @@ def tune_layers(
     pairs = ["all"] * len(table)
     if named("lang_pair") or "lang_pair" in table.names or language_pair:
         pairs = table.keys(table.find(named("lang_pair") or "lang_pair", "--columns lang_pair=NAME"))
-    chosen = _chosen_pairs(language_pair, pairs) if language_pair else pairs_into_one_language(pairs)
+    for name in language_pair or ():
+        if name not in pairs:
+            available = ", ".join(dict.fromkeys(pairs))
+            raise typer.BadParameter(f"no row has {name!r}; the table has {available}.", param_hint="--language-pair")
+    chosen = language_pair or pairs_into_one_language(pairs)
     left_out = [name for name in dict.fromkeys(pairs) if name not in chosen]
     if left_out and not language_pair and not quiet:
         echo(
@@ -175,14 +179,6 @@ def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":
             yield scorer
 
 
-def _chosen_pairs(named: Sequence[str], available: Sequence[str]) -> list[str]:
-    for name in named:
-        if name not in available:
-            known = ", ".join(dict.fromkeys(available))
-            raise typer.BadParameter(f"no row has {name!r}; the table has {known}.", param_hint="--language-pair")
-    return list(named)
-
-
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
     print(tuning.signature)
@@ -203,25 +199,16 @@ def _print_report(tuning: "LayerTuning") -> None:
         loss = [_digits(value) for value in (layer.loss, layer.loss_high)]
         rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
     print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
-    best, others, *trust = _conclusion(tuning)
-    print_text(f"\n{best} {others}")
-    for sentence in trust:
-        print_text(sentence)
-    print(tuning.export_command)
-
-
-def _conclusion(tuning: "LayerTuning") -> list[str]:
-    """Return which layer is best, which may be as good, and how far to trust its correlation, in sentences."""
-    sentences = [f"Layer {tuning.best_layer} correlates best with human judgements.", _others(tuning)]
+    print_text(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_losses(tuning)}")
     if tuning.optimism is not None:
-        sentences.append(
+        print_text(
             f"Its r is {_digits(tuning.best_pearson)}, including the gain from being chosen on these judgements, about "
             f"{_digits(tuning.optimism)}; judge it on others."
         )
-    return sentences
+    print(tuning.export_command)
 
 
-def _others(tuning: "LayerTuning") -> str:
+def _losses(tuning: "LayerTuning") -> str:
     """Describe the loss of the layers that are not significantly worse."""
     from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 

@@ -40,11 +40,6 @@ class Measure:
     epsilon: float | None = None
     """For `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
 
-    @property
-    def reasons(self) -> dict[str, str]:
-        """The reason as an entry for JSON; empty if there is a value."""
-        return {"reason": self.reason} if self.reason else {}
-
 
 def no_value(reason: str, n: int) -> Measure:
     """Return a measure without a value."""

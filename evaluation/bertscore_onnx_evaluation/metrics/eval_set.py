@@ -3,7 +3,7 @@
     sources/LP.txt                                   a segment in each line, as in all texts
     references/LP.REFERENCE.txt
     system-outputs/LP/SYSTEM.txt
-    human-scores/LP.GOLD.{seg,sys}.score             as `score_files` writes them
+    human-scores/LP.GOLD.{seg,sys}.score             as `format_scores` writes them
     metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score
 
 Files that a task does not need may be missing.
@@ -11,7 +11,7 @@ Files that a task does not need may be missing.
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -307,9 +307,6 @@ NO_SCORE = "None"
 NOT_IN_FILE_NAMES = "/\\\0"
 
 MAX_BYTES = 100_000_000
-MAX_LINES = 5_000_000
-MAX_SYSTEMS = 1000
-MAX_NAME = 255
 """The most that a file may have: several times what any shared task has."""
 
 
@@ -319,8 +316,6 @@ def read_lines(path: Path) -> list[str]:
         content = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise InputError(f"Cannot read {path} ({error.strerror}).") from error
-    if content.count(b"\n") > MAX_LINES:
-        raise InputError(f"{path} has more than {MAX_LINES:,} lines.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -345,11 +340,7 @@ def read_scores(path: Path) -> dict[str, Floats]:
                 f"{path}, line {number}: {len(fields)} fields; expected the name of a system and its score."
             )
         system, text = fields
-        if len(system) > MAX_NAME:
-            raise InputError(f"{path}, line {number}: the name of the system has more than {MAX_NAME} characters.")
         scores.setdefault(system, []).append(_score(text, f"{path}, line {number}"))
-        if len(scores) > MAX_SYSTEMS:
-            raise InputError(f"{path} has more than {MAX_SYSTEMS:,} systems.")
     if not scores:
         raise InputError(f"{path} is empty; expected the name of a system and its score in each line.")
     return {system: np.array(values, dtype=np.float64) for system, values in scores.items()}
@@ -382,21 +373,13 @@ def check_names(language_pair: str, systems: Iterable[str], metrics: Iterable[st
             raise InputError(f"The {kind} {name!r} cannot name a file. Give it another name.")
 
 
-def score_files(metric: str, systems: Sequence[str], levels: Mapping[str, Floats | None]) -> dict[str, str]:
-    """Return the files of a metric by name, with their content, which mt-metrics-eval reads.
+def format_scores(systems: Sequence[str], scores: Floats) -> str:
+    """Return the content of a file of scores, which mt-metrics-eval reads.
 
     Args:
-        metric: its name, with the reference at its end, such as BLEU-refB.
         systems: their names, as `check_names` wants them.
-        levels: the scores by level, `sys` as (systems,) and `seg` as (systems, segments), NaN where there is none;
-            None where a level has no scores.
+        scores: of whole systems, (systems,), or of segments, (systems, segments); NaN where there is none.
     """
-    return {
-        f"{metric}.{level}.score": _lines(systems, scores) for level, scores in levels.items() if scores is not None
-    }
-
-
-def _lines(systems: Sequence[str], scores: Floats) -> str:
     rows = zip(systems, scores.reshape(len(systems), -1).tolist(), strict=True)
     return "".join(
         f"{system}\t{NO_SCORE if math.isnan(score) else repr(score)}\n" for system, row in rows for score in row

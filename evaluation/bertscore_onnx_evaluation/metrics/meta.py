@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal, get_args
 
@@ -56,11 +56,11 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     correlation_interval,
     enough_permutations,
     exchange_units,
+    pearson_sums,
     resample_units,
     resampled_both,
     student_interval,
     student_p,
-    whole_system_sums,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 
@@ -82,21 +82,11 @@ MIN_DRAWN_SYSTEMS = 5
 """With fewer systems, draws of systems say nothing about others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """How metrics are judged, as `meta_evaluate` has it."""
-
-    permutations: int
-    seed: int
-    test: Test
-    sentinels: bool
-
-
 # How one metric agrees with human scores in one language pair.
 
 
 def system_agreement(
-    judged: JudgedSystems, metric: MetricScores, settings: _Settings, rank: int | None = None
+    judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int, rank: int | None = None
 ) -> Agreement | None:
     """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
@@ -109,7 +99,7 @@ def system_agreement(
         "pearson": correlate_pairs(human, scores),
         "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
         "accuracy": pairwise_accuracy([(human, scores)]),
-        "spa": _soft_accuracy(judged, metric, settings),
+        "spa": _soft_accuracy(judged, metric, permutations, seed),
     }
     signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
     human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
@@ -136,18 +126,14 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | N
     return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
 
 
-def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, settings: _Settings) -> Measure:
+def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
     if judged.human_segment is None:
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
     has_any = ~np.isnan(judged.human_segment).all(axis=1)
-    return soft_pairwise_accuracy(
-        judged.human_segment[has_any],
-        metric.segment[has_any],
-        permutations=settings.permutations,
-        seed=settings.seed,
-    )
+    human, scores = judged.human_segment[has_any], metric.segment[has_any]
+    return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
 
 
 def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
@@ -212,7 +198,8 @@ class _Statistics:
         human, metric = self._systems
         if metric is None or np.isnan(human).all():
             return None
-        return whole_system_sums(*(side / (np.nanmax(np.abs(side)) or 1.0) for side in (human, metric)))
+        human, metric = (side[None] / (np.nanmax(np.abs(side)) or 1.0) for side in (human, metric))
+        return pearson_sums(human, metric, np.arange(human.size))
 
 
 def meta_evaluate(
@@ -244,22 +231,23 @@ def meta_evaluate(
             systems to draw from.
         MissingExtraError: scipy is not installed.
     """
-    names = [one.language_pair for one in language_pairs]
+    names = [systems.language_pair for systems in language_pairs]
     if not names or len({*names}) < len(names):
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
-    judged = [one.judged().judged_by_all().judged() for one in language_pairs]
+    judged = [systems.judged().judged_by_all().judged() for systems in language_pairs]
     if test not in get_args(Test):
         raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
-    settings = _Settings(permutations, seed, test, sentinels)
-    results = tuple(_language_pair(one, settings) for one in judged)
+    results = tuple(_language_pair(systems, permutations, seed, test, sentinels) for systems in judged)
     return MetaEvaluation(results, _means(results), permutations, seed, test)
 
 
-def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairResult:
+def _language_pair(
+    judged: JudgedSystems, permutations: int, seed: int, test: Test, with_sentinels: bool
+) -> LanguagePairResult:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     metrics = {**judged.annotators, **judged.metrics}
-    sentinels = sentinel_scores(judged, settings.seed) if settings.sentinels else {}
+    sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
     if shared := [name for name in judged.metrics if name in judged.annotators]:
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything = metrics | sentinels
@@ -268,20 +256,23 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         for name, metric in everything.items()
         if name in sentinels or _varies(judged, metric)
     }
-    evaluate = _by_both if settings.test == "boot-both" else _by_units
-    compared, intervals = evaluate(judged, metrics, statistics, settings)
+    num_exchanges = enough_permutations(permutations, len(metrics))
+    if test == "boot-both":
+        compared, intervals = _by_both(judged, statistics, seed)
+    else:
+        compared, intervals = _by_units(judged, metrics, statistics, num_exchanges, seed)
     ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
         metric = everything[name]
         if name == RANDOM:
-            draws = [*random_scores(judged, settings.seed)]
-            of_systems = [system_agreement(judged, one, settings) for one in draws]
-            of_segments = [segment_agreement(judged, one) for one in draws]
-            levels = (mean_agreement(filter(None, of_systems)), mean_agreement(filter(None, of_segments)))
+            draws = [*random_scores(judged, seed)]
+            systems = [system_agreement(judged, scores, permutations, seed) for scores in draws]
+            segments = [segment_agreement(judged, scores) for scores in draws]
+            levels = (mean_agreement(filter(None, systems)), mean_agreement(filter(None, segments)))
         else:
-            system = system_agreement(judged, metric, settings, compared[OF_SYSTEMS].ranks.get(name))
+            system = system_agreement(judged, metric, permutations, seed, compared[OF_SYSTEMS].ranks.get(name))
             segment = segment_agreement(judged, metric, compared[OF_SEGMENTS].ranks.get(name))
             levels = (intervals(system, name, "system"), intervals(segment, name, "segment"))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
@@ -306,7 +297,7 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
     human = judged.human_segment
     num_segments = 0 if human is None else int((~np.isnan(human)).any(axis=0).sum())
     num_ranked = [len(compared[name].ranks) for name in (OF_SEGMENTS, OF_SYSTEMS)]
-    is_exact = settings.test == "boot-both" or _num_units(judged) <= MAX_EXACT
+    is_exact = test == "boot-both" or _num_units(judged) <= MAX_EXACT
     return LanguagePairResult(
         judged.language_pair,
         judged.gold,
@@ -318,10 +309,10 @@ def _language_pair(judged: JudgedSystems, settings: _Settings) -> LanguagePairRe
         (
             *_notes(judged),
             *notes_of_sentinels(judged, sentinels),
-            *(_notes_of_tests(judged, *num_ranked) if settings.test == "segments" else ()),
+            *(_notes_of_tests(judged, *num_ranked) if test == "segments" else ()),
         ),
         _kind_of_units(judged),
-        0.0 if is_exact else 1 / (enough_permutations(settings.permutations, len(metrics)) + 1),
+        0.0 if is_exact else 1 / (num_exchanges + 1),
         tuple(map(agreement, sentinels)),
         tuple(humans),
         tuple(test for one in compared.values() for test in one.sentinels),
@@ -351,12 +342,12 @@ def _by_units(
     judged: JudgedSystems,
     metrics: Mapping[str, MetricScores],
     statistics: Mapping[str, _Statistics],
-    settings: _Settings,
+    permutations: int,
+    seed: int,
 ) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by exchanging whole units, with intervals over other units."""
     sums = {name: one.sums() for name, one in statistics.items()}
     wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
-    drawn = enough_permutations(settings.permutations, len(metrics))
     compared = {}
     for key in TESTED:
         of_each = {name: one[key] for name, one in sums.items() if key in one}
@@ -366,7 +357,7 @@ def _by_units(
             of_each = {}
 
         def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
-            return exchange_units([of_each[name] for name in names], permutations=drawn, seed=settings.seed)
+            return exchange_units([of_each[name] for name in names], permutations=permutations, seed=seed)
 
         compared[key] = compare_units(_label(key), of_each, p_values)
     scores = {name: metric.system for name, metric in metrics.items()}
@@ -374,16 +365,13 @@ def _by_units(
 
     def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         has_segments = judged.human_segment is not None
-        return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, settings.seed)
+        return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, seed)
 
     return compared, intervals
 
 
 def _by_both(
-    judged: JudgedSystems,
-    metrics: Mapping[str, MetricScores],
-    statistics: Mapping[str, _Statistics],
-    settings: _Settings,
+    judged: JudgedSystems, statistics: Mapping[str, _Statistics], seed: int
 ) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by drawing systems and units, with intervals over other systems and units.
 
@@ -404,7 +392,7 @@ def _by_both(
         found = {name: statistics[name].sums(weights) for name in sums}
         return [found[name][key] for name, key in keys]
 
-    values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(settings.seed))
+    values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
     resampled = dict(zip(keys, values.T, strict=True))
     compared = {}
     for key in TESTED:

@@ -345,25 +345,16 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result, test)
-    for lines in (sentinel_notes(result), [*notes(result), *result.notes]):
-        if lines:
-            yield "\n".join(lines)
-
-
-def sentinel_notes(result: LanguagePairResult) -> list[str]:
-    """Return which metrics are not significantly better than the best sentinel, by each statistic."""
-    return [
+    sentinels = [
         line
         for statistic, title in _STATISTICS.items()
         for line in sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
     ]
-
-
-def notes(result: LanguagePairResult) -> list[str]:
-    """Return which systems are outliers, what means leave out, and why values are missing."""
-    outliers = next((one.system.outliers for _, one in result.by_kind() if one.system), None)
+    outliers = next((system.outliers for system in systems.values()), None)
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    return [*named, *_groups(result), *_missing(result)]
+    for lines in (sentinels, [*named, *_groups(result), *_missing(result), *result.notes]):
+        if lines:
+            yield "\n".join(lines)
 
 
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
@@ -391,8 +382,8 @@ def _or_interval(write: Format) -> Format:
     return written
 
 
-def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], tuple[float, float]]]:
-    """Return p of every two metrics, with the smallest that the permutations can give, by the test's title."""
+def _p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], str]]:
+    """Return p of every two metrics, by the test's title."""
     by = {
         "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
         **{
@@ -405,26 +396,25 @@ def p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[st
     if test == "boot-both":
         of_segments = of_systems = f"drawing systems and {result.units}"
     num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
-    tests: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
+    tests: dict[str, dict[tuple[str, str], str]] = {}
     for title, differences in by.items():
-        for pair, one in differences.items():
-            if one is None:
+        for pair, difference in differences.items():
+            if difference is None:
                 continue
             kind = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
             is_exact = title.startswith("Whole") and num_systems <= MAX_EXACT
             smallest = 0.0 if is_exact else result.smallest_p * len(result.pairs)
-            tests.setdefault(f"{title}: {kind}", {})[pair] = (one.p_holm, smallest)
-            if one.williams and one.williams.p is not None:
+            tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.p_holm, smallest)
+            if difference.williams and difference.williams.p is not None:
                 kind = "Williams, one-sided p of the upper's lead"
-                tests.setdefault(f"{title}: {kind}", {})[pair] = (one.williams.p, 0.0)
+                tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.williams.p, 0.0)
     return tests
 
 
 def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
     """Yield a matrix of p-values for each test that was made."""
     names = [metric.name for metric in (*result.humans, *result.metrics)]
-    for title, matrix in p_matrices(result, test).items():
-        p_values = {pair: bounded_p(*values) for pair, values in matrix.items()}
+    for title, p_values in _p_matrices(result, test).items():
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}
             | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
@@ -444,7 +434,7 @@ _STATISTICS = {
 }
 
 
-def bounded_p(p: float, smallest: float) -> str:
+def _bounded_p(p: float, smallest: float) -> str:
     """Write a p-value, the smallest that the permutations can give as a bound."""
     text = p_value(3)(max(p, min(smallest, 1.0)))
     return text if p > smallest or text.startswith("<") else f"<={text}"

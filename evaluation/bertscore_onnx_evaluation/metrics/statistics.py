@@ -161,11 +161,6 @@ def pair_weights(weights: Floats) -> Floats:
     return weights[first] * weights[second]
 
 
-def whole_system_sums(human: Floats, metric: Floats) -> UnitSums:
-    """Return Pearson's r of system scores, (systems,), with the systems as units."""
-    return pearson_sums(human[None], metric[None], np.arange(len(human)))
-
-
 def _moments(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> Floats:
     """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems, segments)."""
     sides = []
