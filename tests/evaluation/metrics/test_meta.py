@@ -66,13 +66,6 @@ def test_a_system_that_nobody_judged_is_left_out(full_scores):
     assert result.metrics[0].system["spa"].value is not None
 
 
-def test_a_negative_correlation_keeps_its_sign():
-    metric = metric_of(judged([[-1, -2], [-3, -3], [-4, -6]], {"m": [[1, 2], [3, 3.5], [4, 6]]}))
-    assert metric.system["pearson"].value < -0.9
-    assert metric.segment["pearson"].value < -0.9
-    assert metric.system["accuracy"].value == 0
-
-
 def test_outliers_are_left_out_of_a_second_correlation():
     human = [0.1, 0.2, 0.15, 0.12, -3]
     metric = [5, 4.2, 4, 4.9, -10]
@@ -216,7 +209,9 @@ def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
 def test_the_mean_over_language_pairs_and_the_pooled_accuracy():
     first = judged_wholes([1, 2, 4], {"m": [1, 2, 3]}, "a-b")
     second = judged_wholes([1, 2, 3, 4], {"m": [4, 3, 2, 1]}, "b-a")
-    [mean] = evaluate(first, second).means
+    result = evaluate(first, second)
+    [mean] = result.means
+    assert cells(result.table(), "m ", "Means over language pairs")[:3] == ["m", "2", "0.333"]
     r = stats.pearsonr([1, 2, 4], [1, 2, 3]).statistic
     assert mean["system_pearson"].value == pytest.approx((r - 1) / 2)
     assert (mean["accuracy"].value, mean["accuracy"].n) == (pytest.approx(3 / 9), 9)
@@ -297,12 +292,6 @@ def test_a_missing_value_is_a_dash_and_has_its_reason_once():
     assert table.splitlines().count(reason) == 1
     assert "No Williams of whole systems (a and b): 3 systems, and the test needs 4" in table
     assert "Williams, one-sided" not in table
-
-
-def test_means_come_with_several_language_pairs():
-    pairs = [judged_wholes([1, 2, 4], {"a": [1, 2, 3]}, name) for name in ("x-y", "y-x")]
-    table = meta_evaluate(pairs, permutations=5).table()
-    assert cells(table, "a", "Means over language pairs")[:4] == ["a", "2", "1.000", "+0.982"]
 
 
 def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
