@@ -31,18 +31,18 @@ def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.i
     units = np.arange(len(human)) if units is None else units
     human = (human - human.mean()) / human.std()
     constant = np.stack([np.ones_like(human), human, human**2])
-    of_units = [sum_by_unit(constant, units)]
+    sums = [sum_by_unit(constant, units)]
     for row in metrics:  # one after the other, which bounds memory
         metric = row.astype(np.float64) - row.mean(dtype=np.float64)
         metric /= metric.std() or 1.0
-        of_units.append(sum_by_unit(np.stack([metric, metric**2, metric * human]), units))
-    return UnitSums(np.concatenate(of_units, axis=1), _pearson_of_layers)
+        sums.append(sum_by_unit(np.stack([metric, metric**2, metric * human]), units))
+    return UnitSums(np.concatenate(sums, axis=1), _pearson_of_layers)
 
 
 def _pearson_of_layers(totals: Floats) -> Floats:
-    of_human, of_metrics = np.moveaxis(totals[..., :3, None], -2, 0), totals[..., 3:]
-    of_metrics = np.moveaxis(of_metrics.reshape(*totals.shape[:-1], -1, 3), -1, 0)
-    return pearson_of_moments((*of_human, *of_metrics), of_constant=np.nan)
+    human = np.moveaxis(totals[..., :3, None], -2, 0)
+    metrics = np.moveaxis(totals[..., 3:].reshape(*totals.shape[:-1], -1, 3), -1, 0)
+    return pearson_of_moments((*human, *metrics), of_constant=np.nan)
 
 
 # The result: how each layer of a model correlates with human scores, and which is best.
@@ -227,17 +227,17 @@ def tune_layers(
         raise InputError(f"num_resamples is {num_resamples} and seed {seed}; expected at least 1, and at least 0.")
     human = np.asarray(human, dtype=np.float64)
     names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
-    of_rows = [str(reference) for reference in references] if units is None else list(units)
+    units = [str(reference) for reference in references] if units is None else list(units)
     _check_rows(
-        len(candidates), references=len(references), human=human.shape, language_pairs=len(names), units=len(of_rows)
+        len(candidates), references=len(references), human=human.shape, language_pairs=len(names), units=len(units)
     )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
     texts = map(str, candidates), map(str, references)
-    content = [*zip(names, *texts, np.nan_to_num(human).tolist(), of_rows, strict=True)]
+    content = [*zip(names, *texts, np.nan_to_num(human).tolist(), units, strict=True)]
     order = sorted(range(len(content)), key=content.__getitem__)  # the order of rows changes no sum
     candidates, references = [candidates[row] for row in order], [references[row] for row in order]
-    names, of_rows, human = [names[row] for row in order], [of_rows[row] for row in order], np.asarray(human)[order]
+    names, units, human = [names[row] for row in order], [units[row] for row in order], np.asarray(human)[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
     reasons = {name: correlate_pairs(human[rows], rows.astype(np.float64)).reason for name, rows in judged_rows.items()}
     used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
@@ -246,16 +246,17 @@ def tune_layers(
         raise InputError(f"No language pair has judgements to correlate with: {listed}.")
     labels: list[int | str] = [*manifest.layers]
     numbers: list[int | None] = [*manifest.layers]
-    found = [_scores(scorer, candidates, references, np.concatenate([*used.values()]), verbose)]
-    for other in others:
-        found.append(_scores(other, candidates, references, np.concatenate([*used.values()]), verbose))
-        labels += _labels(other)
-        numbers += other.manifest.layers
-    scores = np.concatenate(found, axis=1)  # (3, layers of all scorers, rows)
-    drawn = {name: np.unique(np.array(of_rows)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
+    rows_in_use = np.concatenate([*used.values()])
+    parts = [_scores(scorer, candidates, references, rows_in_use, verbose)]
+    for further in others:
+        parts.append(_scores(further, candidates, references, rows_in_use, verbose))
+        labels += _labels(further)
+        numbers += further.manifest.layers
+    scores = np.concatenate(parts, axis=1)  # (3, layers of all scorers, rows)
+    drawn = {name: np.unique(np.array(units)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
     counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}
     judged = [(human[rows], scores[:, :, rows], drawn[name]) for name, rows in used.items()]
-    by_pair = dict(zip(used, (_correlations(*one[:2]) for one in judged), strict=True))
+    by_pair = dict(zip(used, (_correlations(human, layers) for human, layers, _ in judged), strict=True))
     mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
     has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
@@ -295,8 +296,8 @@ def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
     return " ".join(words)
 
 
-def _check_rows(expected: int, **found: int | tuple[int, ...]) -> None:
-    for name, size in found.items():
+def _check_rows(expected: int, **sizes: int | tuple[int, ...]) -> None:
+    for name, size in sizes.items():
         if size not in (expected, (expected,)):
             raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
 
@@ -326,8 +327,8 @@ def _labels(scorer: BERTScorer) -> list[str]:
 
 def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
     """Return Pearson's r of P, R and F at each layer, (3, layers); NaN where scores are constant."""
-    found = [[correlate_pairs(human, one.astype(np.float64)).value for one in layers] for layers in scores]
-    return np.array(found, dtype=np.float64)
+    values = [[correlate_pairs(human, layer.astype(np.float64)).value for layer in layers] for layers in scores]
+    return np.array(values, dtype=np.float64)
 
 
 def _resampled_means(
@@ -378,11 +379,11 @@ def p_values(mean: Floats, resampled: Floats) -> Floats:
 
     J. C. Hsu, "Multiple Comparisons", 1996, chapter 4 (with the best); p is 1 for the best layer.
     """
-    known = np.flatnonzero(np.isfinite(mean) & (len(resampled) > 0))
-    shift = resampled[:, known] - mean[known]  # errors of the resamples
+    layers = np.flatnonzero(np.isfinite(mean) & (len(resampled) > 0))
+    errors = resampled[:, layers] - mean[layers]  # (resamples, layers)
     p = np.full(len(mean), np.nan)
-    for layer, of_layer in zip(known, shift.T, strict=True):
-        exceeding = (shift.max(axis=1) - of_layer >= np.nanmax(mean) - mean[layer] - ROUNDING).sum()
+    for layer, error in zip(layers, errors.T, strict=True):
+        exceeding = (errors.max(axis=1) - error >= np.nanmax(mean) - mean[layer] - ROUNDING).sum()
         p[layer] = (exceeding + 1) / (len(resampled) + 1)
     return p
 
@@ -392,7 +393,7 @@ def loss_bounds(resampled: Floats, num_units: int) -> Floats:
 
     The bounds hold at 95 % for a layer named beforehand, not for one that was chosen by the same resamples.
     """
-    differences = (resampled - of_layer[:, None] for of_layer in resampled.T)
+    differences = (resampled - layer[:, None] for layer in resampled.T)
     return np.array(
         [np.nanmax(np.quantile(each, 1 - tail_share(SIGNIFICANT, num_units), axis=0)) for each in differences]
     )
@@ -423,11 +424,6 @@ def pairs_into_one_language(names: Iterable[str]) -> list[str]:
     Returns:
         Their names, each once, in order.
     """
-    distinct = list(dict.fromkeys(names))
-    targets = Counter(_target(name) for name in distinct)
-    shared, count = targets.most_common(1)[0] if targets else ("", 0)
-    return [name for name in distinct if _target(name) == shared] if 2 * count > len(distinct) else distinct
-
-
-def _target(name: str) -> str:
-    return name.rpartition("-")[2]
+    targets = {name: name.rpartition("-")[2] for name in names}
+    shared, count = Counter(targets.values()).most_common(1)[0] if targets else ("", 0)
+    return [name for name, target in targets.items() if target == shared or 2 * count <= len(targets)]

@@ -162,8 +162,8 @@ class MetaOptions:
     def model(self) -> str | None:
         """The model to score with: the given one, or with `--metric bertscore` the default one; None for none."""
         is_named = METRICS[0] in metrics_of(self.metric or ())
-        given: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
-        return chosen_model(given) if is_named else given
+        model: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
+        return chosen_model(model) if is_named else model
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":

@@ -16,9 +16,6 @@ from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
 
-CANDIDATE_COLUMNS = ("candidate",)
-LANGUAGE_PAIR_COLUMNS = ("lang_pair",)
-SYSTEM_COLUMNS = ("system",)
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 """Columns of segments by their names; of other columns of ids the values decide."""
 DOCUMENT_COLUMNS = ("document", "document_id")
@@ -70,7 +67,7 @@ class _Rows:
                 "score. Name the column with --columns id=NAME."
             )
         self.annotators, self.held_out = _annotators(table, options), options.hold_out
-        system = table.find(options.named("system") or SYSTEM_COLUMNS, "--columns system=NAME")
+        system = table.find(options.named("system") or "system", "--columns system=NAME")
         self.systems = [""] * len(table) if table.is_blank(system) else table.keys(system)
         self.documents = None if segment is None else _documents(table, options)
         self.candidates, self.references = _texts_of_rows(table, options, human_column, self.human)
@@ -98,10 +95,10 @@ def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
 
 def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
     column, named = options.named("lang_pair"), options.language_pair or ()
-    if not column and len(named) == 1 and not {*LANGUAGE_PAIR_COLUMNS} & {*table.names}:
+    if not column and len(named) == 1 and "lang_pair" not in table.names:
         return [*named] * len(table)
     advice = "" if column else ", or name the one language pair with --language-pair"
-    return table.keys(table.find(column or LANGUAGE_PAIR_COLUMNS, "--columns lang_pair=NAME", advice))
+    return table.keys(table.find(column or "lang_pair", "--columns lang_pair=NAME", advice))
 
 
 def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
@@ -115,13 +112,13 @@ def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
     annotators = [""] * len(table)
     for row, annotator in zip(rows, present.keys(name), strict=True):
         annotators[row] = annotator
-    there = sorted({*annotators} - {""})
-    if options.hold_out is not None and options.hold_out not in there:
-        nearest = meant(options.hold_out, there)
-        raise InputError(f"{table.title} has no annotator {options.hold_out!r}; it has {listed(there)}.{nearest}")
-    if options.hold_out is None and len(there) > 1 and not options.quiet:
+    names = sorted({*annotators} - {""})
+    if options.hold_out is not None and options.hold_out not in names:
+        nearest = meant(options.hold_out, names)
+        raise InputError(f"{table.title} has no annotator {options.hold_out!r}; it has {listed(names)}.{nearest}")
+    if options.hold_out is None and len(names) > 1 and not options.quiet:
         echo(
-            f"Human scores are means over the {len(there)} annotators in the column {name!r}; --hold-out NAME judges "
+            f"Human scores are means over the {len(names)} annotators in the column {name!r}; --hold-out NAME judges "
             "one as a metric."
         )
     return annotators
@@ -137,7 +134,7 @@ def _texts_of_rows(
     if not (options.metrics or options.sentinels):
         return None, []
     try:
-        candidate = table.find(options.named("candidate") or CANDIDATE_COLUMNS, "--columns candidate=NAME")
+        candidate = table.find(options.named("candidate") or "candidate", "--columns candidate=NAME")
         columns = [
             table.find(names, "--columns reference=NAME") for names in options.named.references or (REFERENCE_COLUMNS,)
         ]
@@ -161,11 +158,11 @@ def _texts_of_rows(
             echo(f"Sentinels of texts are left out. {error}")
         return candidates, references
     is_judged = ~np.isnan(human)
-    for row, text, *of_row in texts:
+    for row, text, *cells in texts:
         is_scored = options.metrics and is_judged[row]
-        found = [reference for of_column in of_row for reference in of_column if reference or is_scored]
-        if found and (text or is_judged[row]):
-            candidates[row], references[row] = text, found
+        texts_of_references = [reference for cell in cells for reference in cell if reference or is_scored]
+        if texts_of_references and (text or is_judged[row]):
+            candidates[row], references[row] = text, texts_of_references
     if options.metrics and any(candidates[row] is None for row in np.flatnonzero(is_judged)):
         judged, _ = table.without_nulls(human_column)
         judged.texts(candidate)
@@ -201,13 +198,10 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
 
     order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
     is_held_out = np.array([rows.annotators is not None and rows.annotators[row] == rows.held_out for row in chosen])
-    judgements = {
-        of_one: _mean_judgements(
-            np.where(is_held_out == of_one, rows.human[chosen], np.nan)[order], cells[order], shape
-        )
-        for of_one in (False, True)
-    }
-    human, held_out = judgements[False], judgements[True]
+    human, held_out = (
+        _mean_judgements(np.where(is_used, rows.human[chosen], np.nan)[order], cells[order], shape)
+        for is_used in (~is_held_out, is_held_out)
+    )
     scores = {metric: arranged(values) for metric, values in rows.scores.items()}
     has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
@@ -270,19 +264,19 @@ def _cells(
     by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
-        other = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
+        with_same_text = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
         annotator = "" if rows.annotators is None else rows.annotators[row]
-        of_annotator = by_annotator.setdefault((cell, annotator), row)
+        by_same = by_annotator.setdefault((cell, annotator), row)
         if earlier == row:
             continue
-        if of_annotator != row:
+        if by_same != row:
             where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
             raise InputError(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
-                f"is {table.place(of_annotator)}. Expected one row for each, with the mean of several judgements."
+                f"is {table.place(by_same)}. Expected one row for each, with the mean of several judgements."
             )
-        for same, of_output in ((earlier, rows.scores_of), (other, rows.texts)):
-            if of_output(row) != of_output(same):
+        for same, values in ((earlier, rows.scores_of), (with_same_text, rows.texts)):
+            if values(row) != values(same):
                 raise InputError(
                     f"{table.place(row)}: this judges the same output as {table.place(same)}, but has another text or "
                     "score. Give both rows the same."

@@ -62,18 +62,19 @@ def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedS
     """Add scores by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
     texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
     metrics = options.corpus_metrics
-    of_corpora = [score_systems(metrics, *of_pair) if metrics else {} for of_pair in texts]
-    of_model: list[dict[str, MetricScores]] = [{} for _ in texts]
+    by_sacrebleu = [score_systems(metrics, *outputs) if metrics else {} for outputs in texts]
+    by_model: list[dict[str, MetricScores]] = [{} for _ in texts]
     verbose = False if options.quiet else None
     for name, settings in options.scorers.items():
         contexts = [_contexts(judged, options.num_context(name)) for judged in language_pairs]
         with BERTScorer(**settings) as scorer:
-            for scores, of_pair, before in zip(of_model, texts, contexts, strict=True):
-                [scores[name]] = score_systems(
-                    [BERTSCORE], *of_pair, scorer=scorer, contexts=before, verbose=verbose
-                ).values()
-    scored = zip(language_pairs, of_model, of_corpora, strict=True)
-    return [_with_scores(judged, first | then) for judged, first, then in scored]
+            for scores, outputs, before in zip(by_model, texts, contexts, strict=True):
+                scored = score_systems([BERTSCORE], *outputs, scorer=scorer, contexts=before, verbose=verbose)
+                scores[name] = scored[BERTSCORE]
+    return [
+        _with_scores(judged, first | then)
+        for judged, first, then in zip(language_pairs, by_model, by_sacrebleu, strict=True)
+    ]
 
 
 def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
@@ -85,8 +86,8 @@ def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
             "The sentences before a segment are those of its document, and there are no documents. Name their "
             "column with --columns document=NAME, or give --context-sentences 0."
         )
-    of_segments = ([*filter(None, of_segment), ()][0] for of_segment in zip(*judged.references, strict=True))
-    return preceding_sentences(of_segments, judged.documents, number)
+    references = ([*filter(None, by_system), ()][0] for by_system in zip(*judged.references, strict=True))
+    return preceding_sentences(references, judged.documents, number)
 
 
 # Systems, from an EvalSet or a table.
@@ -97,7 +98,7 @@ def _is_eval_set(options: MetaOptions) -> bool:
     return Path(options.source).is_dir()
 
 
-def _own_name(metric: str, judged: JudgedSystems) -> str:
+def _name_of_texts(metric: str, judged: JudgedSystems) -> str:
     """Return the name of scores computed from texts: as in an EvalSet, it ends with the reference."""
     return f"{metric}-{judged.reference}" if judged.reference else metric
 
@@ -119,7 +120,7 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     by_pair = golds(options.source)
     available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
     chosen = options.language_pair or [
-        name for name, of_pair in by_pair.items() if {options.gold, options.hold_out} - {None} <= {*of_pair}
+        name for name, judgements in by_pair.items() if {options.gold, options.hold_out} - {None} <= {*judgements}
     ]
     language_pairs = [
         read_eval_set(
@@ -135,10 +136,10 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     ]
     for judged in language_pairs:
         if not judged.metrics and not options.metrics:
-            there = ", ".join(available[judged.language_pair]) or "none at all"
+            names = ", ".join(available[judged.language_pair]) or "none at all"
             raise InputError(
                 f"{options.source} has no scores of metrics of {judged.language_pair} with the reference "
-                f"{judged.reference}; it has {there}. Name some with --metric-scores, or score the texts, with "
+                f"{judged.reference}; it has {names}. Name some with --metric-scores, or score the texts, with "
                 "--model MODEL or --metric bleu."
             )
     return language_pairs
@@ -146,10 +147,9 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
 
 def _metrics_of(available: Mapping[str, Sequence[str]], language_pair: str, requested: Sequence[str]) -> list[str]:
     """Return the requested metrics without those that only another language pair has, with its reference."""
-    others = {metric for metrics in available.values() for metric in metrics}.difference(
-        available.get(language_pair, ())
-    )
-    return [name for name in requested if name not in others] or [*requested]
+    everywhere = {metric for metrics in available.values() for metric in metrics}
+    elsewhere = everywhere.difference(available.get(language_pair, ()))
+    return [name for name in requested if name not in elsewhere] or [*requested]
 
 
 def _of_table(options: MetaOptions) -> list[JudgedSystems]:
@@ -171,14 +171,14 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
-    own = {_own_name(name, judged): replace(of_metric.negated, base_name=name) for name, of_metric in scores.items()}
-    for name in own:
+    added = {_name_of_texts(name, judged): replace(metric.negated, base_name=name) for name, metric in scores.items()}
+    for name in added:
         if name in judged.metrics:
             raise InputError(
                 f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or leave out this "
                 "`metric`."
             )
-    return replace(judged, metrics={**judged.metrics, **own})
+    return replace(judged, metrics={**judged.metrics, **added})
 
 
 def _check_folder(options: MetaOptions) -> None:
@@ -224,7 +224,7 @@ def _write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems])
 def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
     """Return the files of a language pair by name; of an EvalSet, without the scores that were read from it."""
     files: dict[str, str] = {}
-    chosen = {_own_name(name, judged) for name in options.metrics} if _is_eval_set(options) else judged.metrics
+    chosen = {_name_of_texts(name, judged) for name in options.metrics} if _is_eval_set(options) else judged.metrics
     for name in chosen:
         scores = judged.metrics[name]
         is_scored = ~np.isnan(scores.system) if scores.system is not None else np.zeros(len(judged.systems), bool)

@@ -54,9 +54,9 @@ Html = Annotated[
 ]
 
 
-def sentences_before(settings: "ScorerSettings", given: int | None) -> int:
+def sentences_before(settings: "ScorerSettings", requested: int | None) -> int:
     """Return how many preceding sentences are the context of a segment."""
-    return given if given is not None else 2 * (matching_of(settings).context == "weightless")
+    return requested if requested is not None else 2 * (matching_of(settings).context == "weightless")
 
 
 def given_settings(settings: Mapping[str, Any]) -> list[str]:

@@ -109,7 +109,7 @@ def tune_layers(
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)
-    first, *others = _scorers(matching or ["bertscore"], settings)
+    first, *further = _scorers(matching or ["bertscore"], settings)
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
@@ -133,8 +133,8 @@ def tune_layers(
             f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
         )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
-    found = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
-    unit_column = named("id") or next(found, None)
+    segment_columns = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
+    unit_column = named("id") or next(segment_columns, None)
     units = table.keys(table.find(unit_column, "--columns id=NAME")) if unit_column else None
     with BERTScorer(**first) as scorer:
         tuning = tune(
@@ -144,7 +144,7 @@ def tune_layers(
             human[rows],
             [pairs[row] for row in rows],
             units=[units[row] for row in rows] if units else None,
-            others=_opened(others),
+            others=_opened(further),
             num_resamples=resamples,
             seed=seed,
             verbose=verbose,
@@ -218,7 +218,8 @@ def _losses(tuning: "LayerTuning") -> str:
         return f"All others are significantly worse (p below {SIGNIFICANT})."
     layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
     losses = (
-        f"layer {one.layer} has r lower by {_digits(one.loss)}, at most {_digits(one.loss_high)}" for one in layers
+        f"layer {layer.layer} has r lower by {_digits(layer.loss)}, at most {_digits(layer.loss_high)}"
+        for layer in layers
     )
     bound = "At most: at 95 %, for a layer named beforehand."
     return f"Perhaps as good (p of {SIGNIFICANT} or more): {'; '.join(losses)}. {bound}"
@@ -229,19 +230,19 @@ def _cautions(tuning: "LayerTuning") -> list[str]:
     from bertscore_onnx_evaluation.layers import MIN_JUDGEMENTS
     from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 
-    found = [f"{name} is left out of all means: {reason}." for name, reason in tuning.left_out.items()]
+    cautions = [f"{name} is left out of all means: {reason}." for name, reason in tuning.left_out.items()]
     judged, units = (
         sum(n for name, n in counts.items() if name not in tuning.left_out)
         for counts in (tuning.language_pairs, tuning.units)
     )
     if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
-        found.append(
+        cautions.append(
             f"{judged} judgements of {units} references, segments or documents are few. Below {MIN_JUDGEMENTS} and "
             f"{MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
         )
     if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
-        found.append("F correlates negatively with the judgements at every layer. Are higher judgements better?")
-    return found
+        cautions.append("F correlates negatively with the judgements at every layer. Are higher judgements better?")
+    return cautions
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

@@ -50,13 +50,13 @@ def average(measures: Sequence[Measure]) -> Measure:
     """Average the measures that have a value, each of one group, with the same weight; InputError without any."""
     if not measures:
         raise InputError("There are no measures to average. Give at least one.")
-    values = [one.value for one in measures if one.value is not None]
-    n = sum(one.n for one in measures if one.value is not None)
+    values = [measure.value for measure in measures if measure.value is not None]
+    n = sum(measure.n for measure in measures if measure.value is not None)
     left_out = len(measures) - len(values)
     if not values:
-        reasons = ", ".join(sorted({one.reason for one in measures}))
+        reasons = ", ".join(sorted({measure.reason for measure in measures}))
         return Measure(None, 0, f"no group has a value: {reasons}", groups=0, left_out=left_out)
-    zeros = sum(one.zeros for one in measures)
+    zeros = sum(measure.zeros for measure in measures)
     return Measure(float(np.mean(values)), n, groups=len(values), left_out=left_out, zeros=zeros)
 
 
@@ -144,7 +144,7 @@ def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pear
     if by == "segment":
         human, metric = human.T, metric.T
     measures = [correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)]
-    return average([Measure(0.0, one.n, zeros=1) if one.reason == METRIC_CONSTANT else one for one in measures])
+    return average([Measure(0.0, row.n, zeros=1) if row.reason == METRIC_CONSTANT else row for row in measures])
 
 
 def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson") -> Measure:
@@ -265,10 +265,10 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
         InputError: shapes differ, or a score is missing or infinite.
     """
     agreements = [_agreements(human, metric) for human, metric in language_pairs]
-    pairs = sum(len(one) for one in agreements)
+    pairs = sum(map(len, agreements))
     if not pairs:
         return no_value("no language pair has two judged systems", 0)
-    return Measure(sum(int(one.sum()) for one in agreements) / pairs, pairs)
+    return Measure(sum(int(agrees.sum()) for agrees in agreements) / pairs, pairs)
 
 
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:

@@ -85,13 +85,13 @@ def read_eval_set(
     judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
     chosen = files.chosen_metrics(metrics, reference)
     for name in chosen:
-        of_metric = _Scores(files.folder / "metric-scores" / language_pair / name)
-        if (lacking := of_metric.lacking(judged)) and metrics:
+        metric = _Scores(files.folder / "metric-scores" / language_pair / name)
+        if (lacking := metric.lacking(judged)) and metrics:
             raise InputError(lacking)
         if lacking:
             _log.warning("%s is left out: %s", name, lacking)
         else:
-            scores[name] = of_metric.of_systems(systems, segments, base_name=name.rpartition("-")[0])
+            scores[name] = metric.of_systems(systems, segments, base_name=name.rpartition("-")[0])
     if chosen and not scores:
         raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
     annotators = {}
@@ -118,18 +118,18 @@ def read_eval_set(
 
 def golds(folder: str | PathLike[str]) -> dict[str, list[str]]:
     """Return the names of the judgements of each language pair; raise InputError if there are none."""
-    found: dict[str, list[str]] = {}
+    by_pair: dict[str, list[str]] = {}
     for name in _files(Path(folder) / "human-scores", "", ".score"):
         stem, _, level = name.rpartition(".")
         language_pair, _, gold = stem.partition(".")
-        if gold and level in LEVELS and gold not in found.setdefault(language_pair, []):
-            found[language_pair].append(gold)
-    if not found:
+        if gold and level in LEVELS and gold not in by_pair.setdefault(language_pair, []):
+            by_pair[language_pair].append(gold)
+    if not by_pair:
         raise InputError(
             f"{folder} has no judgements; expected a folder in the layout of mt-metrics-eval, with files such as "
             "human-scores/he-en.mqm.seg.score."
         )
-    return found
+    return by_pair
 
 
 class EvalSetFiles:
@@ -138,7 +138,7 @@ class EvalSetFiles:
     def __init__(self, folder: Path, language_pair: str) -> None:
         self.folder, self.language_pair = folder, language_pair
         by_pair = golds(folder)
-        self.golds = by_pair[self._known(language_pair, [*by_pair], "language pair with judgements")]
+        self.golds = by_pair[self._checked(language_pair, [*by_pair], "language pair with judgements")]
         self.references = _files(folder / "references", f"{language_pair}.", ".txt")
         self.outputs = _files(folder / "system-outputs" / language_pair, "", ".txt")
         scores = (name.rpartition(".") for name in _files(folder / "metric-scores" / language_pair, "", ".score"))
@@ -148,19 +148,19 @@ class EvalSetFiles:
         """Return the judgements to take: those of this name, or the only ones there are."""
         if name is None:
             return self._only(self.golds, "kinds of judgements", "gold")
-        return self._known(name, self.golds, f"gold of {self.language_pair}")
+        return self._checked(name, self.golds, f"gold of {self.language_pair}")
 
     def reference(self, name: str | None) -> str:
         """Return the reference to use: the one of this name, or else the only one that texts or metrics have."""
-        of_metrics = dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics)
+        used = dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics)
         if name is None:
-            of_metrics.pop(NO_REFERENCE, None)
-            available = [*of_metrics] if len(of_metrics) == 1 else self.references or [*of_metrics]
+            used.pop(NO_REFERENCE, None)
+            available = [*used] if len(used) == 1 else self.references or [*used]
             return self._only(available, "references", "reference") if available else NO_REFERENCE
-        if name not in (ALL_REFERENCES, NO_REFERENCE, *of_metrics):
-            available = [*dict.fromkeys([*self.references, *of_metrics])]
+        if name not in (ALL_REFERENCES, NO_REFERENCE, *used):
+            available = [*dict.fromkeys([*self.references, *used])]
             for part in name.split("."):
-                self._known(part, available, f"reference of {self.language_pair}")
+                self._checked(part, available, f"reference of {self.language_pair}")
         return name
 
     def references_in(self, reference: str) -> frozenset[str]:
@@ -174,9 +174,9 @@ class EvalSetFiles:
         if not names:
             return [name for name in self.metrics if name.rpartition("-")[2] == reference]
         kind = f"metric with scores of {self.language_pair}"
-        return [*dict.fromkeys(self._known(name, self.metrics, kind) for name in names)]
+        return [*dict.fromkeys(self._checked(name, self.metrics, kind) for name in names)]
 
-    def _known(self, name: str, available: Sequence[str], kind: str) -> str:
+    def _checked(self, name: str, available: Sequence[str], kind: str) -> str:
         if name in available:
             return name
         nearest = meant(name, available)
@@ -247,20 +247,20 @@ class _Scores:
 
     def of_systems(self, systems: Sequence[str], segments: _Segments, base_name: str = "") -> MetricScores:
         """Return the scores of systems, by file or as means of segments, and of segments; NaN where there is none."""
-        of_segments, of_wholes = self._scores.get("seg"), self._scores.get("sys")
+        segments_by_system, wholes = self._scores.get("seg"), self._scores.get("sys")
         segment = None
-        if of_segments is not None:
-            for system, values in of_segments.items():
+        if segments_by_system is not None:
+            for system, values in segments_by_system.items():
                 segments.check(len(values), f"the system {system} in {self._paths['seg']}")
             missing = np.full(segments.count, np.nan)
-            segment = np.array([of_segments.get(system, missing) for system in systems])
-        if of_wholes is None:
+            segment = np.array([segments_by_system.get(system, missing) for system in systems])
+        if wholes is None:
             whole = np.full(len(systems), np.nan) if segment is None else mean_by_system(segment)
             return MetricScores(whole, segment, base_name=base_name)
-        for system, values in of_wholes.items():
+        for system, values in wholes.items():
             if len(values) > 1:
                 raise InputError(f"{self._paths['sys']} has {len(values)} lines of the system {system}; expected one.")
-        whole = np.array([of_wholes.get(system, [np.nan])[0] for system in systems])
+        whole = np.array([wholes.get(system, [np.nan])[0] for system in systems])
         return MetricScores(whole, segment, base_name=base_name)
 
 
@@ -289,15 +289,15 @@ def _texts(
     available = {*files.outputs}  # names in files of scores are not names of files
     if not may_lack and (lacking := [name for name in systems if name not in available]):
         raise InputError(f"{folder} has no outputs of the system {shortened(lacking[0])!r}, which has human scores.")
-    of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
-    of_segment = tuple(zip(*of_references, strict=True))
+    texts_of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
+    references_by_segment = tuple(zip(*texts_of_references, strict=True))
     outputs = tuple(
         tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt"))
         if name in available
-        else (None,) * len(of_segment)
+        else (None,) * len(references_by_segment)
         for name in systems
     )
-    return outputs, (of_segment,) * len(systems)
+    return outputs, (references_by_segment,) * len(systems)
 
 
 # Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, those of a system in order of segments.

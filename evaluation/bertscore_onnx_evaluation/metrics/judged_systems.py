@@ -95,23 +95,27 @@ class JudgedSystems:
         whole = np.zeros(1, dtype=bool) if self.human_segment is None else np.isnan(self.human_segment)
         if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
             annotators = {
-                name: one if one.system is not None else _averaged(one, whole) for name, one in self.annotators.items()
+                name: scores if scores.system is not None else _averaged(scores, whole)
+                for name, scores in self.annotators.items()
             }
             return replace(self, annotators=annotators)
         is_left_out = np.isnan(human_segment)
         means = {
             name
-            for name, one in self.metrics.items()
-            if any(_is_mean(one, ignored) for ignored in (whole, np.zeros_like(whole)))
+            for name, scores in self.metrics.items()
+            if any(_is_mean(scores, ignored) for ignored in (whole, np.zeros_like(whole)))
         }
         return replace(
             self,
             human_segment=human_segment,
             human_system=mean_by_system(human_segment),
-            annotators={name: _averaged(one, is_left_out) for name, one in self.annotators.items()},
-            metrics={name: _averaged(one, is_left_out) if name in means else one for name, one in self.metrics.items()},
+            annotators={name: _averaged(scores, is_left_out) for name, scores in self.annotators.items()},
+            metrics={
+                name: _averaged(scores, is_left_out) if name in means else scores
+                for name, scores in self.metrics.items()
+            },
             of_all_outputs=tuple(
-                name for name, one in self.metrics.items() if one.system is not None and name not in means
+                name for name, scores in self.metrics.items() if scores.system is not None and name not in means
             ),
         )
 
@@ -120,12 +124,12 @@ class JudgedSystems:
         return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
 
     def _only(self, rows: Sequence[int]) -> "JudgedSystems":
-        def of_rows(scores: Floats | None) -> Floats | None:
+        def chosen(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[list(rows)]
 
-        def of_each(metrics: Mapping[str, MetricScores]) -> dict[str, MetricScores]:
+        def chosen_scores(metrics: Mapping[str, MetricScores]) -> dict[str, MetricScores]:
             return {
-                name: replace(scores, system=of_rows(scores.system), segment=of_rows(scores.segment))
+                name: replace(scores, system=chosen(scores.system), segment=chosen(scores.segment))
                 for name, scores in metrics.items()
             }
 
@@ -133,23 +137,22 @@ class JudgedSystems:
             self,
             systems=tuple(self.systems[row] for row in rows),
             human_system=self.human_system[list(rows)],
-            human_segment=of_rows(self.human_segment),
-            metrics=of_each(self.metrics),
-            annotators=of_each(self.annotators),
+            human_segment=chosen(self.human_segment),
+            metrics=chosen_scores(self.metrics),
+            annotators=chosen_scores(self.annotators),
             candidates=self.candidates and tuple(self.candidates[row] for row in rows),
             references=tuple(self.references[row] for row in rows) if self.references else (),
         )
 
     def _check_shapes(self) -> None:
-        of_systems = (len(self.systems),)
-        of_segments = (len(self.systems), len(self.segments))
+        num_systems, num_segments = len(self.systems), len(self.segments)
         sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics, **self.annotators}
         for side, both in sides.items():
-            for scores, shape in ((both.system, of_systems), (both.segment, of_segments)):
+            for scores, shape in ((both.system, (num_systems,)), (both.segment, (num_systems, num_segments))):
                 if scores is not None and scores.shape != shape:
                     raise InputError(
                         f"{self.language_pair}: the scores by {side} have the shape {scores.shape}; expected {shape}, "
-                        f"for {len(self.systems)} systems and {len(self.segments)} segments."
+                        f"for {num_systems} systems and {num_segments} segments."
                     )
 
     def _check_complete(self) -> None:

@@ -39,7 +39,6 @@ from bertscore_onnx_evaluation.metrics.ranks import (
     Compared,
     compare_units,
     notes_of_exchanges,
-    notes_of_few,
     with_williams,
 )
 from bertscore_onnx_evaluation.metrics.sentinels import (
@@ -62,7 +61,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     student_interval,
     student_p,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
 
 Test = Literal["segments", "boot-both"]
 Level = Literal["segment", "system"]
@@ -184,14 +183,14 @@ class _Statistics:
 
     def sums(self, weights: Floats | None = None) -> dict[Key, UnitSums]:
         """Return each statistic; `weights` are how often each system counts, (systems,)."""
-        found: dict[Key, UnitSums] = {}
+        by_key: dict[Key, UnitSums] = {}
         levels: tuple[tuple[Level, Any], ...] = (("segment", self._of_segments), ("system", self._of_systems))
-        for level, one in levels:
-            if one is not None:
-                statistics, rows = one
-                sums = statistics.sums(None if weights is None else weights[rows])
-                found |= {(level, name): of_units for name, of_units in sums.items()}
-        return found
+        for level, statistics_and_rows in levels:
+            if statistics_and_rows is not None:
+                statistics, rows = statistics_and_rows
+                by_name = statistics.sums(None if weights is None else weights[rows])
+                by_key |= {(level, name): sums for name, sums in by_name.items()}
+        return by_key
 
     def whole_systems(self) -> UnitSums | None:
         """Return Pearson's r of whole systems with these as units; None without scores of systems."""
@@ -315,15 +314,15 @@ def _language_pair(
         0.0 if is_exact else 1 / (num_exchanges + 1),
         tuple(map(agreement, sentinels)),
         tuple(humans),
-        tuple(test for one in compared.values() for test in one.sentinels),
+        tuple(test for comparison in compared.values() for test in comparison.sentinels),
         _numbers(judged.human_system),
-        {name: _numbers(one.system) for name, one in judged.metrics.items() if one.system is not None},
+        {name: _numbers(metric.system) for name, metric in judged.metrics.items() if metric.system is not None},
     )
 
 
 def _numbers(scores: Floats) -> tuple[float | None, ...]:
     """Return scores, and None for those that are not finite."""
-    return tuple(float(one) if np.isfinite(one) else None for one in scores)
+    return tuple(float(score) if np.isfinite(score) else None for score in scores)
 
 
 def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
@@ -346,20 +345,20 @@ def _by_units(
     seed: int,
 ) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by exchanging whole units, with intervals over other units."""
-    sums = {name: one.sums() for name, one in statistics.items()}
-    wholes = {name: whole for name, one in statistics.items() if (whole := one.whole_systems()) is not None}
+    sums = {name: of_metric.sums() for name, of_metric in statistics.items()}
+    wholes = {name: of_metric.whole_systems() for name, of_metric in statistics.items()}
     compared = {}
     for key in TESTED:
-        of_each = {name: one[key] for name, one in sums.items() if key in one}
+        by_metric = {name: by_key[key] for name, by_key in sums.items() if key in by_key}
         if key == OF_SYSTEMS:
-            of_each = wholes
+            by_metric = {name: whole for name, whole in wholes.items() if whole is not None}
         elif judged.human_segment is None:
-            of_each = {}
+            by_metric = {}
 
-        def p_values(names: Sequence[str], of_each: Mapping[str, UnitSums] = of_each) -> Floats:
-            return exchange_units([of_each[name] for name in names], permutations=permutations, seed=seed)
+        def p_values(names: Sequence[str], by_metric: Mapping[str, UnitSums] = by_metric) -> Floats:
+            return exchange_units([by_metric[name] for name in names], permutations=permutations, seed=seed)
 
-        compared[key] = compare_units(_label(key), of_each, p_values)
+        compared[key] = compare_units(_label(key), by_metric, p_values)
     scores = {name: metric.system for name, metric in metrics.items()}
     compared[OF_SYSTEMS] = with_williams(compared[OF_SYSTEMS], judged.human_system, scores)
 
@@ -384,43 +383,47 @@ def _by_both(
             f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
         )
     num_units = max(1, _num_units(judged))
-    sums = {name: one.sums() for name, one in statistics.items()}
-    sums = {name: of for name, of in sums.items() if all(len(one.sums) == num_units for one in of.values())}
-    keys = [(name, key) for name, one in sums.items() for key in one]
+    sums = {name: of_metric.sums() for name, of_metric in statistics.items()}
+    sums = {
+        name: by_key
+        for name, by_key in sums.items()
+        if all(len(of_units.sums) == num_units for of_units in by_key.values())
+    }
+    keys = [(name, key) for name, by_key in sums.items() for key in by_key]
 
     def drawn_sums(weights: Floats) -> list[UnitSums]:
-        found = {name: statistics[name].sums(weights) for name in sums}
-        return [found[name][key] for name, key in keys]
+        weighted = {name: statistics[name].sums(weights) for name in sums}
+        return [weighted[name][key] for name, key in keys]
 
     values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
     resampled = dict(zip(keys, values.T, strict=True))
     compared = {}
     for key in TESTED:
-        of_each = {name: one[key] for name, one in sums.items() if key in one}
+        by_metric = {name: by_key[key] for name, by_key in sums.items() if key in by_key}
 
-        def p_values(names: Sequence[str], key: Key = key, of_each: Mapping[str, UnitSums] = of_each) -> Floats:
+        def p_values(names: Sequence[str], key: Key = key, by_metric: Mapping[str, UnitSums] = by_metric) -> Floats:
             drawn = np.stack([resampled[name, key] for name in names])  # (metrics, resamples)
-            values = np.array([of_each[name].value for name in names])
+            values = np.array([by_metric[name].value for name in names])
             deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
             return student_p(values[:, None] - values, deltas, num_systems)
 
-        compared[key] = compare_units(_label(key), of_each, p_values)
+        compared[key] = compare_units(_label(key), by_metric, p_values)
 
     def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         if agreement is None:
             return None
         measures = dict(agreement.measures)
-        for measure, one in agreement.measures.items():
-            drawn = resampled.get((name, _key(level, measure)))
-            if one.value is None or drawn is None:
+        for kind, measure in agreement.measures.items():
+            drawn = resampled.get((name, _key(level, kind)))
+            if measure.value is None or drawn is None:
                 continue
-            if measure in _SHARES:
-                low, high = student_interval(one.value, drawn, num_systems)
+            if kind in _SHARES:
+                low, high = student_interval(measure.value, drawn, num_systems)
             else:
                 with np.errstate(divide="ignore"):
-                    z = np.arctanh(np.append(drawn, one.value))
+                    z = np.arctanh(np.append(drawn, measure.value))
                 low, high = np.tanh(student_interval(float(z[-1]), z[:-1], num_systems))
-            measures[measure] = _bounded(measure, one, low, high)
+            measures[kind] = _bounded(kind, measure, low, high)
         return replace(agreement, measures=measures)
 
     return compared, intervals
@@ -448,18 +451,20 @@ def _with_intervals(
     if agreement is None:
         return None
     keys = {name: _key(level, name) for name in agreement.measures}
-    found = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
-    if not found or len(next(iter(found.values())).sums) < 2:
+    sums_of = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
+    if not sums_of or len(next(iter(sums_of.values())).sums) < 2:
         return agreement
-    by_jackknife = {name: correlation_interval(one) for name, one in found.items() if name.startswith("pearson")}
+    by_jackknife = {
+        name: correlation_interval(of_units) for name, of_units in sums_of.items() if name.startswith("pearson")
+    }
     ends = {name: interval for name, interval in by_jackknife.items() if np.isfinite(interval).all()}
-    others = {name: one for name, one in found.items() if name not in ends}
-    if others:
-        ends |= zip(others, resample_units([*others.values()], seed=seed).T, strict=True)
+    to_draw = {name: of_units for name, of_units in sums_of.items() if name not in ends}
+    if to_draw:
+        ends |= zip(to_draw, resample_units([*to_draw.values()], seed=seed).T, strict=True)
     measures = dict(agreement.measures)
-    for name, one in found.items():
+    for name, of_units in sums_of.items():
         low, high = ends[name]
-        shift = (measures[name].value or 0.0) - one.value
+        shift = (measures[name].value or 0.0) - of_units.value
         measures[name] = _bounded(name, measures[name], low + shift, high + shift)
     return replace(agreement, measures=measures)
 
@@ -502,7 +507,8 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
-    yield from notes_of_few(_num_units(judged), _kind_of_units(judged))
+    if (num_units := _num_units(judged)) < MIN_UNITS:
+        yield f"{num_units} {_kind_of_units(judged)} are few: below {MIN_UNITS}, intervals are too narrow"
 
 
 def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:
@@ -523,12 +529,12 @@ def _kind_of_units(judged: JudgedSystems) -> str:
 
 def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
     """Return the means of annotators, metrics and sentinels, in this order."""
-    found = []
+    means = []
     for kind in ("humans", "metrics", "sentinels"):
-        names = dict.fromkeys(one.base_name for result in results for one in getattr(result, kind))
-        means = [_mean(name, kind, results) for name in names]
-        found += means if kind == "sentinels" else sorted(means, key=_lowest_last)
-    return tuple(found)
+        names = dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
+        of_kind = [_mean(name, kind, results) for name in names]
+        means += of_kind if kind == "sentinels" else sorted(of_kind, key=_lowest_last)
+    return tuple(means)
 
 
 def _lowest_last(mean: MetricMean) -> float:
@@ -537,12 +543,14 @@ def _lowest_last(mean: MetricMean) -> float:
 
 
 def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> MetricMean:
-    found = [[one for one in getattr(result, kind) if one.base_name == name] for result in results]
-    num_pairs = sum(map(bool, found))
-    agreements = [one for of_pair in found for one in of_pair]
-    measures = {key: [agreement[of] for agreement in level] for key, of, level in _levels(agreements)}
+    by_pair = [[metric for metric in getattr(result, kind) if metric.base_name == name] for result in results]
+    num_pairs = sum(map(bool, by_pair))
+    metrics = [metric for metrics in by_pair for metric in metrics]
+    measures = {
+        mean: [agreement[measure] for agreement in agreements] for mean, measure, agreements in _levels(metrics)
+    }
     averages = {key: _average(values, len(results)) for key, values in measures.items()}
-    averages = {"accuracy": _pooled([one.system["accuracy"] for one in agreements if one.system]), **averages}
+    averages = {"accuracy": _pooled([metric.system["accuracy"] for metric in metrics if metric.system]), **averages}
     if num_pairs < len(results):
         averages = {key: no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0) for key in averages}
     return MetricMean(name, num_pairs, averages, kind)
@@ -550,19 +558,19 @@ def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> Metri
 
 def _pooled(accuracies: Sequence[Measure]) -> Measure:
     """Return the accuracy over the pairs of systems of all language pairs."""
-    num_pairs = sum(one.n for one in accuracies if one.value is not None)
+    num_pairs = sum(accuracy.n for accuracy in accuracies if accuracy.value is not None)
     if not num_pairs:
         return pairwise_accuracy([])
-    return Measure(sum((one.value or 0.0) * one.n for one in accuracies) / num_pairs, num_pairs)
+    return Measure(sum((accuracy.value or 0.0) * accuracy.n for accuracy in accuracies) / num_pairs, num_pairs)
 
 
 _SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
 
 
-def _levels(found: Sequence[MetricAgreement]) -> Iterator[tuple[str, str, list[Agreement]]]:
+def _levels(metrics: Sequence[MetricAgreement]) -> Iterator[tuple[str, str, list[Agreement]]]:
     """Yield each mean, the measure that it is of, and the agreements at its level."""
-    systems = [metric.system for metric in found if metric.system is not None]
-    segments = [metric.segment for metric in found if metric.segment is not None]
+    systems = [metric.system for metric in metrics if metric.system is not None]
+    segments = [metric.segment for metric in metrics if metric.segment is not None]
     yield from (("system_pearson", "pearson", systems), ("spa", "spa", systems))
     yield from (("segment_pearson", "pearson", segments), ("kendall", "kendall", segments))
     yield "acc_eq", "acc_eq", segments
@@ -575,8 +583,8 @@ def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:
     mean = average(measures)
     if mean.value is not None and mean.groups < num_pairs:
         return no_value(_SOME_PAIRS.format(mean.groups, num_pairs), 0)
-    if mean.value is None or any(one.low is None or one.high is None for one in measures):
+    if mean.value is None or any(measure.low is None or measure.high is None for measure in measures):
         return mean
-    ends = np.array([(one.value, one.low, one.high) for one in measures], dtype=np.float64)
+    ends = np.array([(measure.value, measure.low, measure.high) for measure in measures], dtype=np.float64)
     below, above = (np.sqrt(((ends[:, 0] - ends[:, at]) ** 2).sum()) / len(ends) for at in (1, 2))
     return replace(mean, low=mean.value - float(below), high=mean.value + float(above))

@@ -62,6 +62,7 @@ class Agreement:
             special: dict[str, Any] = {"epsilon": self["acc_eq"].epsilon}
         else:
             special = {"outliers": list(self.outliers)}
+        measures = self.measures.items()
         return {
             "n": self.n,
             **_values(self.measures),
@@ -69,9 +70,9 @@ class Agreement:
             "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
             "intervals": _intervals(self.measures),
-            "groups": {name: one.groups for name, one in self.measures.items() if one.groups > 1},
-            "left_out": {name: one.left_out for name, one in self.measures.items() if one.groups and one.left_out},
-            "zeros": {name: one.zeros for name, one in self.measures.items() if one.zeros},
+            "groups": {name: value.groups for name, value in measures if value.groups > 1},
+            "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
+            "zeros": {name: value.zeros for name, value in measures if value.zeros},
             "reasons": _reasons(self.measures),
         }
 
@@ -153,9 +154,9 @@ class LanguagePairResult:
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
-        yield from (("humans", one) for one in self.humans)
-        yield from (("metrics", one) for one in self.metrics)
-        yield from (("sentinels", one) for one in self.sentinels)
+        yield from (("humans", human) for human in self.humans)
+        yield from (("metrics", metric) for metric in self.metrics)
+        yield from (("sentinels", sentinel) for sentinel in self.sentinels)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -167,8 +168,8 @@ class LanguagePairResult:
             "metric_scores": {name: list(scores) for name, scores in self.metric_scores.items()},
             "segments": self.segments,
             "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
-            "sentinels": {one.name: one.to_dict() for one in self.sentinels},
-            "humans": {one.name: one.to_dict() for one in self.humans},
+            "sentinels": {sentinel.name: sentinel.to_dict() for sentinel in self.sentinels},
+            "humans": {human.name: human.to_dict() for human in self.humans},
             "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
             "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
@@ -203,7 +204,8 @@ class MetricMean:
 
 
 def _intervals(measures: Mapping[str, Measure]) -> dict[str, list[float]]:
-    return {name: [one.low, one.high] for name, one in measures.items() if one.low is not None and one.high is not None}
+    ends = {name: (measure.low, measure.high) for name, measure in measures.items()}
+    return {name: [low, high] for name, (low, high) in ends.items() if low is not None and high is not None}
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, float | None]:
@@ -240,30 +242,35 @@ class MetaEvaluation(Result):
             "permutations": self.permutations,
             "seed": self.seed,
             "test": self.test,
-            "language_pairs": {one.language_pair: one.to_dict() for one in self.language_pairs},
+            "language_pairs": {result.language_pair: result.to_dict() for result in self.language_pairs},
             "mean": {
-                kind: {one.name: one.to_dict() for one in self.means if one.kind == kind} for kind in get_args(Kind)
+                kind: {mean.name: mean.to_dict() for mean in self.means if mean.kind == kind} for kind in get_args(Kind)
             },
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        for one in self.language_pairs:
-            for kind, metric in one.by_kind():
-                row = {"lang_pair": one.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
+        for result in self.language_pairs:
+            for kind, metric in result.by_kind():
+                row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
                     if agreement:
                         row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
                 yield row
 
     def _blocks(self) -> Iterator[str]:
-        for one in self.language_pairs:
-            yield from _language_pair(one, self.test)
+        for result in self.language_pairs:
+            yield from _language_pair(result, self.test)
         if len(self.language_pairs) > 1:
-            rows = [{"metric": one.name, "pairs": one.language_pairs, **_values(one.measures)} for one in self.means]
+            rows = [
+                {"metric": mean.name, "pairs": mean.language_pairs, **_values(mean.measures)} for mean in self.means
+            ]
             yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
         yield HELP
         signatures = {
-            metric.name: metric.signature for one in self.language_pairs for metric in one.metrics if metric.signature
+            metric.name: metric.signature
+            for result in self.language_pairs
+            for metric in result.metrics
+            if metric.signature
         }
         yield "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
 
@@ -332,16 +339,16 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
     yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
-    systems = {one.name: one.system for _, one in result.by_kind() if one.system}
-    segments = {one.name: one.segment for _, one in result.by_kind() if one.segment}
-    if any(one["pearson"].value is not None or one["accuracy"].value is not None for one in systems.values()):
+    systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
+    segments = {metric.name: metric.segment for _, metric in result.by_kind() if metric.segment}
+    if any(system[name].value is not None for system in systems.values() for name in ("pearson", "accuracy")):
         first = next(iter(systems.values()))
         title = f"Whole systems: {first.n}; human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
         yield f"{title}\n{_table(_SYSTEMS, systems)}"
     if segments:
         first = next(iter(segments.values()))
         yield f"Segments: {first.n:,} judged outputs\n{_table(_SEGMENTS, segments)}"
-        if any(one["acc_eq"].value is not None for one in segments.values()):
+        if any(segment["acc_eq"].value is not None for segment in segments.values()):
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result, test)
@@ -360,9 +367,9 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
     """Write a row of values for each metric, and one of their intervals below it."""
     rows: list[dict[str, Any]] = []
-    for name, one in metrics.items():
-        rows.append({"metric": name, **_row(one)})
-        ends = {key: tuple(value) for key, value in _intervals(one.measures).items()}
+    for name, agreement in metrics.items():
+        rows.append({"metric": name, **_row(agreement)})
+        ends = {key: tuple(value) for key, value in _intervals(agreement.measures).items()}
         if any(key in ends for _, key, _ in columns):
             rows.append({key: ends.get(key, ()) for _, key, _ in columns} | {"metric": ""})
     written = [(title, key, _or_interval(write)) for title, key, write in columns]
@@ -392,16 +399,17 @@ def _p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[s
         },
         "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
     }
-    of_segments, of_systems = f"exchanging {result.units}", "exchanging systems"
+    test_of_segments, test_of_systems = f"exchanging {result.units}", "exchanging systems"
     if test == "boot-both":
-        of_segments = of_systems = f"drawing systems and {result.units}"
+        test_of_segments = test_of_systems = f"drawing systems and {result.units}"
     num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
     tests: dict[str, dict[tuple[str, str], str]] = {}
     for title, differences in by.items():
         for pair, difference in differences.items():
             if difference is None:
                 continue
-            kind = f"p by {of_segments if title.startswith('Segments') else of_systems}, two-sided, after Holm"
+            way = test_of_segments if title.startswith("Segments") else test_of_systems
+            kind = f"p by {way}, two-sided, after Holm"
             is_exact = title.startswith("Whole") and num_systems <= MAX_EXACT
             smallest = 0.0 if is_exact else result.smallest_p * len(result.pairs)
             tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.p_holm, smallest)
@@ -417,7 +425,7 @@ def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
     for title, p_values in _p_matrices(result, test).items():
         rows: list[dict[str, Any]] = [
             {"number": row, "metric": name}
-            | {str(at): p_values.get((name, other), MISSING) for at, other in enumerate(names[row:], start=row + 1)}
+            | {str(at): p_values.get((name, second), MISSING) for at, second in enumerate(names[row:], start=row + 1)}
             for row, name in enumerate(names, start=1)
         ]
         columns: list[Column] = [("", "number", plain), *_METRIC]
@@ -445,12 +453,12 @@ def _groups(result: LanguagePairResult) -> Iterator[str]:
     left_out: dict[str, None] = {}
     constant: list[str] = []
     for metric in result.metrics:
-        for name, one in metric.segment.measures.items() if metric.segment else ():
-            if one.groups and one.left_out:
-                of = f"{name} leaves out {one.left_out:,} of {one.groups + one.left_out:,}"
-                left_out[f"{of}: their human scores are constant"] = None
-            if one.zeros:
-                constant.append(f"{name} of {metric.name} is 0 in {one.zeros:,} of {one.groups:,}: constant scores")
+        for name, mean in metric.segment.measures.items() if metric.segment else ():
+            if mean.groups and mean.left_out:
+                share = f"{mean.left_out:,} of {mean.groups + mean.left_out:,}"
+                left_out[f"{name} leaves out {share}: their human scores are constant"] = None
+            if mean.zeros:
+                constant.append(f"{name} of {metric.name} is 0 in {mean.zeros:,} of {mean.groups:,}: constant scores")
     yield from (*left_out, *constant)
 
 

@@ -16,7 +16,7 @@ from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import Floats, correlate_pairs, pearson, scipy_module
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, holm_matrix, smallest_p
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, holm
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
 MIN_SYSTEMS = 4
@@ -86,25 +86,25 @@ class Compared:
 
 def compare_units(statistic: str, metrics: Mapping[str, UnitSums], p_values: PValues) -> Compared:
     """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
-    values = {name: one.value for name, one in metrics.items()}
-    found = {name: value for name, value in values.items() if np.isfinite(value)}
-    names = sorted(found, key=SENTINELS.__contains__)
+    values = {name: sums.value for name, sums in metrics.items()}
+    values = {name: value for name, value in values.items() if np.isfinite(value)}
+    names = sorted(values, key=SENTINELS.__contains__)
     num_metrics = sum(name not in SENTINELS for name in names)
     if len(names) < 2:
         return Compared(dict.fromkeys(names[:num_metrics], 1))
     p = p_values(names)
     corrected = holm_matrix(p[:num_metrics, :num_metrics])
-    ranks = clusters(np.array([found[name] for name in names[:num_metrics]]), corrected)
+    ranks = clusters(np.array([values[name] for name in names[:num_metrics]]), corrected)
     differences = {
-        (names[one], names[other]): Difference(
-            found[names[one]] - found[names[other]], float(p[one, other]), float(corrected[one, other])
+        (names[first], names[second]): Difference(
+            values[names[first]] - values[names[second]], float(p[first, second]), float(corrected[first, second])
         )
-        for one, other in all_orders(range(num_metrics), 2)
+        for first, second in all_orders(range(num_metrics), 2)
     }
     return Compared(
         {name: int(rank) for name, rank in zip(names[:num_metrics], ranks, strict=True)},
         differences,
-        against_sentinels(statistic, found, names, p),
+        against_sentinels(statistic, values, names, p),
     )
 
 
@@ -154,12 +154,12 @@ def against_sentinels(
         return ()
     best = max(sentinels, key=values.__getitem__)
     largest = [
-        max(float(p[at[name], at[other]]) if values[name] > values[other] else 1.0 for other in sentinels)
+        max(float(p[at[name], at[sentinel]]) if values[name] > values[sentinel] else 1.0 for sentinel in sentinels)
         for name in metrics
     ]
     return tuple(
-        SentinelTest(name, statistic, best, values[name] - values[best], one, float(corrected))
-        for name, one, corrected in zip(metrics, largest, holm(largest), strict=True)
+        SentinelTest(name, statistic, best, values[name] - values[best], uncorrected, float(corrected))
+        for name, uncorrected, corrected in zip(metrics, largest, holm(largest), strict=True)
     )
 
 
@@ -167,17 +167,11 @@ def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
     """Yield which metrics are not significantly better than the best sentinel; nothing without tests."""
     not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
     if not_better:
-        names = ", ".join(f"{one.metric} ({one.delta:+.3f}, p {p_value(3)(one.p_holm)})" for one in not_better)
+        names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
         line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
         yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
     elif tests:
         yield f"{title}: every metric is significantly better than every sentinel"
-
-
-def notes_of_few(num_units: int, kind: str) -> Iterator[str]:
-    """Yield a warning about units that are too few for intervals."""
-    if num_units < MIN_UNITS:
-        yield f"{num_units} {kind} are few: below {MIN_UNITS}, intervals are too narrow"
 
 
 def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:
@@ -240,10 +234,10 @@ def with_williams(compared: Compared, human: Floats, scores: Mapping[str, Floats
     }
     r = {name: correlate_pairs(human, metric).value or 0.0 for name, metric in metrics.items()}
 
-    def tested(one: str, other: str) -> Williams:
+    def tested(first: str, second: str) -> Williams:
         if n < MIN_SYSTEMS:
             return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
-        return williams(r[one], r[other], float(pearson(metrics[one][is_judged], metrics[other][is_judged])), n)
+        return williams(r[first], r[second], float(pearson(metrics[first][is_judged], metrics[second][is_judged])), n)
 
-    differences = {pair: replace(one, williams=tested(*pair)) for pair, one in compared.differences.items()}
-    return replace(compared, differences=differences)
+    tests = {pair: replace(difference, williams=tested(*pair)) for pair, difference in compared.differences.items()}
+    return replace(compared, differences=tests)

@@ -41,18 +41,18 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
     for name in judged.metrics:
         if name in SENTINELS:
             raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
-    found = {RANDOM: next(random_scores(judged, seed))}
+    sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = _is_judged(judged)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
-            found[name] = _scores(judged, scores)
-    return found
+            sentinels[name] = _scores(judged, scores)
+    return sentinels
 
 
-def notes_of_sentinels(judged: JudgedSystems, found: Collection[str]) -> Iterator[str]:
-    """Yield why sentinels of texts are not among those that were found, if there are texts."""
-    lacking = [name for name in SENTINELS if name not in found]
-    if not found or not lacking or judged.candidates is None:
+def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Iterator[str]:
+    """Yield why these are not all sentinels, if there are texts."""
+    lacking = [name for name in SENTINELS if name not in sentinels]
+    if not sentinels or not lacking or judged.candidates is None:
         return
     is_judged = _is_judged(judged)
     textless = int((is_judged & ~_has_texts(judged)).sum())
@@ -80,7 +80,7 @@ def mean_agreement(agreements: Iterable[Agreement]) -> Agreement | None:
         return None
     measures = dict(draws[0].measures)
     for name, first in measures.items():
-        values = np.array([one[name].value for one in draws if one[name].value is not None], dtype=np.float64)
+        values = np.array([draw[name].value for draw in draws if draw[name].value is not None], dtype=np.float64)
         if len(values):
             low, high = np.quantile(values, [0.025, 0.975]).tolist()
             measures[name] = replace(first, value=float(values.mean()), low=low, high=high, epsilon=None)
@@ -98,11 +98,11 @@ def _is_judged(judged: JudgedSystems) -> NDArray[np.bool_]:
 
 def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
     """Return which outputs have a candidate and a reference, (systems, segments)."""
-    found = np.zeros(_shape(judged), bool)
-    for row, of_system in enumerate((judged.references and judged.candidates) or ()):
-        for segment, candidate in enumerate(of_system):
-            found[row, segment] = candidate is not None and bool(judged.references[row][segment])
-    return found
+    has_texts = np.zeros(_shape(judged), bool)
+    for row, outputs in enumerate((judged.references and judged.candidates) or ()):
+        for segment, candidate in enumerate(outputs):
+            has_texts[row, segment] = candidate is not None and bool(judged.references[row][segment])
+    return has_texts
 
 
 def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
@@ -114,14 +114,14 @@ def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
     if judged.candidates is None:
         return {}
     has_texts = _has_texts(judged)
-    found = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
+    scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
     words = cache(lambda text: Counter(_WORD.findall(text.lower())))
     for row, segment in np.argwhere(has_texts).tolist():
         text, references = judged.candidates[row][segment] or "", judged.references[row][segment]
-        found[LENGTH][row, segment] = len(text)
-        found[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(one)) for one in references)
-        found[OVERLAP][row, segment] = _overlap(words(text), map(words, references))
-    return found
+        scores[LENGTH][row, segment] = len(text)
+        scores[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(reference)) for reference in references)
+        scores[OVERLAP][row, segment] = _overlap(words(text), map(words, references))
+    return scores
 
 
 def _length_ratio(candidate: int, reference: int) -> float:

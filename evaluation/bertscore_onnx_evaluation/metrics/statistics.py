@@ -93,13 +93,13 @@ class SegmentStatistics:
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
         weights = np.ones(len(self._is_judged)) if weights is None else weights
-        of_pairs = pair_weights(weights)
+        weights_of_pairs = pair_weights(weights)
         moments = np.tensordot(weights, self._moments, (0, 1))  # (6, segments)
         kendall = np.tensordot(weights, self._kendall, (0, 1))
-        pairs, right = of_pairs @ self._pairs
+        pairs, right = weights_of_pairs @ self._pairs
         by_item = _mean_sums(pearson_of_moments(moments))
         accuracies = _mean_sums(np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan))
-        found = {
+        sums = {
             "pearson": UnitSums(self._by_unit(moments), _pearson_of_totals),
             "pearson_by_item": UnitSums(self._by_unit(by_item), ratio),
             "pearson_by_system": UnitSums(self._by_system, partial(_mean_pearson, weights=weights)),
@@ -108,8 +108,8 @@ class SegmentStatistics:
             "acc_eq": UnitSums(self._by_unit(accuracies), ratio),
         }
         if self._spa is not None:
-            found["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=of_pairs))
-        return found
+            sums["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=weights_of_pairs))
+        return sums
 
     def _by_unit(self, sums: Floats) -> Floats:
         return sum_by_unit(sums, self._units)
@@ -147,12 +147,15 @@ class SystemStatistics:
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
         weights = np.ones(len(self._kept)) if weights is None else weights
-        found = {
+        statistics = {
             "pearson": partial(_pearson_of_means, weights=weights),
             "pearson_without_outliers": partial(_pearson_of_means, weights=weights * self._kept),
             "accuracy": partial(_accuracy_of_means, weights=pair_weights(weights)),
         }
-        return {name: UnitSums(self._sums, partial(one, offsets=self._offsets)) for name, one in found.items()}
+        return {
+            name: UnitSums(self._sums, partial(statistic, offsets=self._offsets))
+            for name, statistic in statistics.items()
+        }
 
 
 def pair_weights(weights: Floats) -> Floats:
@@ -192,12 +195,12 @@ def _kendall_sums(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -
     With them comes the smaller number of distinct scores, by which τ_c corrects.
     """
     ranks = [midranks(side[is_judged]).astype(np.float32) for side in (human, metric)]
-    others = np.random.default_rng(0).permutation(len(ranks[0]))[:KENDALL_SAMPLE]
+    sample = np.random.default_rng(0).permutation(len(ranks[0]))[:KENDALL_SAMPLE]
     blocks = []
     for start in range(0, len(ranks[0]), KENDALL_SAMPLE):
         rows = [side[start : start + KENDALL_SAMPLE, None] for side in ranks]
         signs = [
-            (row > side[others]).astype(np.int8) - (row < side[others]) for row, side in zip(rows, ranks, strict=True)
+            (row > side[sample]).astype(np.int8) - (row < side[sample]) for row, side in zip(rows, ranks, strict=True)
         ]
         products = (signs[0] * signs[1], signs[0] != 0, signs[1] != 0)
         blocks.append(np.stack([product.mean(axis=1, dtype=np.float64) for product in products]))
@@ -329,7 +332,7 @@ def resampled(
 ) -> list[Floats]:
     """Draw units with replacement, the same for all statistics; returns the values of each, (resamples, …)."""
     drawn = [*bootstrap_counts(rng, len(statistics[0].sums), num_resamples)]
-    return [np.concatenate([one.statistic(counts @ one.sums) for counts in drawn]) for one in statistics]
+    return [np.concatenate([units.statistic(counts @ units.sums) for counts in drawn]) for units in statistics]
 
 
 def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0) -> Floats:
@@ -339,9 +342,8 @@ def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_R
     agreement of systems: noise of the scores lowers it, and resamples have that noise twice.
     """
     num_units = len(statistics[0].sums)
-    drawn = resampled(statistics, np.random.default_rng(seed), num_resamples)
-    ends = [student_interval(one.value, of_one, num_units) for one, of_one in zip(statistics, drawn, strict=True)]
-    return np.transpose(ends)
+    drawn = zip(statistics, resampled(statistics, np.random.default_rng(seed), num_resamples), strict=True)
+    return np.transpose([student_interval(units.value, values, num_units) for units, values in drawn])
 
 
 def degrees_of_freedom(influences: Floats) -> float:
@@ -357,27 +359,20 @@ def degrees_of_freedom(influences: Floats) -> float:
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 
 
-def mean_interval(value: float, influences: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of a mean by Student's t, from by how much each unit moves it, (units,)."""
-    variance = float((influences**2).sum()) * len(influences) / (len(influences) - 1)
-    quantile = scipy_module("special").stdtrit(degrees_of_freedom(influences), 1 - SIGNIFICANT / 2)
-    half = float(quantile * np.sqrt(variance))
-    return value - half, value + half
-
-
-def correlation_interval(one: UnitSums) -> tuple[float, float]:
+def correlation_interval(units: UnitSums) -> tuple[float, float]:
     """Return the 95 % interval of a correlation by a jackknife of its units; NaN where leaving one out has no value.
 
     It is of Fisher's z, which is more nearly normal; where few units move it much, it is wider than a bootstrap's.
     """
-    totals, num_units = one.sums.sum(axis=0), len(one.sums)
+    totals, num_units = units.sums.sum(axis=0), len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, *left = np.arctanh(one.statistic(np.vstack([totals, totals - one.sums])))
+        value, *left = np.arctanh(units.statistic(np.vstack([totals, totals - units.sums])))
         influences = (np.mean(left) - np.array(left)) * ((num_units - 1) / num_units)
     if num_units < 2 or not np.isfinite(influences).all():
         return np.nan, np.nan
-    low, high = np.tanh(mean_interval(float(value), influences))
-    return float(low), float(high)
+    variance = float((influences**2).sum()) * num_units / (num_units - 1)
+    half = scipy_module("special").stdtrit(degrees_of_freedom(influences), 1 - SIGNIFICANT / 2) * np.sqrt(variance)
+    return float(np.tanh(value - half)), float(np.tanh(value + half))
 
 
 def resampled_both(
@@ -397,8 +392,8 @@ def resampled_both(
     )
     return np.array(
         [
-            [float(one.statistic(of_units @ one.sums)) for one in statistics(of_systems)]
-            for of_systems, of_units in zip(systems, units, strict=True)
+            [float(drawn.statistic(unit_counts @ drawn.sums)) for drawn in statistics(system_counts)]
+            for system_counts, unit_counts in zip(systems, units, strict=True)
         ]
     )
 
@@ -423,10 +418,10 @@ def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[f
 
     Resamples without a value, NaN, are left out; the ends are NaN if none has one.
     """
-    found = resampled[np.isfinite(resampled)]
-    if not len(found):
+    values = resampled[np.isfinite(resampled)]
+    if not len(values):
         return np.nan, np.nan
-    low, high = np.quantile(found, [NORMAL.cdf(-1), NORMAL.cdf(1)])
-    error = (high - low) / 2 or found.std()  # the first is not widened by a few resamples with hardly any variance
+    low, high = np.quantile(values, [NORMAL.cdf(-1), NORMAL.cdf(1)])
+    error = (high - low) / 2 or values.std()  # the first is not widened by a few resamples with hardly any variance
     half = float(error * widening(num_units) * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
     return value - half, value + half
