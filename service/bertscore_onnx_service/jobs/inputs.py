@@ -32,7 +32,8 @@ from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_o
 if TYPE_CHECKING:
     import pyarrow
 
-_OTHER_COLUMNS = "Name the columns to keep in `columns`, without this one, or make its values alike."
+_KEPT = "`columns` (at the shell `--keep NAME...`)"
+"""The argument that names the columns to keep, in messages of `score_files` and of the command."""
 
 
 def find_inputs(names: Sequence[str]) -> list[str]:
@@ -102,9 +103,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names = (self.reference,) if isinstance(self.reference, str) else self.reference
         references = [(name,) for name in names] if names else [REFERENCE_COLUMNS]
         return [
-            Column((self.candidate or "candidate",), "`candidate`"),
-            *(Column(names, "`reference`", may_hold_lists=True) for names in references),
-            *([] if self.context is None else [context_column(self.context, "`context`")]),
+            Column((self.candidate or "candidate",), _role("candidate")),
+            *(Column(names, _role("reference"), may_hold_lists=True) for names in references),
+            *([] if self.context is None else [context_column(self.context, _role("context"))]),
         ]
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:
@@ -112,12 +113,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.columns is None:
             kept = list(names)
         else:
-            kept = [Column((name,), "`columns`").find(names, title) for name in self.columns]
+            kept = [Column((name,), _KEPT).find(names, title) for name in self.columns]
         twice = [name for name in kept if kept.count(name) > 1]
         if twice:
-            raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in `columns`.")
-        check_free(kept, added, title, "name the columns to keep in `columns`")
+            raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in {_KEPT}.")
+        check_free(kept, added, title, f"name the columns to keep in {_KEPT}")
         return kept
+
+
+def _role(name: str) -> str:
+    """Return the argument that names a column of texts, as `_KEPT`."""
+    return f"`{name}` (at the shell `--columns {name}=NAME`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +212,8 @@ def _inspect_rows(
     names = types.names if rows else [column.names[0] for column in columns]
     texts = [column.find(names, title) for column in columns]
     kept = settings.kept_columns(names, added, title) if rows else names
-    fields = [(name, types.of_texts(name) if name in texts else types.of(name, _OTHER_COLUMNS)) for name in kept]
+    remedy = f"Name the columns to keep in {_KEPT}, without this one, or make its values alike."
+    fields = [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in kept]
     return rows, texts, pyarrow.schema(fields)
 
 

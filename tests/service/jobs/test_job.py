@@ -205,9 +205,9 @@ def test_wrong_columns_are_refused_before_anything_is_scored(score, write_pairs,
     good = write_pairs("good.parquet", 3)
     with pytest.raises(InputError, match=r"ints.parquet: .*int64"):
         score([good, write_pairs("ints.parquet", 3, candidate=[1, 2, 3])], errors=errors)
-    with pytest.raises(InputError, match=r"good.parquet: .*'mt'"):
+    with pytest.raises(InputError, match=r"good.parquet: .*'mt'.*`candidate` .*--columns candidate=NAME"):
         score(good, candidate="mt", errors=errors)
-    with pytest.raises(InputError, match=r"good.parquet: .*'lp'"):
+    with pytest.raises(InputError, match=r"good.parquet: .*'lp'.*`columns` .*--keep"):
         score(good, columns=["lp"], errors=errors)
     with pytest.raises(InputError, match=r"f1.parquet: .*'f1' already"):
         score(write_pairs("f1.parquet", 3, f1=[1, 2, 3]), errors=errors)
