@@ -1,6 +1,5 @@
 """Renders the token matches of two texts as HTML, as a page, and as lines for a terminal."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,6 +8,7 @@ from itertools import zip_longest
 from bertscore_onnx.scores import PRF
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
+from bertscore_onnx.tables.aligned import text_width
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -372,27 +372,16 @@ class _Canvas:
     def fitted(self, text: str, size: int) -> str:
         """Return a text in exactly this many columns, cut or padded with spaces."""
         written = self.written(text)
-        if columns(written) > size:
+        if text_width(written) > size:
             mark = "…" if self.has("…") else "..."
-            while columns(written) > size - len(mark):
+            while text_width(written) > size - len(mark):
                 written = written[:-1]
             written += mark
-        return written + " " * (size - columns(written))
+        return written + " " * (size - text_width(written))
 
     def bar(self, share: float) -> str:
         """Return a bar of a length from 0 to `BAR`."""
         return ("█" if self.has("█") else "#") * round(share * BAR)
-
-
-def columns(text: str) -> int:
-    """Return the width of a text in columns of a terminal: wide characters take two, combining ones none."""
-
-    def width(character: str) -> int:
-        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-            return 0
-        return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-    return sum(map(width, text))
 
 
 def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, canvas: _Canvas) -> list[str]:
@@ -407,7 +396,7 @@ def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, can
     others = ["best match", *(match.other for match in matches)]
     room = (canvas.width - len(numbers[0]) - 2 * len(_GAP)) // 2
     sizes = [
-        min(max(columns(canvas.written(cell)) for cell in cells), MAX_TOKEN, max(room, MIN_TOKEN))
+        min(max(text_width(canvas.written(cell)) for cell in cells), MAX_TOKEN, max(room, MIN_TOKEN))
         for cells in (tokens, others)
     ]
     return [
@@ -419,10 +408,10 @@ def _table(name: str, matches: Sequence[TokenMatch], found: TokenSimilarity, can
 def _side_by_side(tables: Sequence[Sequence[str]], canvas: _Canvas) -> Iterator[str]:
     """Yield the lines of two tables, side by side if there is room, else one below the other."""
     left, right = tables
-    if columns(left[0]) + len(_BETWEEN) + columns(right[0]) > canvas.width:
+    if text_width(left[0]) + len(_BETWEEN) + text_width(right[0]) > canvas.width:
         yield from (line.rstrip() for line in (*left, "", *right))
         return
-    nothing = " " * columns(left[0])
+    nothing = " " * text_width(left[0])
     for first, second in zip_longest(left, right, fillvalue=None):
         yield f"{first or nothing}{_BETWEEN}{second or ''}".rstrip()
 
@@ -431,13 +420,13 @@ def _shaded(matches: Sequence[TokenMatch], canvas: _Canvas) -> Iterator[str]:
     """Yield lines of a text's tokens, each on a background as dark as its shade."""
     line, used = "", 0
     for match in matches:
-        text = f" {canvas.fitted(match.text, min(columns(canvas.written(match.text)), MAX_TOKEN))} "
-        if used and used + 1 + columns(text) > canvas.width:
+        text = f" {canvas.fitted(match.text, min(text_width(canvas.written(match.text)), MAX_TOKEN))} "
+        if used and used + 1 + text_width(text) > canvas.width:
             yield line
             line, used = "", 0
         place = min(int(match.shade * len(SHADES)), len(SHADES) - 1)
         ink = 16 if place < NUM_LIGHT else 231
         style = "\x1b[2;3m" if match.weight == 0 else f"\x1b[38;5;{ink};48;5;{SHADES[place]}m"
         line += f"{' ' if used else ''}{style}{text}{_RESET}"
-        used += columns(text) + bool(used)
+        used += text_width(text) + bool(used)
     yield line

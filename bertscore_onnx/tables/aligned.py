@@ -27,7 +27,7 @@ def filled(text: str, width: int) -> str:
         textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) if len(line) > width else [line]
         for line in text.replace(" = ", "\0=\0").split("\n")
     )
-    return "\n".join(part for of_line in lines for part in of_line).replace("\0=\0", " = ")
+    return "\n".join(part for parts in lines for part in parts).replace("\0=\0", " = ")
 
 
 def aligned(
@@ -53,7 +53,7 @@ def aligned(
         has_rule: whether there is a line of hyphens below the header.
     """
     columns = [*zip(*rows, strict=True)]
-    widths = [max(_width(line) for cell in column for line in cell.split("\n")) for column in columns]
+    widths = [max(text_width(line) for cell in column for line in cell.split("\n")) for column in columns]
     short = [size if number in whole else min(size, _LONGEST_WORD) for number, size in enumerate(widths)]
     kept = [*range(len(columns))]
     for column in optional:
@@ -78,17 +78,16 @@ def aligned(
     return lines
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
     """Return the columns of a terminal that a text takes: two for a wide character, none for one that combines."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
-    )
+    shown = (character for character in text if unicodedata.category(character) not in ("Mn", "Me", "Cf"))
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)
 
 
 def _longest_word(cell: str) -> int:
-    return max(map(_width, re.split(r"\s|(?<=-)", cell)))
+    return max(map(text_width, re.split(r"\s|(?<=-)", cell)))
 
 
 def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
@@ -123,7 +122,7 @@ def _lines(cells: Sequence[str], sizes: Sequence[int], are_right: Sequence[bool]
     parts = [[*_wrapped(cell, size)] for cell, size in zip(cells, sizes, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         padded = (
-            " " * (size - _width(part)) + part if is_right else part + " " * (size - _width(part))
+            " " * (size - text_width(part)) + part if is_right else part + " " * (size - text_width(part))
             for part, size, is_right in zip(line, sizes, are_right, strict=True)
         )
         yield _GAP.join(padded).rstrip()
@@ -131,7 +130,7 @@ def _lines(cells: Sequence[str], sizes: Sequence[int], are_right: Sequence[bool]
 
 def _wrapped(cell: str, size: int) -> Iterator[str]:
     for line in cell.split("\n"):
-        if _width(line) <= size:
+        if text_width(line) <= size:
             yield line
         else:
             yield from textwrap.wrap(line, size if line.isascii() else max(1, size // 2))

@@ -117,6 +117,15 @@ class Column:
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
+def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
+    """Return the texts in the columns of a row, as `Column.texts_of` does for each."""
+    return [
+        text
+        for column, name, value in zip(columns, names, values, strict=True)
+        for text in column.texts_of(value, name, place)
+    ]
+
+
 def _id_of(value: object) -> str:
     """Return an id as a text, as TSV and CSV have it; empty for null."""
     if is_null(value):
@@ -132,8 +141,14 @@ def _listed(names: Sequence[str]) -> str:
     return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
 
 
-def is_null(value: object) -> bool:
-    """Return whether a value is None or NaN."""
+_NULLS = {"name": {""}, "number": {"", "n/a", "na", "nan", "none", "null"}}
+"""The texts that count as null by the kind of column, of any case and with spaces around; none in a column of texts."""
+
+
+def is_null(value: object, kind: Literal["text", "name", "number"] = "text") -> bool:
+    """Return whether a value is null in a column of this kind: None, NaN, or one of the texts in `_NULLS`."""
+    if isinstance(value, str):
+        return kind != "text" and value.strip().lower() in _NULLS[kind]
     return value is None or (isinstance(value, float) and isnan(value))
 
 
@@ -248,6 +263,7 @@ class RowReader:
         if len({*map(len, columns)}) > 1:
             counts = ", ".join(map(str, map(len, columns)))
             raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
+        names = [column.names[0] for column in self._references]
         rows = Rows([], [], [])
         for candidate, *others in zip(*columns, strict=True):
             place = _place(self._title, self._number)
@@ -256,25 +272,21 @@ class RowReader:
             try:
                 context = None if self._context is None else _context_of(others.pop(), self._context, place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = [
-                    reference
-                    for column, value in zip(self._references, others, strict=True)
-                    for reference in column.texts_of(value, column.names[0], place)
-                ]
+                texts = texts_of_row(self._references, names, others, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
                 valid: list[str] = []
-                for column, value in zip(self._references, others, strict=True):
+                for column, name, value in zip(self._references, names, others, strict=True):
                     with suppress(InputError):
-                        valid += column.texts_of(value, column.names[0], place)
+                        valid += column.texts_of(value, name, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
-                texts_of_row: Sequence[Text] = [*candidates, *texts]
+                row_texts: Sequence[Text] = [*candidates, *texts]
                 if context is not None:
-                    texts_of_row = in_context(texts_of_row, context, "context")
-                text, *references = texts_of_row
+                    row_texts = in_context(row_texts, context, "context")
+                text, *references = row_texts
                 rows.pairs.append((text, references))
                 rows.reasons.append(None)
         return rows

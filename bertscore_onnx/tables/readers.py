@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
-from bertscore_onnx.tables.columns import Column, check_free
+from bertscore_onnx.tables.columns import Column, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -58,13 +58,13 @@ class TableReader(ABC):
     def records(self) -> Iterator[Row]:
         """Yield the rows."""
 
-    @abstractmethod
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
         """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
+        return (texts for texts, _ in self.rows(columns, keeps_rows=False))
 
     @abstractmethod
-    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
-        """Yield the texts of some columns, as `texts` does, each with its row as the file has it."""
+    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, as `texts` does, each with its row as the file has it if rows are kept."""
 
     @abstractmethod
     def record_of(self, row: RawRow) -> Record:
@@ -154,16 +154,11 @@ class DelimitedReader(TableReader):
             self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(fields)
             yield self._place(number), dict(zip(self.names, fields, strict=True))
 
-    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        """Yield the texts of some columns."""
-        positions = self._positions(columns)
-        self._parts = None
-        for _, fields in self._rows():
-            yield [fields[position] for position in positions]
-
-    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         positions = self._positions(columns)
+        if not keeps_rows:
+            self._parts = None
         for _, fields in self._rows():
             yield [fields[position] for position in positions], self._row
 
@@ -282,21 +277,11 @@ class JsonLinesReader(TableReader):
         for place, values, _ in self._rows():
             yield place, values
 
-    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        """Yield the texts of some columns."""
-        for texts, _ in self.rows(columns):
-            yield texts
-
-    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         for place, values, line in self._rows():
             names = [column.find([*values], place) for column in columns]
-            texts = [
-                text
-                for column, name in zip(columns, names, strict=True)
-                for text in column.texts_of(values.get(name), name, place)
-            ]
-            yield texts, line
+            yield texts_of_row(columns, names, map(values.get, names), place), line
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -389,30 +374,17 @@ class ParquetReader(TableReader):
         for place, values, _ in self._rows(self.names, self.names):
             yield place, dict(zip(self.names, values, strict=True))
 
-    def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        """Yield the texts of some columns."""
-        for texts, _ in self._texts(columns, find_texts(self.schema, columns, self.place)):
-            yield texts
-
-    def rows(self, columns: Sequence[Column]) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        return self._texts(columns, self.names)
+        names = find_texts(self.schema, columns, self.place)
+        for place, values, row in self._rows(names, self.names if keeps_rows else names):
+            yield texts_of_row(columns, names, values, place), row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
         batch, position = row
         [record] = batch.slice(position, 1).to_pylist()
         return dict(record)
-
-    def _texts(self, columns: Sequence[Column], kept: Sequence[str]) -> Iterator[tuple[list[str], RawRow]]:
-        names = find_texts(self.schema, columns, self.place)
-        for place, values, row in self._rows(names, kept):
-            texts = [
-                text
-                for column, name, value in zip(columns, names, values, strict=True)
-                for text in column.texts_of(value, name, place)
-            ]
-            yield texts, row
 
     def _rows(self, names: Sequence[str], kept: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
         """Yield the values of some columns, row by row, and each row with the columns to keep."""

@@ -23,9 +23,6 @@ from bertscore_onnx.tables.sources import (
     refuse_spreadsheet,
 )
 
-NOTHING = {"", "n/a", "na", "nan", "none", "null"}
-"""The values of a missing number, in any case of letters."""
-
 _ABSENT = object()
 
 
@@ -93,13 +90,13 @@ class WholeTable:
 
     def is_blank(self, column: str) -> bool:
         """Return whether all rows are null or blank in a column."""
-        return all(_is_blank(values.get(column)) for _, values in self._rows)
+        return all(is_null(values.get(column), "name") for _, values in self._rows)
 
     def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
         """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
         values = (values.get(column) for _, values in self._rows)
         return {
-            "numbers" if _as_number(value) is not None else "blanks" if _is_missing(value) else "texts"
+            "numbers" if _as_number(value) is not None else "blanks" if is_null(value, "number") else "texts"
             for value in values
             if not is_null(value)
         }
@@ -123,8 +120,8 @@ class WholeTable:
 
         A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an empty text.
         """
-        has_none = is_null if are_texts else _is_blank
-        rows = [row for row, (_, values) in enumerate(self._rows) if not has_none(values.get(column))]
+        kind: Literal["text", "name"] = "text" if are_texts else "name"
+        rows = [row for row, (_, values) in enumerate(self._rows) if not is_null(values.get(column), kind)]
         return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
@@ -172,7 +169,7 @@ class WholeTable:
 
     def _number(self, column: str, row: int) -> float:
         value = self._value(column, row)
-        if _is_missing(value):
+        if is_null(value, "number"):
             return math.nan
         number = _as_number(value)
         if number is not None:
@@ -183,15 +180,6 @@ class WholeTable:
             f"{self.place(row)}: the column {column!r} holds {shown!r}; expected a number, or nothing where there is "
             f"none.{advice}"
         )
-
-
-def _is_blank(value: object) -> bool:
-    return is_null(value) or (isinstance(value, str) and not value.strip())
-
-
-def _is_missing(value: object) -> bool:
-    """Return whether a value stands for a missing number."""
-    return is_null(value) or (isinstance(value, str) and value.strip().lower() in NOTHING)
 
 
 def _as_number(value: object) -> float | None:

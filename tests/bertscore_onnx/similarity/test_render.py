@@ -6,7 +6,8 @@ import pytest
 
 from bertscore_onnx.scores import Score
 from bertscore_onnx.similarity import MATCH_STYLE, TokenMatches, match_html
-from bertscore_onnx.similarity.render import MAX_CELLS, columns, match_text
+from bertscore_onnx.similarity.render import MAX_CELLS, match_text
+from bertscore_onnx.tables.aligned import text_width
 from tests.support.html_tree import rows_of, text_of, tree_of
 from tests.support.token_similarity import stated_similarity
 
@@ -176,14 +177,14 @@ def test_lines_fit_the_width_and_the_encoding(width, encoding, colour):
     found = stated_similarity(tokens, tokens[::-1], similarity, ([0.5, *[1] * 6], [2] * 7))
     shown = match_text(found, width=width, encoding=encoding, colour=colour)
     shown.encode(encoding)
-    assert max(columns(STYLE.sub("", line)) for line in shown.splitlines()) <= width
+    assert max(text_width(STYLE.sub("", line)) for line in shown.splitlines()) <= width
     assert len(shown.splitlines()) >= 9
 
 
 def test_columns_line_up_with_wide_and_combining_characters():
     found = stated_similarity(["東京", "e\u0301", "day"], ["x"], [[0.5]] * 3)
     lines = match_text(found, width=60).splitlines()[3:6]
-    assert {columns(line[: line.index("0.500")]) for line in lines} == {24}
+    assert {text_width(line[: line.index("0.500")]) for line in lines} == {24}
 
 
 def test_colour_shades_both_texts_by_their_matches():
