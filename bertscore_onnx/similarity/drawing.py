@@ -32,11 +32,11 @@ def check_matplotlib() -> None:
         import matplotlib as mpl  # noqa: F401
 
 
-def plot_matches(found: TokenSimilarity, file: str | PathLike[str] = "") -> None:
+def plot_matches(matches: TokenSimilarity, file: str | PathLike[str] = "") -> None:
     """Draw similarities, and show the drawing if there is a screen.
 
     Args:
-        found: the similarities.
+        matches: the similarities.
         file: the file to save the drawing to, if any; errors and warnings are those of `save_drawing`.
     """
     check_matplotlib()
@@ -44,7 +44,7 @@ def plot_matches(found: TokenSimilarity, file: str | PathLike[str] = "") -> None
 
     figure = plt.figure()
     try:
-        draw_matches(found, figure)
+        draw_matches(matches, figure)
         if file:
             _save(figure, file, stacklevel=3)
         if plt.get_backend().lower() != "agg":
@@ -53,11 +53,11 @@ def plot_matches(found: TokenSimilarity, file: str | PathLike[str] = "") -> None
         plt.close(figure)
 
 
-def save_drawing(found: TokenSimilarity, file: str | PathLike[str]) -> None:
+def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
     """Draw similarities into a file, which is replaced only when the drawing is complete.
 
     Args:
-        found: the similarities.
+        matches: the similarities.
         file: its suffix is the format, one of matplotlib's; without a suffix it gets `.png`.
 
     Raises:
@@ -72,17 +72,17 @@ def save_drawing(found: TokenSimilarity, file: str | PathLike[str]) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure()
-    draw_matches(found, figure)
+    draw_matches(matches, figure)
     _save(figure, file, stacklevel=2)
 
 
-def draw_matches(found: TokenSimilarity, figure: "Figure") -> None:
+def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
     """Draw the similarities of all tokens except special ones into an empty figure, whose size is set.
 
     The best match of each row and each column is in bold. If scores are rescaled, so are similarities, by the baseline
     of F, as in bert-score's drawing. With idf each token has its weight beside it.
     """
-    shown = found.without_special_tokens()
+    shown = matches.without_special_tokens()
     rows, columns = shown.similarity.shape
     if not (rows and columns):
         raise InputError("A drawing needs a token on both sides, and one of the texts has none.")
@@ -90,8 +90,8 @@ def draw_matches(found: TokenSimilarity, figure: "Figure") -> None:
         raise InputError(f"A text has {max(rows, columns):,} tokens; a drawing has room for {MAX_TOKENS:,} a side.")
     is_numbered = max(rows, columns) <= MAX_NUMBERED
     similarity, title = shown.similarity, "Similarity Matrix"
-    if found.baseline is not None:
-        similarity = rescale(similarity, found.baseline)
+    if matches.baseline is not None:
+        similarity = rescale(similarity, matches.baseline)
         title += " (after Rescaling)"
 
     cell = 0.7 if is_numbered else 0.2  # inches
@@ -118,7 +118,7 @@ def draw_matches(found: TokenSimilarity, figure: "Figure") -> None:
     )
     kind = "tokenized, with weights" if shown.has_weights else "tokenized"
     axes.set(xlabel=f"Reference ({kind})", ylabel=f"Candidate ({kind})")
-    score = found.score
+    score = matches.score
     axes.set_title(f"{title}\nP {score.P:.3f}, R {score.R:.3f}, F {score.F:.3f}", fontsize=12)
     if is_numbered:
         is_best = (similarity == similarity.max(axis=1, keepdims=True)) | (similarity == similarity.max(axis=0))
@@ -134,8 +134,10 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
     if not path.suffix:
         path = path.with_name(f"{path.name}.png")
     kind = path.suffix[1:].lower()
-    if kind not in (known := figure.canvas.get_supported_filetypes()):
-        raise InputError(f"{path.suffix} is no format of drawings. Name the file .svg or .png, or {', '.join(known)}.")
+    if kind not in (formats := figure.canvas.get_supported_filetypes()):
+        raise InputError(
+            f"{path.suffix} is no format of drawings. Name the file .svg or .png, or {', '.join(formats)}."
+        )
     content = io.BytesIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -131,7 +131,9 @@ class TokenSimilarity:
     @property
     def remarks(self) -> list[str]:
         """Sentences on what the score hides: its `reason_for_zero`, and which texts are truncated."""
-        truncated = [name for name, is_it in zip(("candidate", "reference"), self.is_truncated, strict=True) if is_it]
+        truncated = [
+            name for name, is_long in zip(("candidate", "reference"), self.is_truncated, strict=True) if is_long
+        ]
         missing = (f"The {name} is longer than the model's maximum, so its end is missing." for name in truncated)
         return [*filter(None, [self.reason_for_zero]), *missing]
 
@@ -272,9 +274,9 @@ class PairScorer(Protocol):
     def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
 
 
-def warn_of_truncated(found: Sequence[TokenSimilarity], max_length: int, stacklevel: int) -> None:
+def warn_of_truncated(matches: Sequence[TokenSimilarity], max_length: int, stacklevel: int) -> None:
     """Warn of the truncated texts of one candidate and its references, as `BERTScorer.score` does."""
-    number = found[0].is_truncated[0] + sum(of_reference.is_truncated[1] for of_reference in found)
+    number = matches[0].is_truncated[0] + sum(pair.is_truncated[1] for pair in matches)
     TextStats(truncated=number).warn(max_length, stacklevel + 1)
 
 
@@ -309,22 +311,22 @@ def pair_similarities(
         scores = scores.of_layer(position)
     baselines = scorer.rescaling.baselines
     ids = [encoded.embeddings.sequences[row] for row in encoded.rows]
-    texts = [names(of_text.tolist()) for of_text in ids]
-    of_ids = [weights.of(of_text) for of_text in ids]
+    tokens = [names(text.tolist()) for text in ids]
+    token_weights = [weights.of(text) for text in ids]
     is_excluded = np.zeros(len(ids), dtype=np.bool_)
     if encoded.embeddings.is_excluded is not None:
         is_excluded = encoded.embeddings.is_excluded[encoded.rows]
     is_truncated = encoded.is_truncated[encoded.rows].tolist()
     special_ids = scorer.manifest.special_ids
-    is_special = [np.isin(of_text, special_ids) for of_text in ids]
+    is_special = [np.isin(text, special_ids) for text in ids]
     similarities = _similarities(encoded, position)
     return [
         TokenSimilarity(
-            texts[row],
-            texts[row + 1],
+            tokens[row],
+            tokens[row + 1],
             similarity,
-            of_ids[row],
-            of_ids[row + 1],
+            token_weights[row],
+            token_weights[row + 1],
             is_special[row],
             is_special[row + 1],
             score,
@@ -347,9 +349,9 @@ def _position(scorer: PairScorer, layer: int | None) -> int:
             )
         return 0
     if layer not in layers:
-        known = f"layer {layers[0]}" if len(layers) == 1 else f"the layers {layers[0]} to {layers[-1]}"
+        available = f"layer {layers[0]}" if len(layers) == 1 else f"the layers {layers[0]} to {layers[-1]}"
         raise UnknownLayerError(
-            f"There is no layer {layer} in this scorer of {scorer.manifest.model_id}; it has {known}."
+            f"There is no layer {layer} in this scorer of {scorer.manifest.model_id}; it has {available}."
         )
     return layers.index(layer)
 

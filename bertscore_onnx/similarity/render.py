@@ -35,12 +35,12 @@ class TokenMatches:
     @property
     def P(self) -> float:  # noqa: N802 -- the paper's names, as in `Scores`
         """The precision of the candidate."""
-        return max(found.score.P for found in self.similarities)
+        return max(similarity.score.P for similarity in self.similarities)
 
     @property
     def R(self) -> float:  # noqa: N802
         """The recall of the candidate."""
-        return max(found.score.R for found in self.similarities)
+        return max(similarity.score.R for similarity in self.similarities)
 
     @property
     def F(self) -> float:  # noqa: N802
@@ -209,12 +209,12 @@ def _number(similarity: float) -> str:
     return f"{similarity:.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _matrix(found: TokenSimilarity, candidate: Sequence[TokenMatch], reference: Sequence[TokenMatch]) -> str:
+def _matrix(tokens: TokenSimilarity, candidate: Sequence[TokenMatch], reference: Sequence[TokenMatch]) -> str:
     """Return the table of all similarities."""
-    rows, columns = found.similarity.shape
+    rows, columns = tokens.similarity.shape
     if rows * columns > MAX_CELLS:
         return f"<p>The matrix of similarities is left out: it has {rows:,} × {columns:,}.</p>"
-    similarities, shades, has_weights = found.similarity.tolist(), found.shades.tolist(), found.has_weights
+    similarities, shades, has_weights = tokens.similarity.tolist(), tokens.shades.tolist(), tokens.has_weights
     body = []
     for row, token in enumerate(candidate):
         cells = [
@@ -276,9 +276,9 @@ def _references(matches: TokenMatches) -> str:
     is_best = ' class="best"'
     rows = "".join(
         f"<tr{is_best if number == best else ''}><td>{number + 1}</td>"
-        + "".join(f"<td>{_number(value)}</td>" for value in found.score)
+        + "".join(f"<td>{_number(value)}</td>" for value in similarity.score)
         + f'<td class="text" dir="auto">{escape(reference)}</td></tr>'
-        for number, (found, reference) in enumerate(zip(matches.similarities, matches.references, strict=True))
+        for number, (similarity, reference) in enumerate(zip(matches.similarities, matches.references, strict=True))
     )
     return (
         f"<p>{_best_of_each(matches)} {shown_reference(matches)}</p>"

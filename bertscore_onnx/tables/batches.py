@@ -123,9 +123,9 @@ def check_form(batch: Batch, title: str = "The batch") -> None:
 
 def _no_batch(batch: Batch, title: str) -> InputTypeError:
     name = type(batch).__name__
-    given = describe(batch) if isinstance(batch, str | list | None) else f"of type {name}"
+    shown = describe(batch) if isinstance(batch, str | list | None) else f"of type {name}"
     return InputTypeError(
-        f"{title} is {given}; expected a dict of columns, a pyarrow.Table or RecordBatch, a DataFrame of pandas "
+        f"{title} is {shown}; expected a dict of columns, a pyarrow.Table or RecordBatch, a DataFrame of pandas "
         f"or polars, or a datasets.Dataset. {_REMEDIES.get(name, '')}".rstrip()
     )
 
@@ -241,7 +241,7 @@ def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]
         return {name: _array_of_objects(column) for name, column in values.items()}
     empty = (0, 0) if columns.all_layers else (0,)
     kinds = columns.kinds(
-        np.zeros(empty, np.float32), np.zeros(empty, np.int64), np.zeros(0, np.bool_), None, lambda of: of
+        np.zeros(empty, np.float32), np.zeros(empty, np.int64), np.zeros(0, np.bool_), None, lambda item: item
     )
     return {
         name: np.array(column, dtype=kinds[name].dtype) if column else kinds[name] for name, column in values.items()

@@ -36,9 +36,9 @@ def check_free(names: Iterable[str], added: Collection[str], place: str, remedy:
     """Raise InputError, with the remedy beside renaming it, if a column has the name of one that is to be added."""
     for name in names:
         if name in added:
-            other = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
+            alternative = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
             raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{other}."
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{alternative}."
             )
 
 
@@ -91,8 +91,8 @@ class Column:
         if self.is_id and not self.option:
             return self.names[0]
         wanted = " or ".join(map(repr, self.names))
-        others = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
-        near = next(filter(None, (meant(str(name), others) for name in self.names)), "")
+        choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
+        near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
         remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{near} {remedy}")
 
@@ -160,10 +160,10 @@ def _described(value: object) -> str:
         return "null"
     if not isinstance(value, list):
         return _KINDS.get(type(value), f"a value of type {type(value).__name__}")
-    others = [item for item in value if not isinstance(item, str)]
+    items = [item for item in value if not isinstance(item, str)]
     if not value:
         return "an empty list"
-    return f"a list with {_described(others[0])} in it" if others else "a list"
+    return f"a list with {_described(items[0])} in it" if items else "a list"
 
 
 def _hint(value: object) -> str:
@@ -217,9 +217,9 @@ def column_names(value: object, argument: str) -> tuple[str, ...]:
     """Return one name of a column, or several; raise InputTypeError, with the argument, for anything else."""
     names = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not names or not all(isinstance(name, str | int) for name in names):
-        given = names[0] if len(names) == 1 else value
+        shown = names[0] if len(names) == 1 else value
         raise InputTypeError(
-            f"{argument} is {given!r}; expected the name of a column, or a list of names of references."
+            f"{argument} is {shown!r}; expected the name of a column, or a list of names of references."
         )
     return names
 
@@ -265,20 +265,20 @@ class RowReader:
             raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
         names = [column.names[0] for column in self._references]
         rows = Rows([], [], [])
-        for candidate, *others in zip(*columns, strict=True):
+        for candidate, *values in zip(*columns, strict=True):
             place = _place(self._title, self._number)
             self._number += 1
             context = None
             try:
-                context = None if self._context is None else _context_of(others.pop(), self._context, place)
+                context = None if self._context is None else _context_of(values.pop(), self._context, place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = texts_of_row(self._references, names, others, place)
+                texts = texts_of_row(self._references, names, values, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
                 valid: list[str] = []
-                for column, name, value in zip(self._references, names, others, strict=True):
+                for column, name, value in zip(self._references, names, values, strict=True):
                     with suppress(InputError):
                         valid += column.texts_of(value, name, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))

@@ -308,8 +308,8 @@ def _decoded(line: str, place: str) -> Record:
         fault = _fault_of_value(line)
         if not fault:
             is_json = isinstance(error, msgspec.ValidationError)
-            given = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "
-            fault = f"{given}expected a JSON object. Write one object per line"
+            shown = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "
+            fault = f"{shown}expected a JSON object. Write one object per line"
             fault += "; `jq -c '.[]' FILE > NEW_FILE` does so for an array." if line.lstrip().startswith("[") else "."
         raise InputError(f"{place}: {fault}") from error
 
@@ -462,10 +462,10 @@ def find_texts(schema: "pyarrow.Schema", columns: Sequence[Column], title: str) 
     return names
 
 
-def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
+def _check_type(kind: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
     from pyarrow import types
 
-    item = given
+    item = kind
     if column.may_hold_lists and (types.is_list(item) or types.is_large_list(item) or types.is_fixed_size_list(item)):
         item = item.value_type
     if types.is_dictionary(item):
@@ -474,4 +474,4 @@ def _check_type(given: "pyarrow.DataType", column: Column, name: str, title: str
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"
-        raise InputError(f"{title}: the column {name!r} is of type {given}; expected {expected}.")
+        raise InputError(f"{title}: the column {name!r} is of type {kind}; expected {expected}.")

@@ -90,8 +90,8 @@ class DelimitedWriter(LineWriter):
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return a row, with numbers of six decimals."""
-        precision, recall, f1, *others = self._rows.scores(score)
-        scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(_cell, others)]
+        precision, recall, f1, *flags = self._rows.scores(score)
+        scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(_cell, flags)]
         if self._source is not None:
             return f"{row}{self._delimiter}{self._delimiter.join(scores)}{self._source.line_end}"
         return f"{self._encoded([*self._cells(row, score), *scores])}\n"
