@@ -73,7 +73,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
     bundles = [*_default_bundle()] if bundle is None else []
-    folders = [folder for folder in stored_bundles() if str(folder) not in (one["path"] for one in bundles)]
+    folders = [folder for folder in stored_bundles() if str(folder) not in (bundle["path"] for bundle in bundles)]
     folders = folders if bundle is None else [bundle]
     bundles += [{"path": str(folder), "error": _bundle_error(folder)} for folder in folders]
     usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]

@@ -102,7 +102,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         *_slow_tokenizer(manifest),
         ("scoring graph", _scoring_graph(manifest)),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
-        ("measured", ", ".join(f"{code} from {one.num_pairs:,} pairs" for code, one in measured) or "-"),
+        ("measured", ", ".join(f"{code} from {baseline.num_pairs:,} pairs" for code, baseline in measured) or "-"),
         ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
         *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
         ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),

@@ -48,12 +48,12 @@ def models(
     if here:
         _list_bundles(stored, as_json=output_format == "json")
         return
-    known = _known_models(stored)
-    chosen = [model for name, model in known.items() if pattern.lower() in name.lower()]
+    models = _known_models(stored)
+    chosen = [model for name, model in models.items() if pattern.lower() in name.lower()]
     if not chosen:
         from bertscore_onnx.bundle import catalogue
 
-        near = ", ".join(catalogue.nearest_names(pattern, known))
+        near = ", ".join(catalogue.nearest_names(pattern, models))
         raise UnknownModelError(
             f"No model's name contains {pattern!r}.{near and f' The nearest names are {near}.'} "
             "`bertscore-onnx models` lists all."
@@ -103,7 +103,7 @@ def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[s
     """
     from bertscore_onnx.bundle import catalogue
 
-    known: dict[str, dict[str, Any]] = {
+    models: dict[str, dict[str, Any]] = {
         name: {
             "name": name,
             "family": entry.family,
@@ -127,8 +127,8 @@ def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[s
             "largest_difference": _largest_difference(manifest.family),
             "bundles": [],
         }
-        known.setdefault(manifest.model_id, stranger)["bundles"].append(str(folder))
-    return known
+        models.setdefault(manifest.model_id, stranger)["bundles"].append(str(folder))
+    return models
 
 
 def _largest_difference(family: str) -> float | None:

@@ -86,11 +86,11 @@ class Request:
         cost = 0
         while stop < len(self.references):
             texts = {self.candidates[stop], self.references[stop]} - batch_texts
-            of_pair = sum(len(self.tokenised[text].ids) for text in texts) + self._matching_costs[stop]
-            if cost + of_pair > max_cost and not (at_least_one and stop == start):
+            pair_cost = sum(len(self.tokenised[text].ids) for text in texts) + self._matching_costs[stop]
+            if cost + pair_cost > max_cost and not (at_least_one and stop == start):
                 break
             batch_texts |= texts
-            cost += of_pair
+            cost += pair_cost
             stop += 1
         if stop == start and self.references:
             return None

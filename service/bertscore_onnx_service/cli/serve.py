@@ -138,8 +138,9 @@ def serve(
 
 def _limits(specs: Sequence[str]) -> Limits:
     """Return the limits with those that are given."""
-    given = {name: single(name, values, "--limits") for name, values in fields_of(specs, _DEFAULTS, "--limits").items()}
-    return Limits(**{name: _number(name, value, type(_DEFAULTS[name])) for name, value in given.items()})  # type: ignore[arg-type]
+    fields = fields_of(specs, _DEFAULTS, "--limits")
+    values = {name: single(name, texts, "--limits") for name, texts in fields.items()}
+    return Limits(**{name: _number(name, value, type(_DEFAULTS[name])) for name, value in values.items()})  # type: ignore[arg-type]
 
 
 def _number(name: str, value: str, kind: type[int] | type[float]) -> int | float:

@@ -92,8 +92,8 @@ class Model(Closeable):
         if not language:
             return Rescaling()
         if language.lower() not in self._rescalings:
-            others = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
-            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {others}.")
+            languages = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
+            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {languages}.")
         return self._rescalings[language.lower()]
 
     def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:

@@ -219,13 +219,13 @@ class _Connection(H11Protocol):
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self._next_check = self.loop.call_later(self.timeout_keep_alive, self._check, None)
-        others = self.config.connections
-        if len(others) >= self.config.max_connections:
-            idle = next((other for other in others if other.is_idle), self)
+        connections = self.config.connections
+        if len(connections) >= self.config.max_connections:
+            idle = next((connection for connection in connections if connection.is_idle), self)
             idle.transport.abort()
-            others.pop(idle, None)
+            connections.pop(idle, None)
         if not transport.is_closing():
-            others[self] = None
+            connections[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the checks."""

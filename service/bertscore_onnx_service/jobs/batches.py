@@ -205,10 +205,10 @@ class ScoreBatch:
 
     def __repr__(self) -> str:
         """Name the bundle and the settings."""
-        given: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
-        given |= {"context": self._context} if self._context is not None else {}
-        given |= {"names": self._names} if self._names != SCORE_NAMES else {}
-        named = ", ".join(f"{name}={value!r}" for name, value in (given | self._settings).items())
+        arguments: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
+        arguments |= {"context": self._context} if self._context is not None else {}
+        arguments |= {"names": self._names} if self._names != SCORE_NAMES else {}
+        named = ", ".join(f"{name}={value!r}" for name, value in (arguments | self._settings).items())
         return f"ScoreBatch({self._bundle!r}, {named})"
 
     def _key(self) -> Hashable:

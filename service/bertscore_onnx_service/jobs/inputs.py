@@ -47,9 +47,9 @@ def find_inputs(names: Sequence[str]) -> list[str]:
     files = [file for name in names for file in _files_of(name)]
     first: dict[str, str] = {}
     for file in files:
-        other = first.setdefault(os.path.realpath(file), file)
-        if other is not file:
-            raise InputError(f"{file} is given twice, the first time as {other}. Give each file once.")
+        earlier = first.setdefault(os.path.realpath(file), file)
+        if earlier is not file:
+            raise InputError(f"{file} is given twice, the first time as {earlier}. Give each file once.")
     return files
 
 

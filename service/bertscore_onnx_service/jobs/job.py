@@ -246,7 +246,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     settings: Settings
     inputs: tuple[InputEntry, ...]
 
-    def claim(self, folder: Path, own: Set[str]) -> None:
+    def claim(self, folder: Path, part_files: Set[str]) -> None:
         """Write it into a folder that is free, or that an earlier run of the same job left; else raise an InputError.
 
         A job that left no part does not count. The folder may hold no other files than parts with one of these names.
@@ -258,11 +258,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
                 "the inputs and options of that job to resume it."
             )
-        kept = own if earlier is not None else set()
-        others = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in kept)
-        if others:
+        kept = part_files if earlier is not None else set()
+        extra = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in kept)
+        if extra:
             raise InputError(
-                f"{folder} holds {others[0]}, which is not of this job. Write to an empty folder or a new one, so that "
+                f"{folder} holds {extra[0]}, which is not of this job. Write to an empty folder or a new one, so that "
                 "it holds nothing but these scores."
             )
         if earlier != self:

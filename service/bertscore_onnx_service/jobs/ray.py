@@ -100,8 +100,8 @@ def score_dataset(
     cpus = cpus_per_actor or _cpus_per_actor()
     counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
-    given = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
-    score_batch = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given)
+    checked = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
+    score_batch = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **checked)
     schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
     if schema is not None:
         Column((candidate,), "candidate").find(schema.names, "The dataset")
@@ -112,7 +112,7 @@ def score_dataset(
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
     if counts:
-        given["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(given))
+        checked["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(checked))
 
     from ray.data import ActorPoolStrategy
 
@@ -120,7 +120,7 @@ def score_dataset(
     return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
-        fn_constructor_kwargs={"context": context, "names": names, "errors": errors, **given},
+        fn_constructor_kwargs={"context": context, "names": names, "errors": errors, **checked},
         batch_size=rows_per_batch,
         batch_format="pyarrow",
         zero_copy_batch=True,

@@ -77,19 +77,19 @@ def score_dataframe(
     if context is not None:
         _check_texts(df, context_column(context))
     counts = counts_first(settings)
-    given = checked_settings({**settings, "idf": False} if counts else settings)
-    added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **given).columns
+    checked = checked_settings({**settings, "idf": False} if counts else settings)
+    added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **checked).columns
     taken = [name for name in df.columns if name.lower() in added.names]  # Spark ignores case
     check_free(taken, taken, "The frame", "drop it")
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(
-            _on_executor(bundle), candidate, reference, context=context, names=names, errors=errors, **given
+            _on_executor(bundle), candidate, reference, context=context, names=names, errors=errors, **checked
         )
 
     signature = _signature(df, score_batch)
     if counts:
-        given["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(given))
+        checked["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(checked))
         signature = _signature(df, score_batch)
 
     def score(batches: Batches, title: str) -> Batches:
@@ -153,12 +153,12 @@ def _check_texts(df: "DataFrame", column: Column) -> None:
     from pyspark.sql.types import ArrayType, StringType
 
     name = column.find(df.columns, "The frame")
-    kind = given = df.schema[name].dataType
+    kind = data_type = df.schema[name].dataType
     if column.may_hold_lists and isinstance(kind, ArrayType):
         kind = kind.elementType
     if not isinstance(kind, StringType):
         expected = "string or array<string>" if column.may_hold_lists else "string"
-        raise InputError(f"The frame: the column {name!r} is of type {given.simpleString()}; expected {expected}.")
+        raise InputError(f"The frame: the column {name!r} is of type {data_type.simpleString()}; expected {expected}.")
 
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
