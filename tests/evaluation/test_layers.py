@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from bertscore_onnx import BERTScorer, Matching
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx_evaluation.layers import (
     intervals,
@@ -39,16 +39,6 @@ def scorer(all_layers_bundle):
 @pytest.fixture(scope="module")
 def tuning(scorer):
     return tune_layers(scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
-
-
-def test_a_pooled_layer_of_a_further_scorer_is_a_candidate(scorer, tuning, all_layers_bundle):
-    with BERTScorer(all_layers_bundle, device="cpu", matching=Matching(layers=(1, 3))) as pooled:
-        human = pooled.score(CANDIDATES, REFERENCES).F
-        both = tune_layers(scorer, CANDIDATES, REFERENCES, human, PAIRS, others=[pooled])
-    assert [result.layer for result in both.layers] == [0, 1, 2, 3, "1+3 by layers=1+3"]
-    assert both.best_layer == "1+3 by layers=1+3"
-    assert both.best.f1.pearson == pytest.approx(1)
-    assert both.export_command.endswith("--all-layers")
 
 
 def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):

@@ -476,7 +476,7 @@ def test_a_graph_without_names_is_used_whole(published, tmp_path):
 
 def test_a_layer_too_high_is_answered_with_their_number(published, tmp_path):
     result = export(published("bert", "optimum"), tmp_path / "bundle", 9)
-    assert f"has {LAYERS} layers; --num-layers must be from 0 to that, not 9." in result.stderr
+    assert f"has {LAYERS} layers; num_layers must be from 0 to that, not 9." in result.stderr
 
 
 @pytest.mark.parametrize("option", [["--all-layers"], ["--precision", "int8"], ["--adapter", "x"], ["--model", "x"]])
