@@ -1,28 +1,117 @@
-"""The drawings of a comparison: distributions, intervals, differences by length, and a scatter plot of segments."""
+"""The drawings of a comparison, in SVG: distributions, intervals, differences by length, and a scatter plot."""
 
-from collections.abc import Sequence
-from functools import partial
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, plural
-from bertscore_onnx_evaluation.report.charts import (
-    LEFT,
-    TOP,
-    Chart,
-    Drawing,
-    Estimate,
-    Plane,
-    Row,
-    Scale,
-    dots_and_bars,
-    grid,
-    scale_over,
-)
+from bertscore_onnx_evaluation.report.wording import typographic
 from bertscore_onnx_evaluation.systems.paired_tests import UnitValues
 from bertscore_onnx_evaluation.systems.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
-from bertscore_onnx_evaluation.systems.verdicts import MetricResult, score, signed
+from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, score, signed
+
+# A scale from numbers to places on a drawing, with round numbers as its ticks.
+
+
+MARGIN = 0.04
+"""The share of the range that is left empty at each end, so that a mark at the end is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers from `low` to `high`, which is larger, from left to right or from bottom to top."""
+
+    low: float
+    high: float
+
+    room: int = 44
+    """The characters for which there is room beside each other, with two between the texts of ticks."""
+
+    def share(self, value: float) -> float:
+        """Return where a number lies: 0 at the low end, 1 at the high one."""
+        return (value - self.low) / (self.high - self.low)
+
+    def percent(self, value: float) -> str:
+        """Return where a number lies, as a coordinate of SVG."""
+        return f"{100 * self.share(value):.2f}%"
+
+    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
+        """Return round numbers within the scale, at most `most` and as many as have room, with their texts."""
+        ticks = self._ticks(most)
+        while most > 2 and sum(len(text) + 2 for _, text in ticks) > self.room:
+            most -= 1
+            ticks = self._ticks(most)
+        return ticks
+
+    def _ticks(self, most: int) -> list[tuple[float, str]]:
+        exponent = math.floor(math.log10((self.high - self.low) / most))
+        for power in (exponent, exponent + 1):
+            for factor in (1, 2, 5):
+                step = factor * 10.0**power
+                first, last = math.ceil(self.low / step), math.floor(self.high / step)
+                if last - first < most:
+                    places = [min(max(times * step, self.low), self.high) for times in range(first, last + 1)]
+                    return [(place, typographic(fixed(place, max(0, -power)))) for place in places]
+        return []
+
+
+def scale_over(values: Iterable[float], room: int = 44) -> Scale:
+    """Return a scale on which all these finite numbers have a place, also where they are one number."""
+    numbers = [float(value) for value in values]
+    low, high = min(numbers), max(numbers)
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
+        half = abs(low) / 10 or 0.5
+        return Scale(low - half, high + half, room)
+    margin = MARGIN * (high - low)
+    return Scale(low - margin, high + margin, room)
+
+
+# Rows below each other, and the axis below them.
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The content of an `<svg>`, its description in words, and its name if it is a row of a chart."""
+
+    body: str
+    """SVG elements; safe to put into a page, as texts of users in it are escaped."""
+
+    text: str
+    """The same for those who cannot see it; still to be escaped."""
+
+    box: str = ""
+    """Its `viewBox`; empty if it fills its place."""
+
+    name: str = ""
+    note: str = ""
+    style: str = ""
+    """The class of its row, such as `baseline`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Rows that share a scale."""
+
+    rows: Sequence[Drawing]
+    scale: Scale
+
+    @property
+    def axis(self) -> str:
+        """The number of each tick, as SVG elements."""
+        return "".join(
+            f'<text x="{self.scale.percent(value)}" y="14" text-anchor="middle">{text}</text>'
+            for value, text in self.scale.ticks()
+        )
+
+
+def grid(scale: Scale) -> str:
+    """Return a line over the height of a row for each tick."""
+    places = [scale.percent(value) for value, _ in scale.ticks()]
+    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
+
 
 # How the segment scores of each system are distributed.
 
@@ -42,8 +131,8 @@ def distributions(metric: MetricResult) -> Chart:
         rows.append(("Unrelated pairs", metric.unrelated, "area unrelated"))
     scale = scale_over(end for _, scores, _ in rows for end in (scores.min(), scores.max()))
     shares = [_shares(scores, scale) for _, scores, _ in rows]
-    highest = max(float(one.max()) for one in shares)
-    outlines = [_outline(one / highest) for one in shares]
+    highest = max(float(bins.max()) for bins in shares)
+    outlines = [_outline(bins / highest) for bins in shares]
     drawn, baseline = [], metric.ranked.index(0)
     for row, (name, scores, style) in enumerate(rows):
         low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
@@ -55,15 +144,14 @@ def distributions(metric: MetricResult) -> Chart:
             f'preserveAspectRatio="none"><path class="{style}" d="{outlines[row]}"/>{behind}</svg>'
             f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
         )
-        drawn.append(Row(name, Drawing(body, text), style=BASELINE if row == baseline else ""))
+        drawn.append(Drawing(body, text, name=name, style=BASELINE if row == baseline else ""))
     return Chart(drawn, scale)
 
 
 def _shares(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     """Return the share of the scores in each bin, (NUM_BINS,)."""
     counts, _ = np.histogram(scores, NUM_BINS, (scale.low, scale.high))
-    shares: NDArray[np.float64] = counts / len(scores)
-    return shares
+    return counts / len(scores)
 
 
 def _outline(heights: NDArray[np.float64]) -> str:
@@ -79,11 +167,21 @@ def _outline(heights: NDArray[np.float64]) -> str:
 def intervals(metric: MetricResult) -> Chart:
     """Draw the difference of each system from the baseline with its interval, and 0 through all rows."""
     systems = [metric.systems[row] for row in metric.ranked]
-    estimates = [
-        Estimate(one.name, one.delta or 0.0, one.delta_low, one.delta_high, style=BASELINE if one.delta is None else "")
-        for one in systems
-    ]
-    return dots_and_bars(estimates, "Difference", partial(signed, metric=metric), [("zero", 0.0)])
+    ends = [end for system in systems for end in (system.delta_low, system.delta, system.delta_high)]
+    scale = scale_over([0.0, *(end for end in ends if end is not None)])
+    zero = scale.percent(0.0)
+    across = f'{grid(scale)}<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
+    rows = []
+    for system in systems:
+        delta, bar = system.delta or 0.0, ""
+        text = f"Difference {signed(delta, metric)}"
+        if system.delta_low is not None and system.delta_high is not None:
+            low, high = scale.percent(system.delta_low), scale.percent(system.delta_high)
+            bar = f'<line class="bar" x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
+            text += f", 95 % interval {signed(system.delta_low, metric)} to {signed(system.delta_high, metric)}"
+        body = f'{across}{bar}<circle class="dot" cx="{scale.percent(delta)}" cy="50%" r="3"/>'
+        rows.append(Drawing(body, text, name=system.name, style=BASELINE if system.delta is None else ""))
+    return Chart(rows, scale)
 
 
 # Where a system differs from the baseline: the mean difference of the segment scores by length of the reference.
@@ -109,16 +207,15 @@ def length_differences(
     differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
     units = np.asarray(documents) if documents else np.arange(len(characters))
     tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
+    means = [[_mean_difference(scores[bucket], units[bucket], tail) for bucket in buckets] for scores in differences]
+    widths = [(mean, half_width or 0.0) for row in means for mean, half_width in row]
+    scale = scale_over([0, *(end for mean, width in widths for end in (mean - width, mean + width))], NARROW)
+    labels = [(name, plural(len(bucket), "segment")) for name, bucket in zip(names, buckets, strict=True)]
     level = level_of(len(buckets))
-    bars = [
-        [
-            _mean_difference(name, system[bucket], units[bucket], tail)
-            for name, bucket in zip(names, buckets, strict=True)
-        ]
-        for system in differences
+    return [
+        Chart([_bar(metric, scale, level, *label, *mean) for label, mean in zip(labels, row, strict=True)], scale)
+        for row in means
     ]
-    scale = scale_over([0, *(end for row in bars for bar in row for end in (bar.value or 0.0, *_ends_of(bar)))], NARROW)
-    return [Chart([_bar(metric, scale, bar, level) for bar in row], scale) for row in bars]
 
 
 def level_of(num_intervals: int) -> str:
@@ -140,29 +237,32 @@ def _range(low: int, high: int) -> str:
     return count(low) if low == high else f"{count(low)}–{count(high)}"
 
 
-def _mean_difference(name: str, differences: NDArray[np.float64], units: NDArray[np.int_], tail: float) -> Estimate:
-    """Return the mean of some segments with an interval by their units, which leaves out `tail` at each end.
+def _mean_difference(
+    differences: NDArray[np.float64], units: NDArray[np.int_], tail: float
+) -> tuple[float, float | None]:
+    """Return the mean of some segments, and the half-width of its interval, which leaves out `tail` at each end.
 
-    There is no interval of few units.
+    The interval is by units; there is none of few units.
     """
-    mean, note = float(differences.mean()), plural(len(differences), "segment")
+    mean = float(differences.mean())
     _, numbers = np.unique(units, return_inverse=True)
     num_units = int(numbers.max()) + 1
     if num_units < MIN_TESTED_UNITS:
-        return Estimate(name, mean, note=note)
+        return mean, None
     sums, sizes = np.bincount(numbers, differences).astype(np.float64), np.bincount(numbers).astype(np.float64)
     [error] = UnitValues(sums[None], sizes).errors(np.ones((1, num_units)))[:, 0]
-    half_width = student_quantile(1 - tail, num_units) * float(error)
-    return Estimate(name, mean, mean - half_width, mean + half_width, note)
+    return mean, student_quantile(1 - tail, num_units) * float(error)
 
 
-def _bar(metric: MetricResult, scale: Scale, bar: Estimate, level: str) -> Row:
-    mean, (low, high) = bar.value or 0.0, _ends_of(bar)
+def _bar(
+    metric: MetricResult, scale: Scale, level: str, name: str, note: str, mean: float, half_width: float | None
+) -> Drawing:
+    low, high = mean - (half_width or 0.0), mean + (half_width or 0.0)
     text = f"Mean difference {signed(mean, metric)}"
-    if bar.low is not None:
+    if half_width is not None:
         text += f", {level} interval {signed(low, metric)} to {signed(high, metric)}"
     style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if bar.low is None or low <= 0 <= high:
+    if half_width is None or low <= 0 <= high:
         style += " unsure"
     left, right = sorted([scale.share(0), scale.share(mean)])
     zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
@@ -171,16 +271,14 @@ def _bar(metric: MetricResult, scale: Scale, bar: Estimate, level: str) -> Row:
         f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
         f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
     )
-    return Row(bar.name, Drawing(body, text), bar.note)
-
-
-def _ends_of(bar: Estimate) -> tuple[float, float]:
-    mean = bar.value or 0.0
-    return (mean if bar.low is None else bar.low), (mean if bar.high is None else bar.high)
+    return Drawing(body, text, name=name, note=note)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.
 
+
+LEFT, TOP = 38, 6
+"""Where the square begins, in the units of its drawing; numbers stand left of it and below."""
 
 SIDE = 200
 """Of the square; dots lie on whole units, so that segments with about the same scores share one."""
@@ -194,8 +292,10 @@ CLASSES = ((1, "few"), (2, "some"), (5, "many"))
 
 def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower_is_better: bool) -> Drawing:
     """Draw the baseline's score from left to right and the system's from bottom to top; both are (segments,)."""
-    scale = scale_over([*_ends(baseline), *_ends(system)])
-    x, y = (np.rint(SIDE * scale.shares(scores)).astype(int) for scores in (baseline, system))
+    scale = scale_over(end for scores in (baseline, system) for end in (scores.min(), scores.max()))
+    x, y = (
+        np.rint(SIDE * ((scores - scale.low) / (scale.high - scale.low))).astype(int) for scores in (baseline, system)
+    )
     cells, counts = np.unique(np.stack([x + LEFT, TOP + SIDE - y], axis=1), axis=0, return_counts=True)
     limits = [start for start, _ in CLASSES] + [len(baseline) + 1]
     dots = [
@@ -203,12 +303,11 @@ def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower
         for (start, style), end in zip(CLASSES, limits[1:], strict=True)
         if len(chosen := cells[(counts >= start) & (counts < end)])
     ]
-    plane = Plane(scale, scale, SIDE, SIDE)
-    right, bottom = plane.right, plane.bottom
+    right, bottom = LEFT + SIDE, TOP + SIDE
     better_corner = f"{right} {bottom}" if lower_is_better else f"{LEFT} {TOP}"
     size = ' class="sparse"' if len(baseline) <= SPARSE else ""
     body = (
-        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>{plane.axes()}'
+        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>{_axes(scale)}'
         f'<line class="zero" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{TOP}"/><g{size}>{"".join(dots)}</g>'
     )
     better = (system < baseline) if lower_is_better else (system > baseline)
@@ -217,11 +316,23 @@ def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower
         f"{len(baseline)} segments: the system is better on {better.sum()}, the baseline on "
         f"{(~better & ~tied).sum()}, neither on {tied.sum()}"
     )
-    return Drawing(body, text, plane.box)
+    return Drawing(body, text, f"0 0 {right + 6} {bottom + 20}")
 
 
-def _ends(scores: NDArray[np.float64]) -> tuple[float, float]:
-    return float(scores.min()), float(scores.max())
+def _axes(scale: Scale) -> str:
+    """Return a line and a text for each tick of the square, from left to right and from bottom to top."""
+    right, bottom, ticks = LEFT + SIDE, TOP + SIDE, scale.ticks(5)
+    vertical = [
+        f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"/>'
+        f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{text}</text>'
+        for x, text in ((round(LEFT + SIDE * scale.share(value), 1), text) for value, text in ticks)
+    ]
+    horizontal = [
+        f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
+        f'<text x="{LEFT - 5}" y="{y + 4}" text-anchor="end">{text}</text>'
+        for y, text in ((round(bottom - SIDE * scale.share(value), 1), text) for value, text in ticks)
+    ]
+    return "".join(vertical + horizontal)
 
 
 def _dots(cells: NDArray[np.int_]) -> str:

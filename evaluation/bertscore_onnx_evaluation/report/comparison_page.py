@@ -1,12 +1,19 @@
-"""A comparison as a page, and as a fragment for notebooks."""
+"""A comparison as a page of one file without links to others, and as a fragment for notebooks.
 
+Jinja fills in the templates: all values are escaped, except the drawings.
+"""
+
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
+from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
+from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import (
     distributions,
@@ -16,7 +23,6 @@ from bertscore_onnx_evaluation.report.comparison_charts import (
     level_of,
     scatter,
 )
-from bertscore_onnx_evaluation.report.page import render
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -36,6 +42,22 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     verdict,
     verdict_of,
 )
+
+COPY_SCRIPT = """
+for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const text = document.getElementById(button.dataset.of);
+    getSelection().selectAllChildren(text);
+    document.execCommand("copy");
+    button.textContent = "Copied";
+  });
+}
+"""
+"""Works on pages of files too, where the newer clipboard is not allowed."""
+
+MAX_CHARACTERS = 2000
+"""Of a text that is shown; the page states how many more there are."""
 
 MAX_DETAILED = 6
 """Systems that are drawn segment by segment under each metric, besides the baseline."""
@@ -79,14 +101,26 @@ def notebook_html(comparison: Comparison) -> str:
 
 
 def _render(template: str, comparison: Comparison, **values: Any) -> str:
-    numbers = {write.__name__: partial(_typographic, write) for write in (score, signed)}
-    return render(
-        template,
-        {"p_value": p_value, "rank": rank, **numbers},
-        comparison=comparison,
-        test_settings=comparison.test_settings,
-        warnings=comparison.warnings,
-        **values,
+    with needs_extra("evaluation", "Writing a report"):
+        import jinja2
+    environment: jinja2.Environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bertscore_onnx_evaluation.report"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for write in (wording.visible, wording.typographic, wording.sentence, count, p_value, rank):
+        environment.filters[write.__name__] = write
+    for write_number in (score, signed):
+        environment.filters[write_number.__name__] = partial(_typographic, write_number)
+    environment.globals.update(
+        max_characters=MAX_CHARACTERS,
+        copy_script=COPY_SCRIPT,
+        copy_digest=b64encode(sha256(COPY_SCRIPT.encode()).digest()).decode(),
+    )
+    return environment.get_template(template).render(
+        comparison=comparison, test_settings=comparison.test_settings, warnings=comparison.warnings, **values
     )
 
 

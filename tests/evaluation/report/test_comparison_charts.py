@@ -4,18 +4,48 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy import stats
 
-from bertscore_onnx_evaluation.report.charts import LEFT, TOP
 from bertscore_onnx_evaluation.report.comparison_charts import (
+    LEFT,
     SIDE,
+    TOP,
+    Scale,
     distributions,
     intervals,
     length_buckets,
     length_differences,
+    scale_over,
     scatter,
 )
 from tests.support.comparisons import metric_result
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0, 1, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (0.8151, 0.8894, ["0.82", "0.84", "0.86", "0.88"]),
+        (-13, 118, ["0", "20", "40", "60", "80", "100"]),
+        (-13, 130, ["0", "50", "100"]),
+        (-0.0007, 0.0012, ["−0.0005", "0.0000", "0.0005", "0.0010"]),
+        (1000, 250000, ["50000", "100000", "150000", "200000", "250000"]),
+    ],
+)
+def test_ticks_are_round_numbers(low, high, texts):
+    assert [text for _, text in Scale(low, high).ticks()] == texts
+
+
+@example([0.05], 3)  # 9 * 0.005 is less than 0.05 - 0.005
+@given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=5), st.integers(2, 8))
+def test_all_numbers_have_a_place_and_ticks_are_few(values, most):
+    scale = scale_over(values)
+    assert all(0 < scale.share(value) < 1 for value in values)
+    ticks = scale.ticks(most)
+    assert 1 <= len(ticks) <= most
+    assert all(scale.low <= value <= scale.high for value, _ in ticks)
 
 
 def dots(drawing):
@@ -33,10 +63,10 @@ def test_the_interval_of_each_difference_has_its_ends():
     one = metric.systems[1]
     assert [row.name for row in chart.rows] == ["b", "a"]
     interval = f"95 % interval {one.delta_low:+.4f} to {one.delta_high:+.4f}"
-    assert chart.rows[0].drawing.text == f"Difference +0.2000, {interval}"
-    ends = re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', chart.rows[0].drawing.body).groups()
+    assert chart.rows[0].text == f"Difference +0.2000, {interval}"
+    ends = re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', chart.rows[0].body).groups()
     assert [*map(float, ends)] == pytest.approx([100 * 0.04 / 1.08, 100 * 1.04 / 1.08], abs=0.01)  # after the margin
-    assert "bar" not in chart.rows[1].drawing.body
+    assert "bar" not in chart.rows[1].body
 
 
 def test_a_dot_lies_where_its_scores_are():
@@ -47,6 +77,7 @@ def test_a_dot_lies_where_its_scores_are():
         [LEFT + SIDE // 2, TOP + SIDE // 2],
         [LEFT + high, TOP + SIDE - low],
     ]
+    assert re.findall(r">([^<]+)</text>", drawing.body) == [f"{share:.1f}" for share in (0, 0.5, 1)] * 2
     assert drawing.text == "3 segments: the system is better on 1, the baseline on 1, neither on 1"
 
 
@@ -77,11 +108,11 @@ def test_a_histogram_has_the_height_of_its_shares():
     scores = np.repeat([[0.0, 1.0], [0.0, 0.0]], 2, axis=1)
     chart = distributions(metric_result("bertscore", ["a", "b"], scores))
     tops = [
-        {int(top) for top in re.findall(r"V(\d+)H", re.search(r'class="area" d="([^"]+)"', row.drawing.body)[1])}
+        {int(top) for top in re.findall(r"V(\d+)H", re.search(r'class="area" d="([^"]+)"', row.body)[1])}
         for row in chart.rows
     ]
     assert tops == [{100, 50}, {100, 0}]  # half of the segments, and all of them
-    assert chart.rows[1].drawing.text == "Median 0.0000, middle half 0.0000 to 0.0000"
+    assert chart.rows[1].text == "Median 0.0000, middle half 0.0000 to 0.0000"
 
 
 @pytest.mark.parametrize(
@@ -108,10 +139,10 @@ def test_a_bar_is_the_mean_difference_of_its_bucket():
         ("1,500", "1 segment"),
     ]
     half_width = stats.t.ppf(1 - 0.025 / 4, 5) * np.std(gains[:6], ddof=1) / 6**0.5
-    low, high = re.findall(r"0\.\d+", chart.rows[0].drawing.text)[1:]
+    low, high = re.findall(r"0\.\d+", chart.rows[0].text)[1:]
     assert (float(low), float(high)) == (pytest.approx(half_width, rel=0.02),) * 2
-    assert chart.rows[3].drawing.text == "Mean difference +0.4000"
-    styles = [re.search(r'<rect class="([\w ]+)"', row.drawing.body)[1] for row in chart.rows]
+    assert chart.rows[3].text == "Mean difference +0.4000"
+    styles = [re.search(r'<rect class="([\w ]+)"', row.body)[1] for row in chart.rows]
     assert styles == ["better unsure", "better", "worse", "better unsure"]
     [chart] = length_differences(metric_result("ter", ["a", "b"], [[50.0] * 6, [40.0] * 6]), [1], [10] * 6)
-    assert '<rect class="better"' in chart.rows[0].drawing.body
+    assert '<rect class="better"' in chart.rows[0].body
