@@ -160,12 +160,6 @@ def test_rows_in_another_order_give_the_same_scores(samples, tmp_path):
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_columns_are_scores_for_compare():
-    comparison = compare(scores=harness_scores(files("lm-eval-0.4.13")), num_resamples=100)
-    assert comparison.systems == ("careful", "hasty")
-    assert comparison.num_segments == 6
-
-
 def test_the_first_log_is_the_baseline(samples):
     result = run("--format", "json", "--scores", *samples)
     assert [system["name"] for system in json.loads(result.stdout)["systems"]] == ["hasty", "careful"]

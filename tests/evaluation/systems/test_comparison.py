@@ -74,10 +74,12 @@ def test_a_margin_and_its_intervals_agree():
         differences = np.random.default_rng(seed).exponential(size=25) - 1
         found = compare(scores={"base": 0 * differences, "new": differences})
         margin = float(np.random.default_rng([seed, 1]).uniform(0.1, 0.8))
-        [_, new] = compare(scores={"base": 0 * differences, "new": differences}, margin=margin).metrics[0].systems
+        lower_is_better = ["score"] * (seed % 2)
+        scores = {"base": 0 * differences, "new": differences}
+        [_, new] = compare(scores=scores, lower_is_better=lower_is_better, margin=margin).metrics[0].systems
         low, high = new.delta_low_90, new.delta_high_90
         assert new.equivalent == (-margin < low <= high < margin)
-        assert new.not_worse == (new.delta_low > -margin)
+        assert new.not_worse == (new.delta_high < margin if lower_is_better else new.delta_low > -margin)
         assert found.metrics[0].systems[1].delta_low <= low <= high <= new.delta_high
 
 

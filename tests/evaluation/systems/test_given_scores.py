@@ -60,7 +60,6 @@ def test_the_systems_are_taken_by_their_names(columns):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda columns: {"base": columns["base"]}, "one system, base"),
         (lambda columns: columns | {"other": columns["other"][:-1]}, "60 for base, 59 for other, 60 for third"),
         (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 59: there is no value of 'other'"),
         (lambda columns: columns | {"other": ["good"] * 60}, "row 0: the column 'other' holds 'good'"),
@@ -83,8 +82,6 @@ def test_other_objects_are_refused(matrix, columns):
         compare(scores=matrix)
     with pytest.raises(InputError, match="no scores of 'ter'"):
         compare(scores=columns, lower_is_better=["ter"])
-    with pytest.raises(InputError, match="no texts of systems"):
-        compare()
     with pytest.raises(InputError, match="has 3 values and scores has 60 rows"):
         compare({"base": ["a"] * 3, "other": ["b"] * 3}, ["c"] * 3, scores=columns)
 
@@ -95,16 +92,6 @@ def test_the_best_system_is_named(columns):
     assert compare(scores=columns).to_dict()["headlines"]["score"].endswith("not tested against third.")
     lines = [line.split()[0] for line in text.splitlines()[2:5]]
     assert lines == ["other", "base", "third"]
-
-
-def test_a_paired_test_takes_a_data_frame_and_its_names(matrix, columns):
-    pandas = pytest.importorskip("pandas")
-    found = paired_bootstrap(pandas.DataFrame(columns), num_resamples=50)
-    assert found.p.tolist() == paired_bootstrap(matrix, num_resamples=50).p.tolist()
-    assert found.names == NAMES
-    line = next(line for line in repr(found).splitlines() if line.startswith("other - base: +"))
-    assert line.endswith(f", p {found.p[0]:.4f}")
-    assert line in found._repr_html_()
 
 
 @pytest.mark.parametrize("test", [paired_bootstrap, paired_permutation, approximate_randomization])

@@ -68,7 +68,9 @@ def test_the_form_and_order_of_a_table_change_nothing(table, seed):
 def test_a_paired_test_of_a_frame_takes_systems_alone(table, test):
     expected = test(table[list(SYSTEMS)].to_numpy().T, num_resamples=50)
     found = test(shuffled(table.assign(year=2024), 3), num_resamples=50)
-    assert found.names == SYSTEMS
+    line = next(line for line in repr(found).splitlines() if line.startswith("other - newstest: "))
+    assert line.endswith(f", p {found.p[1]:.4f}")
+    assert line in found._repr_html_()
     assert (found.p.tolist(), found.interval.tolist()) == (expected.p.tolist(), expected.interval.tolist())
 
 

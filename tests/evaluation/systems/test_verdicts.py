@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     PlannedPower,
@@ -109,7 +108,6 @@ def test_numbers_have_their_decimals():
     assert [fixed(-0.0, 1), fixed(-1.25, 1), fixed(100, 0)] == ["0.0", "-1.2", "100"]
     assert [p_value(0.000999), p_value(1), p_value(0.00001)] == ["0.0010", "1.0000", "< 0.0001"]
     assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
-    assert [count(12), count(1234567)] == ["12", "1,234,567"]
 
 
 def test_a_margin_is_answered():
