@@ -108,7 +108,7 @@ def score_systems(
         MissingExtraError: sacreBLEU is needed and not installed.
     """
     options = metric_options(metrics)
-    lengths = {len(of_system) for of_system in (*candidates, *references)}
+    lengths = {len(texts) for texts in (*candidates, *references)}
     if not candidates or len(candidates) != len(references) or len(lengths) > 1:
         raise InputError(
             f"There are texts of {len(candidates)} systems and references of {len(references)}, of {sorted(lengths)} "
@@ -127,8 +127,8 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
     """Return the options of each metric; raise InputError for an unknown one, with the nearest name."""
     if isinstance(metrics, str):
         raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
-    given = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
-    options = {str(name).lower(): of_metric for name, of_metric in given.items()}
+    requested = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    options = {str(name).lower(): metric_settings for name, metric_settings in requested.items()}
     if not options:
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:
@@ -167,17 +167,17 @@ def _bertscore(
         )
     is_scored = np.array([[text is not None for text in outputs] for outputs in candidates]).T  # (segments, systems)
     texts: list[Any] = []
-    of_texts: list[Any] = []
+    text_references: list[Any] = []
     for segment, outputs in enumerate(zip(*candidates, strict=True)):  # those of one reference side by side
         for system, candidate in enumerate(outputs):
             if candidate is not None:
                 texts.append(candidate)
-                given = references[system][segment]
-                of_texts.append(given if isinstance(given, str) or len(given) != 1 else given[0])
-    of_contexts = None
+                reference = references[system][segment]
+                text_references.append(reference if isinstance(reference, str) or len(reference) != 1 else reference[0])
+    text_contexts = None
     if contexts is not None:
-        of_contexts = [contexts[segment] or None for segment, _ in np.argwhere(is_scored)]
-    pairs = collect_pairs(texts, of_texts, of_contexts)
+        text_contexts = [contexts[segment] or None for segment, _ in np.argwhere(is_scored)]
+    pairs = collect_pairs(texts, text_references, text_contexts)
     scores, stats = scorer.score_pairs(pairs, verbose=verbose)
     stats.warn(scorer.max_length, stacklevel=4)
     f1, best_reference = _no_scores(candidates), np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
@@ -196,8 +196,8 @@ def _bertscore(
 def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:
     """Return the scores of systems whose runs are rows of a metric: means by segment."""
     corpus = metric.corpus and metric.corpus.pooled(rows)
-    segment = np.stack([np.asarray(metric.segment)[list(of_runs)].mean(axis=0) for of_runs in rows])
-    first = [of_runs[0] for of_runs in rows]
+    segment = np.stack([np.asarray(metric.segment)[list(runs)].mean(axis=0) for runs in rows])
+    first = [runs[0] for runs in rows]
     return replace(
         metric,
         system=mean_by_system(segment) if corpus is None else corpus.observed(),
@@ -221,12 +221,12 @@ def preceding_sentences(
     """
     check_positive("number", number)
     before: dict[Hashable, deque[str]] = {}
-    found = []
+    preceding = []
     for texts, document in zip(references, documents, strict=True):
         sentences = before.setdefault(document, deque(maxlen=number))
-        found.append([*sentences])
+        preceding.append([*sentences])
         sentences.extend(texts[:1])
-    return found
+    return preceding
 
 
 # BLEU, chrF and TER by sacreBLEU itself, over statistics that are taken from each segment once. This is the one place
@@ -242,19 +242,20 @@ def _sacrebleu(
 ) -> MetricScores:
     """Score systems with equal references together."""
     groups: dict[References, list[int]] = {}
-    for system, of_system in enumerate(references):
-        groups.setdefault(tuple(one if isinstance(one, str) else tuple(one) for one in of_system), []).append(system)
+    for system, segments in enumerate(references):
+        key = tuple(segment if isinstance(segment, str) else tuple(segment) for segment in segments)
+        groups.setdefault(key, []).append(system)
     system_scores, segment_scores = np.full(len(candidates), np.nan), _no_scores(candidates)
     scored = MetricScores(system_scores, segment_scores)
     for shared, systems in groups.items():
-        segments = [segment for segment, of_segment in enumerate(shared) if of_segment]
-        if not segments:
+        rows = [row for row, reference in enumerate(shared) if reference]
+        if not rows:
             continue
-        texts = [[candidates[system][segment] or "" for segment in segments] for system in systems]
-        scored = corpus_metric(name, texts, [shared[segment] for segment in segments], **options)
-        if len(systems) == len(candidates) and len(segments) == len(shared):
+        texts = [[candidates[system][row] or "" for row in rows] for system in systems]
+        scored = corpus_metric(name, texts, [shared[row] for row in rows], **options)
+        if len(systems) == len(candidates) and len(rows) == len(shared):
             return scored
-        system_scores[systems], segment_scores[np.ix_(systems, segments)] = scored.system, scored.segment
+        system_scores[systems], segment_scores[np.ix_(systems, rows)] = scored.system, scored.segment
     return replace(scored, system=system_scores, segment=segment_scores, corpus=None)
 
 
@@ -267,16 +268,16 @@ def corpus_metric(
     or MissingExtraError without sacreBLEU.
     """
     _check_texts(candidates, references)
-    lists = [[one] if isinstance(one, str) else one for one in references]
+    lists = [[reference] if isinstance(reference, str) else reference for reference in references]
     metric = sacrebleu_metric(name, options | {"references": list(zip_longest(*lists))})
     statistics = np.array([metric._extract_corpus_statistics(texts, None) for texts in candidates], dtype=np.float64)
     sentence_metric = sacrebleu_metric(name, {**SENTENCE_OPTIONS.get(name, {}), **options})
     sentence_metric.num_refs = metric.num_refs  # which it has no references to count
-    of_segment = _score_of_sums(sentence_metric)
+    sentence_score = _score_of_sums(sentence_metric)
     corpus = SummedStatistics(statistics, _score_of_sums(metric), lower_is_better=name in LOWER_IS_BETTER)
     return MetricScores(
         corpus.observed(),
-        np.array([[of_segment(segment) for segment in system] for system in statistics]),
+        np.array([[sentence_score(segment) for segment in system] for system in statistics]),
         str(metric.get_signature()),
         segment_signature=str(sentence_metric.get_signature()),
         lower_is_better=corpus.lower_is_better,
@@ -309,14 +310,14 @@ def sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
 
 def _check_options(kind: type["Metric"], options: Mapping[str, Any]) -> None:
     """Raise InputError for an option that the class does not have, or a value of another type or size."""
-    known = {name: hint for name, hint in get_type_hints(kind.__init__).items() if name != "return"}
+    hints = {name: hint for name, hint in get_type_hints(kind.__init__).items() if name != "return"}
     for name, value in options.items():
-        if name not in known:
-            choice = ", ".join(name for name in known if name != "references")
+        if name not in hints:
+            choice = ", ".join(name for name in hints if name != "references")
             raise InputError(
                 f"sacreBLEU does not take the option {name!r} for {kind.__name__}. Its options are {choice}."
             )
-        types = {*get_args(known[name]), known[name]}
+        types = {*get_args(hints[name]), hints[name]}
         if types & {int, float}:
             is_in_range = type(value) in types | {int} and 0 <= value <= MAX_OPTION
             expected = f"a {'' if float in types else 'whole '}number from 0 to {MAX_OPTION}"
@@ -330,10 +331,10 @@ def _check_options(kind: type["Metric"], options: Mapping[str, Any]) -> None:
 
 def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:
     """Return the function from sums, (statistics,), to the metric's score."""
-    of_sums: Callable[[NDArray[np.floating]], Any] = metric._compute_score_from_stats  # type: ignore[assignment]
+    compute: Callable[[NDArray[np.floating]], Any] = metric._compute_score_from_stats  # type: ignore[assignment]
 
     def score(sums: NDArray[np.floating]) -> float:
-        return float(of_sums(sums.copy()).score)  # BLEU with smoothing add-k changes its argument
+        return float(compute(sums.copy()).score)  # BLEU with smoothing add-k changes its argument
 
     return score
 
@@ -358,7 +359,7 @@ def _check_texts(candidates: Sequence[Sequence[str]], references: References) ->
                     f"System {system} has {text!r} for segment {segment}, both counted from 0: not a text."
                 )
     for segment, reference in enumerate(references):
-        if not (isinstance(reference, str) or (reference and all(isinstance(one, str) for one in reference))):
+        if not (isinstance(reference, str) or (reference and all(isinstance(text, str) for text in reference))):
             raise InputError(
                 f"Segment {segment}, counted from 0, has {reference!r} as its references. Give a text, or at least one "
                 "in a list."
@@ -387,7 +388,7 @@ def given_metrics(
     for name, rows in scores.items():
         if name.lower() in METRICS:
             raise InputError(f"The metric {name!r} is computed here. Give these scores another name.")
-        corpus = SegmentMeans([scores_of(of_system) for of_system in rows], lower_is_better=name in lower_is_better)
+        corpus = SegmentMeans([scores_of(row) for row in rows], lower_is_better=name in lower_is_better)
         metrics[name] = MetricScores(
             corpus.observed(),
             corpus.segment_scores,

@@ -90,7 +90,7 @@ def report_html(comparison: Comparison) -> str:
         match_style=MATCH_STYLE,
         examples=_examples(comparison, detailed),
         num_references=sorted({min(counts), max(counts)}),
-        num_tests=sum(len(one.pairs) or len(one.systems) - 1 for one in comparison.metrics),
+        num_tests=sum(len(metric.pairs) or len(metric.systems) - 1 for metric in comparison.metrics),
     )
 
 
@@ -175,8 +175,8 @@ def _rows(metric: MetricResult) -> list[dict[str, Any]]:
 def _detailed_systems(comparison: Comparison) -> list[str]:
     """Return the systems, besides the baseline, that the first metric scores best: at most `MAX_DETAILED`."""
     first = comparison.metrics[0]
-    best = sorted(first.systems[1:], key=lambda one: one.score, reverse=not first.lower_is_better)
-    return [one.name for one in best[:MAX_DETAILED]]
+    best = sorted(first.systems[1:], key=lambda system: system.score, reverse=not first.lower_is_better)
+    return [system.name for system in best[:MAX_DETAILED]]
 
 
 # The segments that differ most, for reading them side by side.
@@ -185,19 +185,18 @@ def _detailed_systems(comparison: Comparison) -> list[str]:
 def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, Any]]:
     """Return the largest gains and losses of these systems; one without any is left out."""
     lower_is_better = comparison.metrics[0].lower_is_better
-    found = []
+    shown = []
     for name in systems:
-        own = sorted(
-            (one for one in comparison.examples if one.system == name and one.delta), key=lambda one: -abs(one.delta)
-        )
-        gains = [one for one in own if (one.delta < 0) == lower_is_better]
-        losses = [one for one in own if (one.delta < 0) != lower_is_better]
-        if own:
+        differing = [example for example in comparison.examples if example.system == name and example.delta]
+        examples = sorted(differing, key=lambda example: -abs(example.delta))
+        gains = [example for example in examples if (example.delta < 0) == lower_is_better]
+        losses = [example for example in examples if (example.delta < 0) != lower_is_better]
+        if examples:
             gains_shown, losses_shown = (
-                [_segment(comparison, one) for one in side[:MAX_EXAMPLES]] for side in (gains, losses)
+                [_segment(comparison, example) for example in side[:MAX_EXAMPLES]] for side in (gains, losses)
             )
-            found.append({"name": name, "gains": gains_shown, "losses": losses_shown})
-    return found
+            shown.append({"name": name, "gains": gains_shown, "losses": losses_shown})
+    return shown
 
 
 def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:

@@ -11,7 +11,7 @@ def visible(text: str) -> str:
 
     Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
     """
-    return "".join(_visible_character(one) for one in text) if not text.isprintable() else text
+    return "".join(_visible_character(character) for character in text) if not text.isprintable() else text
 
 
 def typographic(text: str) -> str:
@@ -23,10 +23,10 @@ def typographic(text: str) -> str:
 def sentence(text: str, names: Sequence[str]) -> str:
     """Return a sentence as HTML, with each of the names in an element that isolates its direction and stays whole."""
     longest_first = sorted({*names} - {""}, key=len, reverse=True)
-    found = re.split(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", text)
+    parts = re.split(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", text)
     return "".join(
         f"<bdi>{escape(visible(part))}</bdi>" if place % 2 else escape(typographic(visible(part)))
-        for place, part in enumerate(found)
+        for place, part in enumerate(parts)
     )
 
 

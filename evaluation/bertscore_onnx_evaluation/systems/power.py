@@ -153,8 +153,8 @@ class PowerCurve:
         if not self.is_known:
             return None
         step = self.error / 1024
-        found = bisect_left(range(1, 1 << 20), POWER, key=lambda steps: self.power(steps * step)) + 1
-        return found * step if found < 1 << 20 else None
+        num_steps = bisect_left(range(1, 1 << 20), POWER, key=lambda steps: self.power(steps * step)) + 1
+        return num_steps * step if num_steps < 1 << 20 else None
 
     def needed(self, difference: float) -> int | None:
         """Return how many units find a true difference with a power of `POWER`; None if too few units differ."""
