@@ -170,12 +170,12 @@ def compare(
     )
     names, lists = joined.systems, joined.references
     runs = [_runs_of(texts) for texts in joined.candidates]
-    candidates = tuple(of_runs[0] for of_runs in runs)
-    given = given_metrics(joined.scores, lower_is_better)
+    candidates = tuple(texts[0] for texts in runs)
+    precomputed = given_metrics(joined.scores, lower_is_better)
     num_segments = len(joined.segments)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
-        num_metrics = len(options) + len(given)
+        num_metrics = len(options) + len(precomputed)
         if sizes and not (all(0 < size < math.inf for size in sizes) and num_metrics == 1):
             raise InputError(
                 f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
@@ -188,20 +188,20 @@ def compare(
             raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
-        texts = [texts for of_runs in runs for texts in of_runs]
-        scored = given
+        texts = [texts for system in runs for texts in system]
+        scored = precomputed
         if options:
-            of_texts = score_systems(
+            computed = score_systems(
                 options, texts, [lists] * len(texts), scorer=weighted, contexts=contexts, verbose=verbose
             )
             if len(texts) > len(names):
                 rows = iter(range(len(texts)))
-                of_systems = [[next(rows) for _ in of_runs] for of_runs in runs]
-                of_texts = {name: means_of_runs(metric, of_systems) for name, metric in of_texts.items()}
-            scored = of_texts | given
+                rows_of_systems = [[next(rows) for _ in system] for system in runs]
+                computed = {name: means_of_runs(metric, rows_of_systems) for name, metric in computed.items()}
+            scored = computed | precomputed
         first = next(iter(scored.values()))
-        shown = weighted if contexts is None and has_matches(weighted) else None
-        examples = find_examples(names, candidates, lists, first, shown, num_examples) if candidates else ()
+        matcher = weighted if contexts is None and has_matches(weighted) else None
+        examples = find_examples(names, candidates, lists, first, matcher, num_examples) if candidates else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
@@ -215,8 +215,8 @@ def compare(
 
     results = []
     for name, metric in scored.items():
-        of_segments = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
-        corpus = of_segments if numbers is None else of_segments.by_document(numbers)
+        by_segment = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
+        corpus = by_segment if numbers is None else by_segment.by_document(numbers)
         units = corpus.shape[1], "segment" if numbers is None else "document"
         result = metric_result(
             name,
@@ -232,7 +232,7 @@ def compare(
         if joined.groups:
             result = replace(
                 result,
-                groups=group_results(of_segments, names, joined.groups, numbers, partial(tested, all_pairs=False)),
+                groups=group_results(by_segment, names, joined.groups, numbers, partial(tested, all_pairs=False)),
             )
         results.append(result)
     return Comparison(
@@ -279,7 +279,7 @@ def metric_result(
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
     runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
-    run_effects = ((name, run_effect(of_system)) for name, of_system in zip(names, runs, strict=False))
+    run_effects = ((name, run_effect(scores)) for name, scores in zip(names, runs, strict=False))
 
     def system_result(system: int) -> SystemResult:
         row = rows.get((0, system))  # None for the baseline
@@ -326,10 +326,10 @@ def metric_result(
         p, p_holm, wins = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins))
         return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
 
-    of_runs = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
+    runs_signature = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
     result = MetricResult(
         name,
-        f"{metric.signature}{of_runs}|{settings}",
+        f"{metric.signature}{runs_signature}|{settings}",
         metric.lower_is_better,
         tuple(map(system_result, range(len(names)))),
         tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
@@ -353,33 +353,35 @@ def group_results(
 
     Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
     """
-    found: list[GroupResult] = []
+    results: list[GroupResult] = []
     p_values: list[float] = []
     group_of = np.array(groups)
     for name in sorted({*groups}, key=natural_key):
         segments = np.flatnonzero(group_of == name)
-        of_group, num_units = corpus.of_segments(segments), len(segments)
+        group, num_units = corpus.of_segments(segments), len(segments)
         if documents is not None:
             _, numbers = np.unique(documents[segments], return_inverse=True)
-            of_group, num_units = of_group.by_document(numbers), int(numbers.max()) + 1
-        scores = of_group.observed().tolist()
+            group, num_units = group.by_document(numbers), int(numbers.max()) + 1
+        scores = group.observed().tolist()
         systems = [GroupSystem(names[0], scores[0])]
         systems += [
             GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
         ]
         if num_units >= MIN_UNITS:
-            tested = test(of_group)
+            tested = test(group)
             ends = zip(systems[1:], tested.interval.tolist(), tested.p.tolist(), strict=True)
-            systems[1:] = [replace(one, delta_low=low, delta_high=high, p=p) for one, (low, high), p in ends]
+            systems[1:] = [replace(system, delta_low=low, delta_high=high, p=p) for system, (low, high), p in ends]
             p_values += tested.p.tolist()
-        found.append(GroupResult(name, len(segments), num_units, tuple(systems)))
+        results.append(GroupResult(name, len(segments), num_units, tuple(systems)))
     corrected = iter(holm(p_values).tolist())
     return tuple(
         replace(
-            group,
-            systems=tuple(one if one.p is None else replace(one, p_holm=next(corrected)) for one in group.systems),
+            result,
+            systems=tuple(
+                system if system.p is None else replace(system, p_holm=next(corrected)) for system in result.systems
+            ),
         )
-        for group in found
+        for result in results
     )
 
 
@@ -409,14 +411,14 @@ def find_examples(
     """
     segment_scores = np.asarray(metric.segment)
 
-    def of_system(system: int) -> Iterator[Example]:
+    def examples_of(system: int) -> Iterator[Example]:
         delta = segment_scores[system] - segment_scores[0]  # (segments,)
         gain = -delta if metric.lower_is_better else delta
         texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
         segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
         for start in range(0, len(segments), EXAMPLES_AT_ONCE):
-            some = segments[start : start + EXAMPLES_AT_ONCE]
-            for segment, matches in zip(some, matches_of(system, some), strict=True):
+            batch = segments[start : start + EXAMPLES_AT_ONCE]
+            for segment, matches in zip(batch, matches_of(system, batch), strict=True):
                 yield Example(segment, names[system], float(delta[segment]), matches)
 
     def matches_of(system: int, segments: Sequence[int]) -> Iterable[tuple[TokenSimilarity, TokenSimilarity] | None]:
@@ -428,18 +430,18 @@ def find_examples(
             for row in (0, system)
             for segment in segments
         ]
-        found = pair_similarities(scorer, token_names, pairs)
-        return zip(found[: len(segments)], found[len(segments) :], strict=True)
+        similarities = pair_similarities(scorer, token_names, pairs)
+        return zip(similarities[: len(segments)], similarities[len(segments) :], strict=True)
 
     token_names = TokenNames(scorer.bundle) if scorer else None
-    return tuple(chain.from_iterable(map(of_system, range(1, len(names)))))
+    return tuple(chain.from_iterable(map(examples_of, range(1, len(names)))))
 
 
 def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:
     """Return the segments of the largest gains above 0, the largest first; of segments with equal texts the first."""
-    found: dict[Hashable, int] = {}
+    largest: dict[Hashable, int] = {}
     for segment in np.argsort(-gain, kind="stable").tolist():
-        if len(found) == number or gain[segment] <= 0:
+        if len(largest) == number or gain[segment] <= 0:
             break
-        found.setdefault(texts[segment], segment)
-    return list(found.values())
+        largest.setdefault(texts[segment], segment)
+    return list(largest.values())

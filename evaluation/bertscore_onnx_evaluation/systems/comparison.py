@@ -63,7 +63,7 @@ class Example:
 
     matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
-    is not BERTScore, or its tokens have no best match each, as by transport or in contexts."""
+    is not BERTScore, or texts have contexts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,24 +141,24 @@ class Comparison(Result):
     @property
     def warnings(self) -> list[str]:
         """The reasons why the tests are weaker than they seem."""
-        found = []
+        sentences = []
         number, unit = self.metrics[0].units
         if number < MIN_UNITS:
-            found.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
+            sentences.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
         num_pairs = max(len(metric.pairs) or len(metric.systems) - 1 for metric in self.metrics)
         if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
             _, draws = TESTS[self.test]
-            found.append(
+            sentences.append(
                 f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm's correction "
                 f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
             )
         for metric in self.metrics:
-            found += [
+            sentences += [
                 f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
                 "runs, and others may differ by more than the intervals."
                 for name, p in metric.run_effects
             ]
-        return found
+        return sentences
 
     @property
     def regressions(self) -> list[str]:
@@ -167,11 +167,11 @@ class Comparison(Result):
         With a margin they are those that were not shown to be not worse by the margin.
         """
         return [
-            f"{metric.title}: {system.name} {found.sentence}"
+            f"{metric.title}: {system.name} {judged.sentence}"
             for metric in self.metrics
             for system in metric.systems[1:]
-            if (found := verdict(metric, system, self.systems[0]))
-            if (found.name == "worse" if metric.margin is None else not system.not_worse)
+            if (judged := verdict(metric, system, self.systems[0]))
+            if (judged.name == "worse" if metric.margin is None else not system.not_worse)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,9 +204,9 @@ class Comparison(Result):
 
     def _with_verdict(self, metric: MetricResult, row: int) -> dict[str, Any]:
         system = metric.systems[row]
-        found = verdict(metric, system, self.systems[0])
-        is_marked = None if found is None else is_significant(found.name)
-        words = found and f"{system.name} {found.sentence}"
+        judged = verdict(metric, system, self.systems[0])
+        is_marked = None if judged is None else is_significant(judged.name)
+        words = judged and f"{system.name} {judged.sentence}"
         return _values(system) | {"significant": is_marked, "verdict": words}
 
     def _segment(self, example: Example) -> dict[str, Any]:
@@ -262,10 +262,10 @@ class Comparison(Result):
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
                 yield {"metric": metric.name, "system": system.name, **values, **dropped}
             for group in metric.groups:
-                of_group = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
-                for one in group.systems:
-                    values = asdict(one)
-                    yield {"metric": metric.name, "system": values.pop("name"), **of_group, **values}
+                sizes = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
+                for group_system in group.systems:
+                    values = asdict(group_system)
+                    yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values}
 
     def _blocks(self) -> Iterator[str]:
         for metric in self.metrics:
@@ -293,8 +293,8 @@ class Comparison(Result):
             yield headline(metric)
         yield from filter(None, [clusters_in_words(metric)])
         for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
-            if found := verdict(metric, metric.systems[row], self.systems[0]):
-                yield f"{self.systems[row]} {found.sentence}"
+            if judged := verdict(metric, metric.systems[row], self.systems[0]):
+                yield f"{self.systems[row]} {judged.sentence}"
         yield from filter(None, (runs(metric), power(metric)))
         if mcnemar := self.mcnemar(metric):
             yield mcnemar
@@ -394,11 +394,11 @@ def _pairs(metric: MetricResult) -> Table:
 
 
 def _matrix(metric: MetricResult) -> Table:
-    """Return the outcome of each system, in rows, against each other one, in columns; both by their scores."""
+    """Return the outcome of each system, in rows, against each rival, in columns; both are sorted by their scores."""
     outcomes, ranked = pair_outcomes(metric), metric.ranked
     rows = [
         {"number": str(number), "system": metric.systems[row].name}
-        | {str(at): "" if row == other else _MARKS[outcomes[row, other]] for at, other in enumerate(ranked, 1)}
+        | {str(at): "" if row == rival else _MARKS[outcomes[row, rival]] for at, rival in enumerate(ranked, 1)}
         for number, row in enumerate(ranked, 1)
     ]
     columns: list[Column] = [("", "number", plain), ("against", "system", str)]
@@ -411,12 +411,13 @@ def _groups(metric: MetricResult) -> Table:
     rows = []
     for group in metric.groups:
         first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
-        for one in (group.systems[place] for place in metric.ranked):
-            row = {"group": "", **first, "system": one.name, "score": one.score, "delta": one.delta}
-            if one.p is not None and one.p_holm is not None and one.delta is not None:
-                row["interval"] = _interval(metric, one)
-                row["p"] = _marked_p(one.p, False)
-                row["p_holm"] = _marked_p(one.p_holm, is_significant(verdict_of(metric, one.delta, one.p_holm)))
+        for system in (group.systems[place] for place in metric.ranked):
+            row = {"group": "", **first, "system": system.name, "score": system.score, "delta": system.delta}
+            if system.p is not None and system.p_holm is not None and system.delta is not None:
+                row["interval"] = _interval(metric, system)
+                row["p"] = _marked_p(system.p, False)
+                is_marked = is_significant(verdict_of(metric, system.delta, system.p_holm))
+                row["p_holm"] = _marked_p(system.p_holm, is_marked)
             rows.append(row)
             first = {}
     columns: tuple[Column, ...] = (

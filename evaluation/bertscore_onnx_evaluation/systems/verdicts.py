@@ -216,7 +216,7 @@ class MetricResult:
     def digits(self) -> int:
         """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits."""
         usual = DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
-        widths = [(one.delta_high or 0) - (one.delta_low or 0) for one in self.systems]
+        widths = [(system.delta_high or 0) - (system.delta_low or 0) for system in self.systems]
         needed = [1 - floor(log10(width)) for width in widths if width > 0]
         return min(max([usual, *needed]), MAX_DIGITS)
 
@@ -297,8 +297,8 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
 
     Of several tests, p after Holm's correction decides.
     """
-    found = outcome(metric, system)
-    if found is None or system.delta is None or system.p is None or system.p_holm is None:
+    judged = outcome(metric, system)
+    if judged is None or system.delta is None or system.p is None or system.p_holm is None:
         return None
     segments = _segments(system)
     if system.delta == 0:
@@ -307,9 +307,9 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     if metric.is_corrected:
         p += f" ({p_value(system.p_holm)} with Holm's correction)"
     size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
-    sentence = f"does not differ significantly from {baseline}" if found == "unclear" else f"is {found} than {baseline}"
+    relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
     remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}"
-    return Verdict(found, f"{sentence}: {size}.{remarks}", segments)
+    return Verdict(judged, f"{relation} {baseline}: {size}.{remarks}", segments)
 
 
 def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
@@ -319,9 +319,9 @@ def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
     return verdict_of(metric, system.delta, system.p_holm)
 
 
-def is_significant(found: Outcome | None) -> bool:
+def is_significant(judged: Outcome | None) -> bool:
     """Return whether an outcome has a star."""
-    return found in ("better", "worse")
+    return judged in ("better", "worse")
 
 
 def _ends(metric: MetricResult, low: float | None, high: float | None) -> str:
@@ -339,13 +339,13 @@ def _few_differ(metric: MetricResult, system: SystemResult) -> str:
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
     """Return the outcome of each pair, of the first system against the second; none unless all pairs were tested."""
-    places = {one.name: place for place, one in enumerate(metric.systems)}
-    found: dict[tuple[int, int], Outcome] = {}
+    rows = {system.name: row for row, system in enumerate(metric.systems)}
+    outcomes: dict[tuple[int, int], Outcome] = {}
     for pair in metric.pairs:
-        first, second = places[pair.system], places[pair.baseline]
-        found[first, second] = verdict_of(metric, pair.delta, pair.p_holm)
-        found[second, first] = verdict_of(metric, -pair.delta, pair.p_holm)
-    return found
+        first, second = rows[pair.system], rows[pair.baseline]
+        outcomes[first, second] = verdict_of(metric, pair.delta, pair.p_holm)
+        outcomes[second, first] = verdict_of(metric, -pair.delta, pair.p_holm)
+    return outcomes
 
 
 def clusters(metric: MetricResult) -> list[list[int]]:
@@ -354,33 +354,33 @@ def clusters(metric: MetricResult) -> list[list[int]]:
     A cluster ends where all systems so far are significantly better than all that score lower.
     """
     outcomes, ranked = pair_outcomes(metric), metric.ranked
-    found: list[list[int]] = []
+    parts: list[list[int]] = []
     start = 0
     for end in range(1, len(ranked) + 1) if outcomes else ():
         if all(outcomes[above, below] == "better" for above in ranked[:end] for below in ranked[end:]):
-            found.append([*ranked[start:end]])
+            parts.append([*ranked[start:end]])
             start = end
-    return found
+    return parts
 
 
 def with_ranks(metric: MetricResult) -> MetricResult:
     """Add the ranks and the clusters of the systems; return a metric as it is unless all pairs were tested."""
-    outcomes, number = pair_outcomes(metric), len(metric.systems)
+    outcomes, num_systems = pair_outcomes(metric), len(metric.systems)
     if not outcomes:
         return metric
-    cluster_of = {system: place for place, of_cluster in enumerate(clusters(metric), 1) for system in of_cluster}
+    cluster_of = {row: number for number, rows in enumerate(clusters(metric), 1) for row in rows}
 
-    def tests_with(system: int, outcome: Outcome) -> int:
-        return sum(outcomes[system, other] == outcome for other in range(number) if other != system)
+    def tests_with(row: int, outcome: Outcome) -> int:
+        return sum(outcomes[row, rival] == outcome for rival in range(num_systems) if rival != row)
 
     systems = (
         replace(
-            one,
-            rank_low=1 + tests_with(place, "worse"),
-            rank_high=number - tests_with(place, "better"),
-            cluster=cluster_of[place],
+            system,
+            rank_low=1 + tests_with(row, "worse"),
+            rank_high=num_systems - tests_with(row, "better"),
+            cluster=cluster_of[row],
         )
-        for place, one in enumerate(metric.systems)
+        for row, system in enumerate(metric.systems)
     )
     return replace(metric, systems=tuple(systems))
 
@@ -392,12 +392,12 @@ def rank(system: SystemResult) -> str:
 
 def clusters_in_words(metric: MetricResult) -> str:
     """Return which systems are better than all others; nothing unless all pairs of several systems were tested."""
-    found = [listed([metric.systems[row].name for row in rows]) for rows in clusters(metric)]
-    if len(metric.systems) < 3 or not found:
+    names = [listed([metric.systems[row].name for row in rows]) for rows in clusters(metric)]
+    if len(metric.systems) < 3 or not names:
         return ""
-    if len(found) == 1:
+    if len(names) == 1:
         return "No group of systems is significantly better than all others."
-    return f"Each of these clusters is significantly better than all after it: {'; '.join(found)}."
+    return f"Each of these clusters is significantly better than all after it: {'; '.join(names)}."
 
 
 def untested_groups(metric: MetricResult) -> str:
@@ -416,19 +416,19 @@ def headline(metric: MetricResult) -> str:
     }
     if not tests:
         baseline = metric.systems[0].name
-        against = ((one.name, outcome(metric, one)) for one in metric.systems)
+        against = ((system.name, outcome(metric, system)) for system in metric.systems)
         tests = {(baseline, name): judged for name, judged in against if judged is not None}
-    better = [one for one in others if tests.get((one, first)) == "better" or tests.get((first, one)) == "worse"]
-    undecided = [one for one in others if ((one, first) in tests or (first, one) in tests) and one not in better]
-    untested = [one for one in others if one not in better and one not in undecided]
-    found = {
+    better = [name for name in others if tests.get((name, first)) == "better" or tests.get((first, name)) == "worse"]
+    undecided = [name for name in others if ((name, first) in tests or (first, name) in tests) and name not in better]
+    untested = [name for name in others if name not in better and name not in undecided]
+    by_relation = {
         "significantly better than": better,
         "not significantly better than": undecided,
         "not tested against": untested,
     }
     parts = (
         f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
-        for words, names in found.items()
+        for words, names in by_relation.items()
         if names
     )
     return f"{first} scores best: {'; '.join(parts)}."
@@ -469,41 +469,41 @@ def power(metric: MetricResult) -> str:
     Nothing is said of systems of which fewer than 20 units differ from the baseline's.
     """
     num_units, unit = metric.units
-    tested = [one for one in metric.systems if one.detectable and one.delta is not None]
-    without = [one.name for one in metric.systems[1:] if one not in tested and one.differing]
+    tested = [system for system in metric.systems if system.detectable and system.delta is not None]
+    without = [system.name for system in metric.systems[1:] if system not in tested and system.differing]
     too_few = (
         f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's, too few to plan with."
     )
     if not tested:
         return too_few if without else ""
-    worst = max(tested, key=lambda one: one.detectable or 0)
+    worst = max(tested, key=lambda system: system.detectable or 0)
     at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
     smallest = score(worst.detectable or 0, metric)
-    found = [f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100."]
-    for place, one in enumerate(worst.power):
-        of_systems = [system.power[place] for system in tested]
-        times = min(round(100 * planned.power) for planned in of_systems)
-        most = max((planned.needed or 0 for planned in of_systems), default=0)
-        size = score(one.difference, metric)
-        found.append(f"One of {size} is found {at_least}{times} times in 100; with {plural(most, unit)}, 80 times.")
+    sentences = [f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100."]
+    for number, planned in enumerate(worst.power):
+        powers = [system.power[number] for system in tested]
+        times = min(round(100 * planned_power.power) for planned_power in powers)
+        most = max((planned_power.needed or 0 for planned_power in powers), default=0)
+        size = score(planned.difference, metric)
+        sentences.append(f"One of {size} is found {at_least}{times} times in 100; with {plural(most, unit)}, 80 times.")
     if without:
-        found.append(too_few)
-    return " ".join(found)
+        sentences.append(too_few)
+    return " ".join(sentences)
 
 
 def runs(metric: MetricResult) -> str:
     """Return how much of the error is due to runs, and what more of them would help; nothing without runs."""
-    shares = [(one.run_share, one.name) for one in metric.systems if one.run_share is not None]
+    shares = [(system.run_share, system.name) for system in metric.systems if system.run_share is not None]
     if not shares:
         return ""
     share, name = max(shares)
     _, unit = metric.units
-    numbers = sorted({one.runs or 1 for one in metric.systems})
+    numbers = sorted({system.runs or 1 for system in metric.systems})
     each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    of_name = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
+    subject = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
     more_runs, more_units = (_percent(1 - (1 - part / 2) ** 0.5) for part in (share, 1.0))
     return (
-        f"Scores are means of {each} runs. Of the squared error of {of_name}, {_percent(share)} is due to runs and "
+        f"Scores are means of {each} runs. Of the squared error of {subject}, {_percent(share)} is due to runs and "
         f"{_percent(1 - share)} to {unit}s: twice the runs would narrow the interval by {more_runs}, twice the "
         f"{unit}s by {more_units}."
     )
