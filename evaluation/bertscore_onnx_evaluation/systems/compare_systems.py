@@ -200,7 +200,7 @@ def compare(
                 computed = {name: means_of_runs(metric, rows_of_systems) for name, metric in computed.items()}
             scored = computed | precomputed
         first = next(iter(scored.values()))
-        matcher = weighted if contexts is None and has_matches(weighted) else None
+        matcher = weighted if contexts is None else None  # the tokens of a pair in context have no best match each
         examples = find_examples(names, candidates, lists, first, matcher, num_examples) if candidates else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
@@ -389,11 +389,6 @@ def group_results(
 
 EXAMPLES_AT_ONCE = 16
 """The examples whose texts are encoded together: four texts each, which bounds the memory."""
-
-
-def has_matches(scorer: "BERTScorer | None") -> bool:
-    """Return whether the tokens of a pair alone have a best match each."""
-    return scorer is not None
 
 
 def find_examples(
