@@ -63,8 +63,7 @@ class UnitValues(NamedTuple):
         by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
         squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
         num_units = len(sizes)
-        errors: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
-        return errors
+        return np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
 
 
 class SegmentMeans:
@@ -99,7 +98,7 @@ class SegmentMeans:
 
     def pooled(self, rows: Sequence[Sequence[int]]) -> "SegmentMeans":
         """Return the same metric of systems whose runs are rows of this one."""
-        return SegmentMeans([self._scores[list(of_runs)] for of_runs in rows], lower_is_better=self.lower_is_better)
+        return SegmentMeans([self._scores[list(runs)] for runs in rows], lower_is_better=self.lower_is_better)
 
     def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric of some segments alone, given their positions."""
@@ -138,8 +137,7 @@ class SegmentMeans:
             Means, (resamples, systems).
         """
         times = draw_counts(indices) if times is None else times
-        means: NDArray[np.float64] = times @ self._scores.T / (times @ self._sizes)[:, None]
-        return means
+        return times @ self._scores.T / (times @ self._sizes)[:, None]
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
@@ -156,8 +154,8 @@ class SegmentMeans:
         kept_sums = kept.astype(np.float64) @ self._scores.T  # (swaps, systems)
         all_sums = self._scores.sum(axis=1)
         first, second = pairs.T
-        of_kept = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
-        differences: NDArray[np.float64] = (2 * of_kept - (all_sums[second] - all_sums[first])) / self._sizes.sum()
+        kept_delta = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
+        differences: NDArray[np.float64] = (2 * kept_delta - (all_sums[second] - all_sums[first])) / self._sizes.sum()
         return differences
 
 
@@ -198,7 +196,7 @@ class SummedStatistics:
 
     def pooled(self, rows: Sequence[Sequence[int]]) -> "SummedStatistics":
         """Return the same metric of systems whose runs, rows of this one, are one corpus."""
-        sums = np.stack([self._statistics[list(of_runs)].sum(axis=0) for of_runs in rows])
+        sums = np.stack([self._statistics[list(runs)].sum(axis=0) for runs in rows])
         return self._of(sums, tuple(map(len, rows)))
 
     def of_segments(self, segments: NDArray[np.int64]) -> "SummedStatistics":
@@ -229,7 +227,7 @@ class SummedStatistics:
         A unit counts as much as the score would change if there were a little more of it.
         """
         num_units = self.shape[1]
-        linear = np.stack([of_units @ self._slopes(of_units.sum(axis=0)) for of_units in self._statistics])
+        linear = np.stack([statistics @ self._slopes(statistics.sum(axis=0)) for statistics in self._statistics])
         values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
         return UnitValues(values, np.ones(num_units))
 
@@ -239,8 +237,7 @@ class SummedStatistics:
         step = np.maximum(np.rint(step), 1) if self._is_exact else np.where(step == 0, SLOPE_STEP, step)
         high, low = sums + step, np.where(sums >= 0, np.maximum(sums - step, 0), sums - step)
         above, below = (np.where(np.eye(len(sums), dtype=bool), moved, sums) for moved in (high, low))
-        slopes: NDArray[np.float64] = (self._scores(above) - self._scores(below)) / (high - low)
-        return slopes
+        return (self._scores(above) - self._scores(below)) / (high - low)
 
     def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the scores of the systems on resamples, as `SegmentMeans` does.
@@ -252,7 +249,7 @@ class SummedStatistics:
             sums = self._sums(draw_counts(indices) if times is None else times).astype(np.float32)
         else:
             statistics = self._statistics.astype(np.float32)
-            sums = np.array([[one[row].sum(axis=0) for one in statistics] for row in indices])
+            sums = np.array([[system[row].sum(axis=0) for system in statistics] for row in indices])
         return np.array([self._scores(row) for row in sums])
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -285,8 +282,8 @@ CorpusScores = SegmentMeans | SummedStatistics
 def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
     """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
     sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
-    for system, of_system in zip(sums, values, strict=True):
-        np.add.at(system, documents, of_system)
+    for system_sums, system_values in zip(sums, values, strict=True):
+        np.add.at(system_sums, documents, system_values)
     return sums
 
 
@@ -297,14 +294,14 @@ def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArra
         InputError: there are more or fewer names than segments, or a single document.
     """
     numbers: dict[Hashable, int] = {}
-    found = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
-    if len(found) != num_segments:
+    document_of = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
+    if len(document_of) != num_segments:
         raise InputError(
-            f"There are documents for {len(found)} segments, and {num_segments} segments. Name one for each."
+            f"There are documents for {len(document_of)} segments, and {num_segments} segments. Name one for each."
         )
     if len(numbers) < 2:
         raise InputError("All segments are of one document. A test by documents needs two or more.")
-    return found
+    return document_of
 
 
 def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -318,14 +315,14 @@ def _means_of_runs(
     scores: ArrayLike | Sequence[ArrayLike],
 ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
     """Return the means of runs, (systems, segments), and those of each system, (runs, segments); or no runs."""
-    systems = [np.asarray(one) for one in scores] if isinstance(scores, Sequence | np.ndarray) else []
-    if not any(one.ndim == 2 for one in systems):
+    systems = [np.asarray(system) for system in scores] if isinstance(scores, Sequence | np.ndarray) else []
+    if not any(system.ndim == 2 for system in systems):
         return checked_scores(scores), ()  # type: ignore[arg-type]
-    runs = tuple(checked_scores(np.atleast_2d(one)) for one in systems)
-    if len({one.shape[1] for one in runs}) > 1:
-        numbers = ", ".join(str(one.shape[1]) for one in runs)
+    runs = tuple(checked_scores(np.atleast_2d(system)) for system in systems)
+    if len({system.shape[1] for system in runs}) > 1:
+        numbers = ", ".join(str(system.shape[1]) for system in runs)
         raise InputError(f"The systems have scores of {numbers} segments; expected the same number for each.")
-    return np.stack([one.mean(axis=0) for one in runs]), runs
+    return np.stack([system.mean(axis=0) for system in runs]), runs
 
 
 def run_variance(runs: NDArray[np.float64]) -> float:
@@ -494,8 +491,8 @@ class PairedTestResult:
         """Return a line for each pair: the difference, its interval, and p."""
         names = self.names or [f"system {number}" for number in range(len(self.score))]
         lines = [
-            f"{names[other]} - {names[baseline]}: {delta:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, p {p:.4f}"
-            for (baseline, other), delta, (low, high), p in zip(
+            f"{names[system]} - {names[baseline]}: {delta:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, p {p:.4f}"
+            for (baseline, system), delta, (low, high), p in zip(
                 self.pairs, self.delta, self.interval, self.p, strict=True
             )
         ]
@@ -692,15 +689,15 @@ def _of_rows(scores: ArrayLike) -> SegmentMeans:
 
 def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num_tests: int) -> PowerCurve | None:
     """Return the power of the test of a pair; None if its units are too few, or differ by the same."""
-    of_pair = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
-    number = len(of_pair.sizes)
+    pair_units = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
+    number = len(pair_units.sizes)
     if number < 2:
         return None
-    error = float(of_pair.errors(np.ones((1, number)))[0, 0] * of_pair.sizes.sum() / units.sizes.sum())
+    error = float(pair_units.errors(np.ones((1, number)))[0, 0] * pair_units.sizes.sum() / units.sizes.sum())
     largest = np.abs(units.values[pair]).max()
     if error <= DEGENERATE * largest:
         return None
-    squares = (of_pair.deviations()[0] / largest) ** 2
+    squares = (pair_units.deviations()[0] / largest) ** 2
     kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
     return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
 
@@ -739,9 +736,9 @@ def _result(
     differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, units)
     run_share = None
     if isinstance(metric, SegmentMeans) and metric.runs:
-        of_runs = np.array([run_variance(runs) for runs in metric.runs])[pairs].sum(axis=1)
+        variances = np.array([run_variance(runs) for runs in metric.runs])[pairs].sum(axis=1)
         share = np.zeros(len(pairs))
-        run_share = np.minimum(np.divide(of_runs, error**2, out=share, where=error > 0), 1)
+        run_share = np.minimum(np.divide(variances, error**2, out=share, where=error > 0), 1)
     wins = (differences < 0 if metric.lower_is_better else differences > 0).mean(axis=0)
     return PairedTestResult(
         score,
