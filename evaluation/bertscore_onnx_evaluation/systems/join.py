@@ -110,7 +110,7 @@ class SegmentColumns:
         for name, values in self.columns.items():
             for row, value in enumerate(values):
                 is_missing = value is None or value != value  # NaN
-                if is_missing or (isinstance(value, tuple) and any(one is None or one != one for one in value)):
+                if is_missing or (isinstance(value, tuple) and any(score is None or score != score for score in value)):
                     rows.setdefault(row, name)
         return rows
 
@@ -134,8 +134,8 @@ def ids_of(table: WholeTable, id_column: str | None = None) -> tuple[str | None,
     """Return the name of the column of ids and its values; None twice if a table has none, or none is to be used."""
     if id_column == NO_IDS:
         return None, None
-    known = (name for name in ID_COLUMNS if name in table.names)
-    name = next(known, None) if id_column is None else table.find(id_column, "--columns id=NAME")
+    usual = (name for name in ID_COLUMNS if name in table.names)
+    name = next(usual, None) if id_column is None else table.find(id_column, "--columns id=NAME")
     return name, None if name is None else table.keys(name)
 
 
@@ -153,7 +153,7 @@ def text_columns(
     if isinstance(column, Column):
         values = _values(table, column, missing)
     else:
-        rows = zip(*(_values(table, one, missing) for one in column), strict=True)
+        rows = zip(*(_values(table, part, missing) for part in column), strict=True)
         values = [None if None in row else [text for texts in row for text in texts] for row in rows]
     _, ids = ids_of(table, id_column)
     if ids is None or not {"system", RUN} & {*table.names}:
@@ -166,10 +166,10 @@ def text_columns(
                 f"{table.place(row)}: segment {name!r} has another value than in {table.place(earlier)}; expected the "
                 "same in both."
             )
-    places = [*first.values()]
-    of_segments = [values[row] for row in places]
+    rows_of_segments = [*first.values()]
+    distinct = [values[row] for row in rows_of_segments]
     return SegmentColumns(
-        table.title, {table.title: of_segments}, [*first], lambda row: table.place(places[row]), table=table
+        table.title, {table.title: distinct}, [*first], lambda row: table.place(rows_of_segments[row]), table=table
     )
 
 
@@ -263,8 +263,8 @@ def system_texts(
         [texts] = _Cells(table, id_column).by_metric([""] * len(table), values, systems).values()
         return texts
     id_name, ids = ids_of(table, id_column)
-    of_references = (name for column in references for name in column.names)
-    names = _systems_by_column(table, systems, "texts", (id_name, by, *of_references))
+    reference_names = (name for column in references for name in column.names)
+    names = _systems_by_column(table, systems, "texts", (id_name, by, *reference_names))
     columns = {name: _values(table, Column((name,), "`systems`"), missing) for name in names}
     choice = _choice(table, id_name, names, by)
     return SegmentColumns(table.title, columns, ids, table.place, choice=choice, table=table)
@@ -350,23 +350,23 @@ class _Cells:
         self, metrics: Sequence[str], values: Sequence[Any], systems: Sequence[str] | None
     ) -> dict[str, SegmentColumns]:
         """Return the values of each row as columns of systems, which are sorted by name unless they are named."""
-        of_rows = self._table.keys("system")
-        found: dict[str, Cells] = {}
-        for row, (metric, system) in enumerate(zip(metrics, of_rows, strict=True)):
-            self._put(found.setdefault(metric, {}), row, system, self._segments[row], self._runs[row])
-        available = sorted({*of_rows}, key=natural_key)
+        row_systems = self._table.keys("system")
+        cells_by_metric: dict[str, Cells] = {}
+        for row, (metric, system) in enumerate(zip(metrics, row_systems, strict=True)):
+            self._put(cells_by_metric.setdefault(metric, {}), row, system, self._segments[row], self._runs[row])
+        available = sorted({*row_systems}, key=natural_key)
         names = available if systems is None else systems
         left_out = tuple(name for name in available if name not in names)
         choice = ColumnChoice(self._table.title, self._id_column, tuple(names), left_out)
         columns = dict.fromkeys(names, values)
-        return {metric: self._columns(metric, cells, columns, choice) for metric, cells in found.items()}
+        return {metric: self._columns(metric, cells, columns, choice) for metric, cells in cells_by_metric.items()}
 
     def _put(self, cells: Cells, row: int, system: str, segment: str, run: str) -> None:
         earlier = cells.setdefault(system, {}).setdefault(segment, {}).setdefault(run, row)
         if earlier != row:
-            of_run = f" and run {run!r}" if self._has_runs else ""
+            and_run = f" and run {run!r}" if self._has_runs else ""
             raise InputError(
-                f"{self._table.place(row)}: the system {system!r} has a second row for segment {segment!r}{of_run}; "
+                f"{self._table.place(row)}: the system {system!r} has a second row for segment {segment!r}{and_run}; "
                 f"the first is {self._table.place(earlier)}. Expected one, or other runs in a column {RUN!r}."
             )
 
@@ -378,19 +378,19 @@ class _Cells:
             if name not in cells:
                 of_metric = f" of {metric}" if metric else ""
                 raise InputError(f"{self._table.title} lacks the system {name!r}{of_metric}; it has {_list(cells)}.")
-            rows = {segment: min(of_runs.values()) for segment, of_runs in cells[name].items()} | rows
+            rows = {segment: min(run_rows.values()) for segment, run_rows in cells[name].items()} | rows
         columns: dict[str, list[Any]] = {}
         lacking: dict[tuple[str, int], str] = {}
         for name in choice.systems:
-            runs = sorted({run for of_runs in cells[name].values() for run in of_runs}, key=natural_key)
+            runs = sorted({run for run_rows in cells[name].values() for run in run_rows}, key=natural_key)
             column = columns.setdefault(name, [])
             for segment in rows:
-                of_runs = cells[name].get(segment, {})
-                missing = [run for run in runs if run not in of_runs]
-                found = tuple(values[name][of_runs[run]] for run in runs if run in of_runs)
-                if of_runs and missing:
+                run_rows = cells[name].get(segment, {})
+                missing = [run for run in runs if run not in run_rows]
+                run_values = tuple(values[name][run_rows[run]] for run in runs if run in run_rows)
+                if run_rows and missing:
                     lacking[name, len(column)] = missing[0]
-                column.append(None if missing else found if self._has_runs else found[0])
+                column.append(None if missing else run_values if self._has_runs else run_values[0])
         places = [*rows.values()]
         return SegmentColumns(
             self._table.title,
@@ -415,18 +415,18 @@ def score_columns(
     A single metric is called `score`; `by` is the column of groups, which is no system.
     """
     check_form(scores, "scores")
-    found: dict[str, SegmentColumns] = {}
+    by_metric: dict[str, SegmentColumns] = {}
     for name, table in _by_metric(scores).items():
         rows = table_of(_with_runs(table), "scores" if table is scores else f"scores[{name!r}]")
         names = systems
         if names is None and isinstance(table, Mapping) and "system" not in table:  # its names are explicit
             names = [column for column in table if column not in (ids_of(rows, id_column)[0], RUN, by)]
         for metric, columns in system_scores(rows, name, systems=names, id_column=id_column, by=by).items():
-            if metric in found:
+            if metric in by_metric:
                 raise InputError(f"{rows.title} has scores of {metric}, which another input has too. Rename one.")
-            found[metric] = columns
+            by_metric[metric] = columns
             systems = [*columns.columns] if systems is None else systems
-    return found
+    return by_metric
 
 
 def _with_runs(table: SegmentScores) -> SegmentScores:
@@ -435,9 +435,9 @@ def _with_runs(table: SegmentScores) -> SegmentScores:
         return table
     rows = [
         (system, segment, run, score)
-        for system, of_runs in table.items()
-        for run, of_run in enumerate(np.atleast_2d(of_runs).tolist(), 1)
-        for segment, score in enumerate(of_run, 1)
+        for system, runs in table.items()
+        for run, run_scores in enumerate(np.atleast_2d(runs).tolist(), 1)
+        for segment, score in enumerate(run_scores, 1)
     ]
     return dict(zip(("system", "segment", RUN, "score"), zip(*rows, strict=True), strict=True))
 
@@ -472,10 +472,10 @@ def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64
 def as_runs(inputs: Sequence[SegmentColumns], name: str, missing: Missing = "raise") -> SegmentColumns:
     """Return inputs of one column each, which are runs of one system, as a column of this name."""
     joined = join_segments(inputs, missing)
-    runs = (joined.values(place, next(iter(one.columns.values()))) for place, one in enumerate(inputs))
+    runs = (joined.values(position, next(iter(run.columns.values()))) for position, run in enumerate(inputs))
     first = inputs[0]
     rows = joined.rows[0].tolist()
-    ids = None if all(one.ids is None for one in inputs) else [*map(str, joined.names)]
+    ids = None if all(run.ids is None for run in inputs) else [*map(str, joined.names)]
     return SegmentColumns(
         first.title, {name: [*zip(*runs, strict=True)]}, ids, lambda row: first.place(rows[row]), first.unit
     )
@@ -511,44 +511,44 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
-    with_ids = [one for one in inputs if one.ids is not None]
-    plain = [one for one in inputs if one.ids is None]
-    for one in plain[1:]:
-        if len(one) != len(plain[0]):
-            raise _unequal(plain[0], one)
+    with_ids = [columns for columns in inputs if columns.ids is not None]
+    plain = [columns for columns in inputs if columns.ids is None]
+    for columns in plain[1:]:
+        if len(columns) != len(plain[0]):
+            raise _unequal(plain[0], columns)
     ids_of_plain = _ids_of_positions(with_ids, plain[0]) if with_ids and plain else None
     positions: Sequence[str | int] = ids_of_plain or range(1, len(plain[0]) + 1 if plain else 1)
     by_position = {name: row for row, name in enumerate(positions)}
-    rows_of = [by_position if one.ids is None else _rows_by_id(one, missing) for one in inputs]
-    found = {name for rows in rows_of for name in rows}
-    found.update(*(one.ids or () for one in with_ids))  # those that occur again too
-    names = sorted(found, key=natural_key) if with_ids else positions
+    rows_of = [by_position if columns.ids is None else _rows_by_id(columns, missing) for columns in inputs]
+    ids = {name for rows in rows_of for name in rows}
+    ids.update(*(columns.ids or () for columns in with_ids))  # those that occur again too
+    names = sorted(ids, key=natural_key) if with_ids else positions
     kept: list[str | int] = []
     dropped: list[str | int] = []
-    lacking = [one.incomplete() for one in inputs]
+    lacking = [columns.incomplete() for columns in inputs]
     for name in names:
-        found_in = (rows.get(name) for rows in rows_of)
-        is_complete = all(row is not None and row not in rows for row, rows in zip(found_in, lacking, strict=True))
+        segment_rows = (rows.get(name) for rows in rows_of)
+        is_complete = all(row is not None and row not in rows for row, rows in zip(segment_rows, lacking, strict=True))
         (kept if is_complete else dropped).append(name)
     if dropped and missing == "raise":
         raise _incomplete(inputs, rows_of, lacking, dropped[0])
     if not kept:
-        titles = _list(dict.fromkeys(one.title for one in inputs))
+        titles = _list(dict.fromkeys(columns.title for columns in inputs))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
     rows = tuple(np.array([rows[name] for name in kept], dtype=np.int64) for rows in rows_of)
     return JoinedSegments(tuple(kept), tuple(dropped), rows)
 
 
-def _rows_by_id(one: SegmentColumns, missing: Missing) -> dict[str | int, int]:
+def _rows_by_id(columns: SegmentColumns, missing: Missing) -> dict[str | int, int]:
     """Return the row of each id; without the ids that occur again, if segments may be missing."""
     rows: dict[str | int, int] = {}
     repeated: set[str | int] = set()
-    for row, name in enumerate(one.ids or ()):
+    for row, name in enumerate(columns.ids or ()):
         earlier = rows.setdefault(name, row)
         if earlier != row and missing == "raise":
             raise InputError(
-                f"{one.place(row)}: segment {name!r} occurs again; it is in {one.place(earlier)} too. Name a column "
-                'without repetitions with `id_column`, or leave such segments out with missing="drop".'
+                f"{columns.place(row)}: segment {name!r} occurs again; it is in {columns.place(earlier)} too. Name a "
+                'column without repetitions with `id_column`, or leave such segments out with missing="drop".'
             )
         if earlier != row:
             repeated.add(name)
@@ -558,16 +558,16 @@ def _rows_by_id(one: SegmentColumns, missing: Missing) -> dict[str | int, int]:
 def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns) -> list[str]:
     """Return the ids of the rows of an input without ids, (rows,); raise InputError if they are not clear."""
     number = len(plain)
-    for one in with_ids:
-        ids = one.ids or ()
+    for columns in with_ids:
+        ids = columns.ids or ()
         for row in range(1, len(ids)):
             if natural_key(ids[row]) < natural_key(ids[row - 1]):
                 raise InputError(
-                    f"{one.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no ids "
-                    f"to join by. Give that as a table with a column of ids, sort {one.title} by its ids, or join by "
-                    f'position with id_column="{NO_IDS}".'
+                    f"{columns.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no "
+                    f"ids to join by. Give that as a table with a column of ids, sort {columns.title} by its ids, or "
+                    f'join by position with id_column="{NO_IDS}".'
                 )
-    names = sorted({name for one in with_ids for name in one.ids or ()}, key=natural_key)
+    names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
     if len(names) == number:
         return names
     start = 0 if "0" in names else 1
@@ -580,13 +580,13 @@ def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns)
     )
 
 
-def _unequal(one: SegmentColumns, other: SegmentColumns) -> InputError:
+def _unequal(first: SegmentColumns, second: SegmentColumns) -> InputError:
     """Return the error for two inputs without ids that have different numbers of rows."""
-    longer = max(one, other, key=len)
+    longer = max(first, second, key=len)
     return InputError(
-        f"{one.title} has {len(one)} {one.unit}{'s' * (len(one) != 1)} and {other.title} has {len(other)} "
-        f"{other.unit}{'s' * (len(other) != 1)}; expected as many in each, in the same order, or a column of ids in "
-        f"both: {longer.place(min(len(one), len(other)))} has no partner."
+        f"{first.title} has {len(first)} {first.unit}{'s' * (len(first) != 1)} and {second.title} has {len(second)} "
+        f"{second.unit}{'s' * (len(second) != 1)}; expected as many in each, in the same order, or a column of ids in "
+        f"both: {longer.place(min(len(first), len(second)))} has no partner."
     )
 
 
