@@ -31,7 +31,7 @@ VARIANTS = os.environ.get("BERTSCORE_VARIANTS")
 FULL = pytest.mark.full
 needs_sources = pytest.mark.skipif(not VARIANTS, reason="BERTSCORE_VARIANTS names no folder of their sources")
 
-pytestmark = KNOWN_WARNINGS
+pytestmark = [*KNOWN_WARNINGS, pytest.mark.filterwarnings("ignore:distutils:DeprecationWarning")]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import Dialect
-from bertscore_onnx.tables.table import number
 from bertscore_onnx_evaluation.cli.options import (
     Matchings,
     TableFormat,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _ROLES = ("candidate", "reference", "human", "lang_pair", "id")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
-_digits = number(4)
 _CURVE = 40
 """Width of the curve's axis."""
 _OPTIONAL = (8, 6, 1, 2)
@@ -257,3 +255,9 @@ def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
     line = list(" " * first + "-" * (last - first + 1))
     line[min(max(place(correlation.pearson), first), last)] = "o"
     return "".join(line)
+
+
+def _digits(value: float | None) -> str:
+    from bertscore_onnx.tables.table import number  # costs start-up time
+
+    return number(4)(value)

@@ -146,9 +146,9 @@ def _matches(
 def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
     """Return which of two texts has too many tokens for a matrix of similarities."""
     for name, text in (("candidate", candidate), ("reference", reference)):
-        ids, _, is_truncated = (pairs.tokenised or {})[text]
-        if (tokens := len(ids)) > MAX_MATCH_TOKENS:
-            more = "more than " if is_truncated else ""
+        tokenised = (pairs.tokenised or {})[text]
+        if (tokens := len(tokenised.ids)) > MAX_MATCH_TOKENS:
+            more = "more than " if tokenised.is_truncated else ""
             return f"The {name} has {more}{tokens:,} tokens; matches are shown for at most {MAX_MATCH_TOKENS}."
     return None
 
