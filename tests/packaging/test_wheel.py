@@ -68,7 +68,7 @@ def test_every_package_of_the_wheel_is_typed(wheel):
 
 @pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"])
 def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
-    assert f"service/bertscore_onnx_service/http/{file}" in zipfile.ZipFile(wheel).namelist()
+    assert f"bertscore_onnx_service/http/{file}" in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_environment_stays_small(environment_of):

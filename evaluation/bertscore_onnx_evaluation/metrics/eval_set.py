@@ -240,8 +240,9 @@ class _Scores:
             for system in judged:
                 if system not in scores:
                     return (
-                        f"{self._paths[level]} has no line of the system {system}, which annotators judged. Add its "
-                        "scores; or, where this is the reference that the metric took, name it as `reference`."
+                        f"{self._paths[level]} has no line of the system {shortened(system)}, which annotators "
+                        "judged. Add its scores; or, where this is the reference that the metric took, name it as "
+                        "`reference`."
                     )
         return ""
 
@@ -251,7 +252,7 @@ class _Scores:
         segment = None
         if segments_by_system is not None:
             for system, values in segments_by_system.items():
-                segments.check(len(values), f"the system {system} in {self._paths['seg']}")
+                segments.check(len(values), f"the system {shortened(system)} in {self._paths['seg']}")
             missing = np.full(segments.count, np.nan)
             segment = np.array([segments_by_system.get(system, missing) for system in systems])
         if wholes is None:
@@ -259,7 +260,9 @@ class _Scores:
             return MetricScores(whole, segment, base_name=base_name)
         for system, values in wholes.items():
             if len(values) > 1:
-                raise InputError(f"{self._paths['sys']} has {len(values)} lines of the system {system}; expected one.")
+                raise InputError(
+                    f"{self._paths['sys']} has {len(values)} lines of the system {shortened(system)}; expected one."
+                )
         whole = np.array([wholes.get(system, [np.nan])[0] for system in systems])
         return MetricScores(whole, segment, base_name=base_name)
 
