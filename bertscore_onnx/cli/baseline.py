@@ -79,7 +79,6 @@ def baseline(
         Literal["csv", "json"],
         typer.Option("--format", help="Format of the baseline; json also has standard errors and quantiles of F1."),
     ] = "csv",
-    verbose: bool | None,
     quiet: bool,
 ) -> None:
     """Measure what unrelated texts score, for rescaling.
@@ -121,7 +120,13 @@ def baseline(
     settings["all_layers"] = bundle.manifest.all_layers
     with BERTScorer(**settings) as scorer:
         measured = compute_baseline(
-            scorer, texts, num_pairs=pairs, max_words=max_words, seed=seed, tolerance=tolerance, verbose=verbose
+            scorer,
+            texts,
+            num_pairs=pairs,
+            max_words=max_words,
+            seed=seed,
+            tolerance=tolerance,
+            verbose=False if quiet else None,
         )
         scorer.bundle.check_unchanged()
     content = measured.to_json() + "\n" if output_format == "json" else measured.to_csv()

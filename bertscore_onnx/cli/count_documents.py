@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
-from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, DialectOptions, FilesFormat, shared_options
+from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, FilesFormat, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import columns_of, columns_option
+from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
@@ -33,8 +33,6 @@ def count_documents(
     settings: "TokenizerSettings",
     columns: Annotated[list[str] | None, columns_option("reference")] = None,
     input_format: FilesFormat = None,
-    dialect: DialectOptions,
-    verbose: bool | None,
     quiet: bool,
 ) -> None:
     """Count the references with each token, for --idf-counts.
@@ -51,18 +49,14 @@ def count_documents(
         # Count the parts of a corpus together
         bertscore-onnx count-documents -m BUNDLE -r part-1.gz part-2.gz -o sum.json
     """
-    files = choose_documents(
-        ref,
-        columns=columns_of(columns, "reference"),
-        input_format=input_format,
-        dialect=dialect.dialect,
-    )
+    files = choose_documents(ref, columns=columns_of(columns, "reference"), dialect=dialect_of(input_format))
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar
     from bertscore_onnx.scoring.tokenization import count_documents as count
 
-    with progress_bar(_num_rows(files), shown=verbose, stage="counting documents", unit="rows") as advance:
+    shown = False if quiet else None
+    with progress_bar(_num_rows(files), shown=shown, stage="counting documents", unit="rows") as advance:
 
         def rows() -> Iterator[list[str]]:
             for row in read_rows(files):

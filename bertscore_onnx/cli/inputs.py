@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames
+from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
@@ -32,20 +32,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to read, with its format."""
+    """A file to read."""
 
     name: str
     """Its name, or `-` for standard input."""
-
-    format: InputFormat = "text"
-    is_format_explicit: bool = False
-    """Whether an option requested the format; otherwise text that looks like a table is refused."""
 
     columns: tuple[Column, ...] = ()
     """The columns of texts; none for the format text, where each line is a text."""
 
     dialect: Dialect = DEFAULT_DIALECT
-    """How the rows of TSV and CSV are written."""
+    """The format that an option requested, and how the rows of TSV and CSV are written."""
 
     added: tuple[str, ...] = ()
     """The columns that will be added, so the file must not have them."""
@@ -58,6 +54,11 @@ class InputFile:
 
     groups: Column | None = None
     """The column of the rows' groups, if this file has it; the group is then the last text of a row before the ids."""
+
+    @property
+    def format(self) -> InputFormat:
+        """The requested format, or that of the name."""
+        return self.dialect.format or format_of(self.name)
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
         """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
@@ -87,7 +88,7 @@ class InputFile:
 
     def _rows(self, source: Source, kept: "KeptRows | None") -> Iterator[list[str]]:
         if self.format == "text":
-            return ([line] for line in (read_lines(source) if self.is_format_explicit else _no_json(source)))
+            return ([line] for line in (_no_json(source) if self.dialect.format is None else read_lines(source)))
         table = self.open_table(source)
         has_ids = [self._has(table, column) for column in self.ids]
         columns = (*self.columns, *([] if self.groups is None else [self.groups]), *compress(self.ids, has_ids))
@@ -374,17 +375,17 @@ def choose_inputs(
     references: Sequence[str],
     *,
     columns: ColumnNames = NO_COLUMNS,
-    input_formats: Sequence[InputFormat] = (),
+    input_formats: Sequence[str] = (),
     context: str | None = None,
-    dialect: Dialect = DEFAULT_DIALECT,
     added: Sequence[str] = (),
     by: str | None = None,
 ) -> list[InputFile]:
     """Return the files to read: of candidates, references and the context; raise typer.BadParameter if options clash.
 
     There must be one file of candidates; without files of references these are in it, too. The formats are one for all
-    files, or two for candidates and references; without any, each file has that of its suffix. The file of candidates
-    may not have columns that are to be `added`. `by` is the column of groups, in the first file that is a table.
+    files, or two for candidates and references; without any, each file has that of its suffix, as that of the context
+    always has, with the settings of the first format. The file of candidates may not have columns that are to be
+    `added`. `by` is the column of groups, in the first file that is a table.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -399,11 +400,11 @@ def choose_inputs(
             "one for the references.",
             param_hint="--input-format",
         )
-    input_format, reference_format = (input_formats[0], input_formats[-1]) if input_formats else (None, None)
+    dialects = [dialect_of(spec) for spec in input_formats or (None,)]
     of_candidates, of_references = (candidate_column(columns),), reference_columns(columns)
     of_first = of_candidates if references else (*of_candidates, *of_references)
-    first = input_file(candidates[0], input_format, of_first, dialect, tuple(added))
-    others = [input_file(name, reference_format, of_references, dialect) for name in references]
+    first = input_file(candidates[0], of_first, dialects[0], tuple(added))
+    others = [input_file(name, of_references, dialects[-1]) for name in references]
     if first.format == "text" and not others:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
@@ -414,8 +415,8 @@ def choose_inputs(
     tables = [position for position, file in enumerate(files) if file.format != "text"]
     if context is not None:
         column = context_column(columns("context") or "context", "--columns context=NAME")
-        files.append(replace(input_file(context, None, (column,), dialect), is_context=True))
-    check_tables(files, columns, dialect)
+        files.append(replace(input_file(context, (column,), replace(dialects[0], format=None)), is_context=True))
+    check_tables(files, columns)
     ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
     if by is not None and not tables:
         raise _no_table("--by")
@@ -428,28 +429,23 @@ def choose_documents(
     names: Sequence[str],
     *,
     columns: ColumnNames = NO_COLUMNS,
-    input_format: InputFormat | None = None,
     dialect: Dialect = DEFAULT_DIALECT,
 ) -> list[InputFile]:
     """Return the files of references to read; options are as for `choose_inputs`."""
     check_standard_input(names, "--ref")
     of_references = reference_columns(columns)
-    files = [input_file(name, input_format, of_references, dialect) for name in names]
-    check_tables(files, columns, dialect)
+    files = [input_file(name, of_references, dialect) for name in names]
+    check_tables(files, columns)
     return files
 
 
 def input_file(
-    name: str,
-    explicit: InputFormat | None,
-    columns: tuple[Column, ...],
-    dialect: Dialect = DEFAULT_DIALECT,
-    added: tuple[str, ...] = (),
+    name: str, columns: tuple[Column, ...], dialect: Dialect = DEFAULT_DIALECT, added: tuple[str, ...] = ()
 ) -> InputFile:
-    """Return a file with the format of an option, or that of its name."""
-    if explicit is None:
+    """Return a file to read; raise InputError if its format follows from its name, and is that of a spreadsheet."""
+    if dialect.format is None:
         refuse_spreadsheet(name)
-    return InputFile(name, explicit or format_of(name), explicit is not None, columns, dialect, added)
+    return InputFile(name, columns, dialect, added)
 
 
 def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
@@ -458,24 +454,20 @@ def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -
         raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
 
 
-def check_tables(files: Sequence[InputFile], columns: ColumnNames, dialect: Dialect) -> None:
+def check_tables(files: Sequence[InputFile], columns: ColumnNames) -> None:
     """Raise typer.BadParameter for an option about tables if no file is one."""
     if any(file.format != "text" for file in files):
         return
-    given = {
-        "--columns": columns.names.keys() & TEXT_ROLES,
-        "--no-header": not dialect.has_header,
-        "--no-quotes": not dialect.has_quotes,
-        "--delimiter": dialect.delimiter,
-    }
-    for option in filter(given.get, given):
-        raise _no_table(option)
+    if columns.names.keys() & TEXT_ROLES:
+        raise _no_table("--columns")
+    if any(file.dialect.has_settings for file in files):
+        raise _no_table("--input-format")
 
 
 def _no_table(option: str) -> typer.BadParameter:
     return typer.BadParameter(
         "it has no effect: none of the files is a table. A format is recognised by the end of the file's name, such as "
-        ".tsv, or by --input-format.",
+        ".tsv, or by --input-format FORMAT.",
         param_hint=option,
     )
 

@@ -1,7 +1,7 @@
 """The options that commands share, each declared once, and the decorator that adds them to a command."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.cli.terminal import silence_warnings
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.sources import STANDARD_INPUT, Dialect, InputFormat
+from bertscore_onnx.tables.sources import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from bertscore_onnx.matching.variants import Matching
@@ -133,11 +133,8 @@ _SETTINGS = (
     ),
     _option("matching", str, "Scores", MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
 )
-_FLAGS = (
-    _option("verbose", bool, None, "Show a progress bar immediately.  [default: on a terminal, after 2 s]", short="-v"),
-    _option("quiet", bool, None, "Print only errors on standard error.", short="-q"),
-)
-SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, *_FLAGS)}
+_QUIET = _option("quiet", bool, None, "Print only errors on standard error.", short="-q")
+SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, _QUIET)}
 """The shared options by the names of their parameters."""
 
 SETTINGS = tuple(option.name for option in _SETTINGS)
@@ -188,49 +185,20 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 # How tables are read: the same options wherever a command reads one.
 
 
+FORMAT_HELP = (
+    "text, tsv, csv, jsonl or parquet. TSV and CSV may have settings after commas: header=no (columns are called 1, 2, "
+    "and so on), quotes=no (double quotes are ordinary characters) and delimiter=CHARACTER; without a format, they are "
+    "for the files that are TSV or CSV by their names."
+)
 FilesFormat = Annotated[
-    InputFormat | None,
-    typer.Option("--input-format", help="Format of all files.  [default: by file name, such as .tsv.gz; else text]"),
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="FORMAT",
+        help=f"Format of all files: {FORMAT_HELP}  [default: by file name, such as .tsv.gz]",
+    ),
 ]
-NoQuotes = Annotated[
-    bool, typer.Option("--no-quotes", help="In TSV and CSV, double quotes are ordinary characters of the texts.")
-]
-
-
 TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
-
-
-def _delimiter(value: str | None) -> str | None:
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(value or "", value)
-    try:
-        return Dialect(delimiter=delimiter).delimiter
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class DialectOptions:
-    """How TSV and CSV are read."""
-
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="TSV and CSV have no header; their columns are called 1, 2, and so on.")
-    ] = False
-    no_quotes: NoQuotes = False
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            "--delimiter",
-            metavar="CHARACTER",
-            callback=_delimiter,
-            help="Character between the fields of TSV and CSV.  [default: tab in TSV; in CSV a comma, semicolon or "
-            "tab, by the header]",
-        ),
-    ] = None
-
-    @property
-    def dialect(self) -> Dialect:
-        """The options as one value."""
-        return Dialect(not self.no_header, not self.no_quotes, self.delimiter)
 
 
 # The decorator.
@@ -241,10 +209,8 @@ def shared_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of these settings, or of all, to a command, which receives them as one mapping, `settings`.
 
-    A parameter `verbose` adds --verbose and --quiet, and receives what the library expects: True for a progress bar
-    immediately, None for one after a while on a terminal, False for none; `quiet` adds or receives --quiet alone. A
-    parameter whose type is a dataclass adds the options that its fields declare. The common checks are made before
-    the command runs.
+    A parameter `quiet` adds --quiet. A parameter whose type is a dataclass adds the options that its fields declare.
+    The common checks are made before the command runs.
     """
     chosen = tuple(name for name in names or SETTINGS if name not in without)
 
@@ -255,7 +221,6 @@ def shared_options(
             _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
             if values.get("quiet"):
                 silence_warnings()
-            values["verbose"] = values.get("verbose") or (False if values.get("quiet") else None)
             values["settings"] = _settings(values, chosen)
             command(**{parameter.name: _value(parameter, values) for parameter in parameters})
 
@@ -271,8 +236,8 @@ def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
     """Return the options that a parameter of a command adds."""
     if parameter.name == "settings":
         return [SHARED[name] for name in chosen]
-    if parameter.name in ("verbose", "quiet"):
-        return [SHARED["verbose"], SHARED["quiet"]] if parameter.name == "verbose" else [SHARED["quiet"]]
+    if parameter.name == "quiet":
+        return [SHARED["quiet"]]
     if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
         return []
     if is_dataclass(parameter.annotation):
@@ -305,11 +270,10 @@ def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any
 def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_model: bool) -> None:
     if needs_model:
         check_model(values["model_type"], values.get("lang"))
-    given = {name for name in (*chosen, "verbose", "quiet") if values.get(name) not in (None, SHARED[name].default)}
+    given = {name for name in chosen if values.get(name) not in (None, SHARED[name].default)}
     unscaled = "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given
     check_effects(
         ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
-        ("--verbose", {"verbose", "quiet"} <= given, "with --quiet; leave out one"),
         ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
         *(
             (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")

@@ -14,7 +14,7 @@ import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import (
-    DialectOptions,
+    FORMAT_HELP,
     check_contexts,
     check_effects,
     shared_options,
@@ -24,7 +24,6 @@ from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, column
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
-from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,14 +46,6 @@ _DIGITS = 6
 _ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
-
-
-def _input_format(name: str) -> InputFormat:
-    """Return a format that exists; Typer has no lists of choices."""
-    formats: tuple[InputFormat, ...] = get_args(InputFormat)
-    if name not in formats:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(formats)}.", param_hint="--input-format")
-    return formats[formats.index(name)]
 
 
 @shared_options()
@@ -91,11 +82,10 @@ def score(
         typer.Option(
             "--input-format",
             metavar="FORMAT...",
-            help="text, tsv, csv, jsonl or parquet: format of all files; with a second one, that of the references.  "
+            help=f"Format of all files, or with a second one, that of the references: {FORMAT_HELP}  "
             "[default: by file name, such as .tsv.gz; else text]",
         ),
     ] = None,
-    dialect: DialectOptions,
     seg_level: Annotated[
         bool,
         typer.Option(
@@ -134,7 +124,6 @@ def score(
             "json, and without -s or -o, a row or an object for each.",
         ),
     ] = None,
-    verbose: bool | None,
     quiet: bool,
 ) -> None:
     """Score candidates against their references.
@@ -194,9 +183,8 @@ def score(
         cand,
         ref or (),
         columns=names,
-        input_formats=[*map(_input_format, input_format or ())],
+        input_formats=input_format or (),
         context=context,
-        dialect=dialect.dialect,
         added=result.names if result.with_texts else (),
         by=by,
     )
@@ -217,7 +205,6 @@ def score(
                 of_json,
                 has_contexts=context is not None,
                 lang=settings["lang"],
-                verbose=verbose,
                 quiet=quiet,
             )
     if min_f1 is not None and (f1 := round(means.by_layer()[0][2], _DIGITS)) < min_f1:
@@ -329,12 +316,11 @@ def write_scores(
     *,
     has_contexts: bool = False,
     lang: str | None,
-    verbose: bool | None,
     quiet: bool,
 ) -> "Means":
     """Score pairs, and write each as soon as it is scored; then print their means, and return them."""
-    if verbose is None and output.has_pairs and output.file is None and sys.stdout.isatty():
-        verbose = False  # no progress bar between scores on a terminal
+    prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
+    shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
     signature = str(scorer.signature.in_context() if has_contexts else scorer.signature)
     means = Means(unrelated)
@@ -353,7 +339,7 @@ def write_scores(
             check_free(kept.table.names or of_json, names, kept.table.place)
         return RowsToWrite(kept.table, names, columns, output.with_texts)
 
-    scores = scorer.stream(pairs, verbose=verbose, max_seconds=SAVE_SECONDS if output.has_pairs else None)
+    scores = scorer.stream(pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None)
     scored = ((score, kept.take()) for score in _grouped(means.counted(scores), kept.groups, groups))
     try:
         if output.format == "parquet" and output.file is not None:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import typer
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
+from bertscore_onnx.tables.sources import DEFAULT_DIALECT, Dialect, InputFormat
 
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 
@@ -120,3 +121,47 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="--columns") from error
     return columns
+
+
+# The format of files.
+
+
+_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
+_DELIMITER = " delimiter is a character, which a shell may need in quotes, or comma, semicolon, tab, pipe or space."
+
+
+def dialect_of(spec: str | None) -> Dialect:
+    """Return the format, and the settings, that a value of `--input-format` names, such as `csv,header=no`."""
+    if spec is None:
+        return DEFAULT_DIALECT
+    first, *settings = _BETWEEN.split(spec)
+    formats: tuple[InputFormat, ...] = get_args(InputFormat)
+    file_format = next((name for name in formats if name == first.strip()), None)
+    if "=" in first:
+        settings = [first, *settings]
+    elif file_format is None:
+        raise _wrong_format(
+            f"{first!r} is not one of {', '.join(formats)}. Settings of TSV and CSV follow after a comma, as in "
+            "csv,header=no, or stand alone if the format follows from the file's name, as in header=no."
+        )
+    fields = fields_of(settings, ("header", "quotes", "delimiter"), "--input-format", _DELIMITER)
+    values = {name: single(name, texts, "--input-format") for name, texts in fields.items()}
+    if values and file_format not in (None, "tsv", "csv"):
+        raise _wrong_format(f"{spec!r} has {', '.join(values)}, for TSV and CSV only; expected {file_format} alone.")
+    delimiter = values.get("delimiter")
+    delimiter = None if delimiter is None else _DELIMITERS.get(delimiter, delimiter)
+    try:
+        return Dialect(_is_yes("header", values), _is_yes("quotes", values), delimiter, file_format)
+    except InputError as error:
+        raise _wrong_format(f"{error}{_DELIMITER}") from error
+
+
+def _is_yes(name: str, values: Mapping[str, str]) -> bool:
+    value = values.get(name, "yes")
+    if value not in ("yes", "no"):
+        raise _wrong_format(f"{name} is {value!r}; expected yes or no.")
+    return value == "yes"
+
+
+def _wrong_format(message: str) -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint="--input-format")

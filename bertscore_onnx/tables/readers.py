@@ -142,9 +142,9 @@ class DelimitedReader(TableReader):
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
         self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
         if self.has_header:
-            self.advice = ", or add --no-header if the first line is not a header"
+            self.advice = ", or set header=no in --input-format if the first line is not a header"
         if len(self.names) == 1:
-            self.advice += ", or give the character between the fields with --delimiter"
+            self.advice += ", or set delimiter=CHARACTER in --input-format"
         check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:
@@ -256,7 +256,8 @@ def _delimiter_of(header: str) -> str:
 
 
 _QUOTES = (
-    " A field in double quotes has those in it doubled. Where quotes are characters of the texts, add --no-quotes."
+    " A field in double quotes has those in it doubled. Where quotes are characters of the texts, set quotes=no in "
+    "--input-format."
 )
 
 

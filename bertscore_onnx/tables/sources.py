@@ -9,7 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path, PurePath
@@ -44,7 +44,7 @@ def refuse_spreadsheet(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the rows of a TSV or CSV are written."""
+    """The format of files, and how the rows of a TSV or CSV are written."""
 
     has_header: bool = True
     """Whether the first row has the names of the columns, which are called 1, 2, and so on otherwise."""
@@ -55,10 +55,18 @@ class Dialect:
     delimiter: str | None = None
     """The character between fields; None for a tab in TSV, and in CSV for the one that the header shows."""
 
+    format: InputFormat | None = None
+    """None for the format that the name of each file shows."""
+
     def __post_init__(self) -> None:
         """Raise InputError if the delimiter is not one character, or is one that ends or quotes fields."""
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InputError(f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a tab.")
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether rows are written in another way than by default."""
+        return replace(self, format=None) != Dialect()
 
 
 DEFAULT_DIALECT = Dialect()

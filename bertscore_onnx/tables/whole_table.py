@@ -17,7 +17,6 @@ from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     Dialect,
-    InputFormat,
     format_of,
     open_source,
     refuse_spreadsheet,
@@ -196,7 +195,7 @@ def _as_number(value: object) -> float | None:
 # Reading a whole table.
 
 
-def read_table(name: str, input_format: InputFormat | None = None, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
+def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
     The format is by default that of the suffix. If a TSV may have quotes, it is found out whether it does: double
@@ -205,7 +204,7 @@ def read_table(name: str, input_format: InputFormat | None = None, dialect: Dial
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
     refuse_spreadsheet(name)
-    table_format = input_format or format_of(name)
+    table_format = dialect.format or format_of(name)
     if table_format == "text":
         raise InputError(
             f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps with .gz after that, "

@@ -19,7 +19,6 @@ from bertscore_onnx.cli.inputs import (
     reference_columns,
 )
 from bertscore_onnx.cli.options import (
-    DialectOptions,
     FilesFormat,
     check_contexts,
     check_effects,
@@ -27,7 +26,7 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
@@ -43,7 +42,7 @@ from bertscore_onnx_evaluation.cli.options import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx.tables.sources import Dialect, InputFormat
+    from bertscore_onnx.tables.sources import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
     from bertscore_onnx_evaluation.harness_logs import HarnessLog
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
@@ -111,7 +110,6 @@ def compare(
     ] = "raise",
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
-    dialect: DialectOptions,
     lower_better: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,7 +203,7 @@ def compare(
             "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
         ),
     ] = 3,
-    verbose: bool | None,
+    quiet: bool,
 ) -> None:
     """Compare systems, with tests of their differences.
 
@@ -261,13 +259,13 @@ def compare(
         )
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
+    dialect = dialect_of(input_format)
     files, of_references, of_documents = _choose_systems(
         cand or (),
         ref or (),
         documents,
         columns=named,
-        input_format=input_format,
-        dialect=dialect.dialect,
+        dialect=dialect,
     )
 
     from bertscore_onnx.errors import check_installed
@@ -288,7 +286,7 @@ def compare(
     if files:
         texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, by, missing, table_of)
     names = [_read(file, id_column, missing, table_of) for file in of_documents]
-    given, logs = _read_scores(scores or (), runs or 1, input_format, dialect.dialect)
+    given, logs = _read_scores(scores or (), runs or 1, dialect)
     notes: list[str] = []
     if logs:
         log, lower, notes = join_logs(logs)
@@ -319,9 +317,9 @@ def compare(
             margin=margin,
             power=power or (),
             num_examples=examples,
-            verbose=verbose,
+            verbose=False if quiet else None,
         )
-    if verbose is not False:
+    if not quiet:
         for note in notes:
             echo(note)
         _print_choices(comparison)
@@ -344,7 +342,6 @@ def _choose_systems(
     documents: str | None,
     *,
     columns: ColumnNames,
-    input_format: "InputFormat | None",
     dialect: "Dialect",
 ) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
     """Return the file of each system by the system's name, those of references, and of documents.
@@ -361,9 +358,7 @@ def _choose_systems(
     of_text = column if len(systems) > 1 else column + of_reference
     stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
     of_systems = {
-        stem if stems.count(stem) == 1 and stem not in systems else name: input_file(
-            name, input_format, of_text, dialect
-        )
+        stem if stems.count(stem) == 1 and stem not in systems else name: input_file(name, of_text, dialect)
         for name, stem in zip(systems, stems, strict=True)
     }
     is_one_text = len(systems) == 1 and next(iter(of_systems.values())).format == "text"
@@ -373,10 +368,10 @@ def _choose_systems(
             "such as -c BASE -c OTHER, or a table with a column for each system.",
             param_hint="--cand",
         )
-    of_references = [input_file(name, input_format, of_reference, dialect) for name in references]
-    of_documents = [input_file(name, input_format, (), dialect) for name in named]
+    of_references = [input_file(name, of_reference, dialect) for name in references]
+    of_documents = [input_file(name, (), dialect) for name in named]
     files = [*of_systems.values(), *of_references, *of_documents]
-    check_tables(files, columns, dialect)
+    check_tables(files, columns)
     return of_systems, of_references, of_documents
 
 
@@ -453,11 +448,11 @@ def _read(
 def _table(file: InputFile) -> "WholeTable":
     from bertscore_onnx.tables.whole_table import read_table
 
-    return read_table(file.name, file.format, file.dialect)
+    return read_table(file.name, file.dialect)
 
 
 def _read_scores(
-    names: Sequence[str], runs: int, input_format: "InputFormat | None", dialect: "Dialect"
+    names: Sequence[str], runs: int, dialect: "Dialect"
 ) -> "tuple[dict[str, WholeTable], list[HarnessLog]]":
     """Return the tables of scores by their names, without folder and suffixes, which metrics have; and the logs."""
     from bertscore_onnx.tables.columns import ID_COLUMNS
@@ -468,13 +463,13 @@ def _read_scores(
     tables: dict[str, WholeTable] = {}
     logs: list[HarnessLog] = []
     for name in names:
-        if input_format is None and (log := read_log(name)) is not None:
+        if dialect.format is None and (log := read_log(name)) is not None:
             logs.append(log)
             continue
         metric = PurePath(name.removesuffix(".gz")).stem
         if metric in tables:
             raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
-        tables[metric] = read_table(name, input_format, dialect)
+        tables[metric] = read_table(name, dialect)
     if logs and runs > 1:
         raise typer.BadParameter(f"{logs[0].title} is a log, whose runs are its epochs.", param_hint="--runs")
     if runs > 1:

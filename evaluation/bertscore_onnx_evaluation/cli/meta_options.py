@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import chosen_model, matching_of
+from bertscore_onnx.cli.options import FilesFormat, chosen_model, matching_of
 from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Matchings,
     Metrics,
-    TableFormat,
     TextJsonOrTsv,
     metrics_of,
     sentences_before,
@@ -113,7 +112,7 @@ class MetaOptions:
             document="document (which tests exchange, and intervals draw, as a whole)",
         ),
     ] = None
-    input_format: TableFormat = None
+    input_format: FilesFormat = None
     resamples: Annotated[
         int,
         typer.Option(

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from bertscore_onnx.cli.options import check_effects
+from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
 from bertscore_onnx.files import unwritable, write_whole
@@ -162,7 +163,7 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
         )
     if options.source != STANDARD_INPUT and not Path(options.source).exists():
         raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
-    table = read_table(options.source, options.input_format)
+    table = read_table(options.source, dialect_of(options.input_format))
     language_pairs = systems_of_table(table, options)
     for judged in language_pairs:
         if judged.dropped and not options.quiet:

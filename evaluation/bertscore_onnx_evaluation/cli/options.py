@@ -8,7 +8,6 @@ import typer
 from bertscore_onnx.cli.options import MATCHING_HELP, SHARED, matching_of, option_name, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
-from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -41,9 +40,6 @@ ContextSentences = Annotated[
         help="The context of a segment: N preceding sentences of the reference, in its document.  "
         "[default: 2 with doc-bert-score, else 0]",
     ),
-]
-TableFormat = Annotated[
-    InputFormat | None, typer.Option("--input-format", help="Format of the table.  [default: by file name]")
 ]
 TextJsonOrTsv = Annotated[
     Literal["text", "json", "tsv"],

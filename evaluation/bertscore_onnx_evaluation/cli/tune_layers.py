@@ -7,19 +7,17 @@ import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.options import (
-    NoQuotes,
+    FilesFormat,
     check_contexts,
     chosen_model,
     complete_model,
     shared_options,
 )
-from bertscore_onnx.cli.specs import columns_of, columns_option
+from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.sources import Dialect
 from bertscore_onnx_evaluation.cli.options import (
     Matchings,
-    TableFormat,
     TextJsonOrTsv,
     references_of_table,
 )
@@ -75,8 +73,7 @@ def tune_layers(
             id="id (document, segment or segment_id, whose rows are drawn together; else those of one reference)",
         ),
     ] = None,
-    input_format: TableFormat = None,
-    no_quotes: NoQuotes = False,
+    input_format: FilesFormat = None,
     matching: Matchings = None,
     resamples: Annotated[
         int,
@@ -86,7 +83,6 @@ def tune_layers(
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     output_format: TextJsonOrTsv = "text",
-    verbose: bool | None,
     quiet: bool,
 ) -> None:
     """Find the layer that agrees best with human judgements.
@@ -113,7 +109,7 @@ def tune_layers(
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
     from bertscore_onnx_evaluation.layers import tune_layers as tune
 
-    table = read_table(judgements, input_format, Dialect(has_quotes=not no_quotes))
+    table = read_table(judgements, dialect_of(input_format))
     human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
     candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
     references = references_of_table(table, named)
@@ -145,7 +141,7 @@ def tune_layers(
             others=_opened(further),
             num_resamples=resamples,
             seed=seed,
-            verbose=verbose,
+            verbose=False if quiet else None,
         )
     if not quiet:
         for caution in _cautions(tuning):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import DialectOptions, TextOrJson, check_contexts, shared_options
-from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
+from bertscore_onnx.cli.options import TextOrJson, check_contexts, shared_options
+from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.sources import format_of
 
@@ -52,9 +52,17 @@ def batch(
             "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
         ),
     ] = None,
-    dialect: DialectOptions,
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--input-format",
+            metavar="SETTING=VALUE",
+            help="Settings of TSV and CSV, joined by commas: header=no (columns are called 1, 2, and so on), quotes=no "
+            "(double quotes are ordinary characters) and delimiter=CHARACTER. The format follows from a file's name.",
+        ),
+    ] = None,
     output_format: TextOrJson = "text",
-    verbose: bool | None,
+    quiet: bool,
 ) -> None:
     """Score files of any size into a folder, part by part.
 
@@ -79,6 +87,13 @@ def batch(
     names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
     if names("context") is None:
         check_contexts(settings, "add --columns context=NAME")
+    dialect = dialect_of(input_format)
+    if dialect.format is not None:
+        raise typer.BadParameter(
+            f"{input_format!r} names a format; expected settings alone, such as header=no. The format of each file "
+            "follows from its name.",
+            param_hint="--input-format",
+        )
     from bertscore_onnx_service.jobs.job import PART_ROWS, score_files
 
     _check_folder(output)
@@ -95,10 +110,10 @@ def batch(
             names=names.scores,
             errors=errors,
             part_rows=part_rows or PART_ROWS,
-            has_header=not dialect.no_header,
-            has_quotes=not dialect.no_quotes,
+            has_header=dialect.has_header,
+            has_quotes=dialect.has_quotes,
             delimiter=dialect.delimiter,
-            verbose=verbose,
+            verbose=False if quiet else None,
             **settings,
         )
     except KeyboardInterrupt as interruption:

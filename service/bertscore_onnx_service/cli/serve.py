@@ -188,6 +188,5 @@ def _idf_tables(
 
 def _references(file: str) -> list[str]:
     from bertscore_onnx.cli.inputs import InputFile, read_rows, reference_columns
-    from bertscore_onnx.tables.sources import format_of
 
-    return [text for row in read_rows([InputFile(file, format_of(file), columns=reference_columns())]) for text in row]
+    return [text for row in read_rows([InputFile(file, reference_columns())]) for text in row]

@@ -55,7 +55,7 @@ def test_counts_of_several_files_of_any_format_add_up(count, write, tiny_bundle)
 
 def test_columns_are_chosen_as_for_score(count, write, tiny_bundle):
     table = write("refs.txt", "1,the cat sat,a dog ran\n2,the red house,it is\n")
-    options = ["--input-format", "csv", "--no-header", "--columns", "reference=2+3"]
+    options = ["--input-format", "csv,header=no", "--columns", "reference=2+3"]
     counts, _ = count("-r", table, *options)
     assert counts == count_documents(["the cat sat", "a dog ran", "the red house", "it is"], tiny_bundle)
 

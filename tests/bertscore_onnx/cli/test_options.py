@@ -69,7 +69,6 @@ INPUTS = {
         (["score", "batch", "compare"], BOTH_IDF, "--idf: it has no effect with --idf-counts"),
         (["score", "batch", "compare", "show"], ["--baseline-path", "FILE"], f"--baseline-path: {UNSCALED}"),
         (["score", "batch", "compare", "show"], ["--allow-fp32-baseline"], f"--allow-fp32-baseline: {UNSCALED}"),
-        (["score", "batch", "compare", *INPUTS], ["-q", "-v"], "--verbose: it has no effect with --quiet"),
         (["score"], BOTH_LAYERS, "--num-layers: it has no effect with --all-layers"),
         (["score", "batch", "show", "count-documents"], ["--model", ""], "name a model, or a language"),
     ],

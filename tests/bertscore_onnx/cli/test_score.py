@@ -1,6 +1,7 @@
 """`bertscore-onnx score`: what it prints, and what its options do."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,8 +147,12 @@ def test_quiet_leaves_errors_alone(run, refused, write, tiny_bundle):
     assert refused(*arguments, "--quiet", "--device", "tpu").startswith("Error: device is 'tpu'")
 
 
-def test_the_progress_bar_goes_to_standard_error(run, arguments, scored):
-    result = run(*arguments, "-v")
+def test_the_progress_bar_of_a_terminal_goes_to_standard_error(run, arguments, scored, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.scoring.progress.PATIENCE", 0)
+    terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("bertscore_onnx.scoring.progress.sys", terminal)
+    assert "scoring" not in run(*arguments, "--quiet").stderr
+    result = run(*arguments)
     assert "scoring: 100%" in result.stderr
     assert "2/2 [" in result.stderr
     assert result.stdout.startswith(scored[1])

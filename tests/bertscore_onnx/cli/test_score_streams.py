@@ -129,10 +129,9 @@ def test_a_bundle_of_all_layers_is_scored_on_request_only(refused, files, all_la
     ("options", "terminal", "verbose"),
     [
         ([], False, None),
-        (["-v"], False, True),
+        (["-q"], False, False),
         (["-s"], False, None),
         (["-s"], True, False),
-        (["-s", "-v"], True, True),
     ],
 )
 def test_no_bar_comes_unasked_among_scores_on_a_terminal(

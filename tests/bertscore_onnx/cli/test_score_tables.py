@@ -172,7 +172,7 @@ def test_rows_are_kept_over_many_chunks_and_with_idf(write_table, scored, small_
 
 def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(run, write, tiny_bundle, tmp_path):
     path = write("in.tsv", 'candidate\tnote\treference\r\n"a cat\t"\tthe "cat\r\nthe dog\t\ta dog')
-    run("score", "-m", tiny_bundle, "-c", path, "--no-quotes", "-o", tmp_path / "out.tsv")
+    run("score", "-m", tiny_bundle, "-c", path, "--input-format", "quotes=no", "-o", tmp_path / "out.tsv")
     head, first, second, rest = (tmp_path / "out.tsv").read_bytes().split(b"\r\n")
     assert head == b"candidate\tnote\treference\tprecision\trecall\tf1"
     assert first.startswith(b'"a cat\t"\tthe "cat\t0.')
@@ -190,9 +190,20 @@ def test_the_byte_order_mark_of_a_spreadsheet_stays(run, write, tiny_bundle, tmp
 
 def test_a_table_without_a_header_stays_one(run, write, tiny_bundle, tmp_path):
     path = write("in.csv", "1,a cat,the cat\n")
-    options = ["--no-header", "--columns", "candidate=2", "reference=3"]
+    options = ["--input-format", "header=no", "--columns", "candidate=2", "reference=3"]
     run("score", "-m", tiny_bundle, "-c", path, *options, "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("1,a cat,the cat,0.")
+
+
+def test_references_and_the_context_may_be_written_in_another_way(run, write, tiny_bundle):
+    tables = ["-c", write("c.csv", "1|a cat\n"), "-r", write("r.txt", "reference\tby\nthe cat\tA\n")]
+    formats = ["--input-format", "header=no,delimiter=|", "tsv", "--columns", "candidate=2"]
+    texts = ["-c", write("c.txt", "a cat\n"), "-r", write("t.txt", "the cat\n")]
+    assert run("score", "-m", tiny_bundle, *tables, *formats).stdout == run("score", "-m", tiny_bundle, *texts).stdout
+    context = ["--context", write("before.csv", "the dog|1\n")]
+    before = ["--context", write("before.txt", "the dog\n")]
+    scores = run("score", "-m", tiny_bundle, *tables, *context, *formats, "context=1").stdout
+    assert scores == run("score", "-m", tiny_bundle, *texts, *before).stdout
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.parquet"])

@@ -3,7 +3,8 @@
 import pytest
 import typer
 
-from bertscore_onnx.cli.specs import columns_of
+from bertscore_onnx.cli.specs import columns_of, dialect_of
+from bertscore_onnx.tables.sources import Dialect
 
 ROLES = ("candidate", "reference", "lang_pair", "precision", "recall", "f1", "truncated")
 
@@ -49,3 +50,43 @@ def test_scores_have_a_column_of_truncation_only_if_it_is_named():
 def test_what_names_no_column_is_refused(spec, message):
     with pytest.raises(typer.BadParameter, match=message):
         columns_of([spec], *ROLES)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (None, Dialect()),
+        ("jsonl", Dialect(format="jsonl")),
+        ("csv,header=no", Dialect(has_header=False, format="csv")),
+        ("tsv, quotes=no,header=yes", Dialect(has_quotes=False, format="tsv")),
+        ("header=no,quotes=no", Dialect(has_header=False, has_quotes=False)),
+        ("csv,delimiter=;", Dialect(delimiter=";", format="csv")),
+        ("delimiter==", Dialect(delimiter="=")),
+        ("delimiter=,,header=no", Dialect(has_header=False, delimiter=",")),
+        ("delimiter=comma", Dialect(delimiter=",")),
+        ("delimiter=semicolon", Dialect(delimiter=";")),
+        ("delimiter=tab", Dialect(delimiter="\t")),
+        ("delimiter=pipe", Dialect(delimiter="|")),
+        ("delimiter=space", Dialect(delimiter=" ")),
+    ],
+)
+def test_a_format_has_settings_after_it_or_settings_stand_alone(spec, expected):
+    assert dialect_of(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "'' is not one of text, tsv, csv, jsonl, parquet"),
+        ("csv,tsv", "'csv,tsv' is not one of .* as in csv,header=no"),
+        ("jsonl,header=no", "'jsonl,header=no' has header, for TSV and CSV only; expected jsonl alone"),
+        ("csv,header", "'csv,header' is not one of"),
+        ("header=no,csv", "header is 'no,csv'; expected yes or no"),
+        ("csv,header=no,header=no", "header is given 2 times; expected once"),
+        ("csv,delimiter=", "'delimiter=' is not of the form NAME=VALUE .* semicolon, tab, pipe or space"),
+        ("csv,delimiter=::", "'::'; expected one character"),
+    ],
+)
+def test_what_is_no_format_is_refused(spec, message):
+    with pytest.raises(typer.BadParameter, match=message):
+        dialect_of(spec)

@@ -80,7 +80,7 @@ def test_empty_lines_of_one_column_are_empty_texts():
     [
         ("candidate,reference\na,b\n\n\nc,d\n", r"line 3 is blank; expected 2 fields, .* Remove it\.$"),
         ('candidate,reference\n"a\nb",c\nd,e,f\n', "line 4: there are 3 fields"),
-        ('candidate,reference\n"Hello," he said.,b\n', "line 2: .* --no-quotes"),
+        ('candidate,reference\n"Hello," he said.,b\n', "line 2: .* quotes=no"),
         (b"candidate,reference\na,b\nZ\xfcrich,c\n", "line 3 .* offset 25"),
     ],
 )

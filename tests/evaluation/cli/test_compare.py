@@ -201,7 +201,7 @@ def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
         for name, text in zip(("base", "other"), texts, strict=True)
     ]
     long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
-    options = ("--columns", "candidate=mt", "--input-format", "csv", "--delimiter", ";")
+    options = ("--columns", "candidate=mt", "--input-format", "csv,delimiter=semicolon")
     options = (*options, "--metric", "bleu", "--all-pairs")
     assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
 

@@ -61,7 +61,7 @@ def test_a_table_gives_what_the_set_gives_also_through_a_pipe(judged, eval_set, 
     expected = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]["metrics"]["BLEU-refB"]
     path = table()
     assert judged(path, "--score", "BLEU")["he-en"]["metrics"]["BLEU"] == expected
-    piped = judged("-", "--input-format", "tsv", "--score", "BLEU", stdin=path.read_text())
+    piped = judged("-", "--input-format", "csv,delimiter=tab", "--score", "BLEU", stdin=path.read_text())
     assert piped["he-en"]["metrics"]["BLEU"] == expected
 
 

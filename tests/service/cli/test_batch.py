@@ -87,6 +87,7 @@ def test_an_error_is_one_line(batch):
         (["--errors", "skip"], "'skip'"),
         (["--part-rows", "0"], "--part-rows"),
         (["--columns", "id"], "--keep names the columns"),
+        (["--input-format", "csv,header=no"], "'csv,header=no' names a format; expected settings alone"),
     ],
 )
 def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
@@ -102,8 +103,10 @@ def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bun
     assert (row["id"], row["best_reference"], row["f1"]) == ("007", 1, pytest.approx(1, abs=1e-6))
     path = write("other.csv", "mt|gold\nthe cat|a cat\n")
     options = ["--columns", "candidate=mt", "reference=gold"]
-    assert "with --delimiter" in refused("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options)
-    options += ["--delimiter", "|"]
+    assert "delimiter=CHARACTER in --input-format" in refused(
+        "batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options
+    )
+    options += ["--input-format", "delimiter=pipe"]
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0
 
 
