@@ -66,7 +66,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
 
-    cpus = cpu_bound()
+    num_cpus, cpu_source = cpu_bound()
     providers, onnxruntime_error = {}, None
     try:
         providers = {name: error and one_line(error) for name, error in try_providers().items()}
@@ -93,8 +93,8 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         "onnxruntime_error": onnxruntime_error,
         "cudnn_error": _cudnn_error(providers),
         "cpu_features": cpu_features(),
-        "usable_cpus": cpus.number,
-        "usable_cpus_source": cpus.source,
+        "usable_cpus": num_cpus,
+        "usable_cpus_source": cpu_source,
         "home": home,
         "bundles": bundles,
         "trial": _try(str(usable[0])) if usable and onnxruntime_error is None else None,

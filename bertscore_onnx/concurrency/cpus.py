@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal
 
 CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "amx_int8")
 """The features that ONNX Runtime's CPU kernels use."""
@@ -26,33 +26,24 @@ the quota of its container, or of another control group; or the environment vari
 to the CPUs of a worker."""
 
 
-class CpuBound(NamedTuple):
-    """The number of CPUs that a process may keep busy, and what limits it."""
-
-    number: int
-    """At least 1."""
-
-    source: CpuSource
-    """The strictest limit; of equal ones the first in `CpuSource`."""
-
-
 def usable_cpus() -> int:
     """Return how many CPUs this process should keep busy: those the system permits, at most `OMP_NUM_THREADS`."""
-    return cpu_bound().number
+    number, _ = cpu_bound()
+    return number
 
 
-def cpu_bound() -> CpuBound:
-    """Return how many CPUs this process should keep busy, and what limits them."""
-    permitted = permitted_cpus()
+def cpu_bound() -> tuple[int, CpuSource]:
+    """Return how many CPUs this process should keep busy, and the limit; of equal limits the first in `CpuSource`."""
+    permitted, source = permitted_cpus()
     requested = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
-    return permitted if requested is None or requested >= permitted.number else CpuBound(requested, "OMP_NUM_THREADS")
+    return (permitted, source) if requested is None or requested >= permitted else (requested, "OMP_NUM_THREADS")
 
 
-def permitted_cpus() -> CpuBound:
-    """Return how many CPUs the system lets this process keep busy: its affinity, and its quota, rounded up."""
+def permitted_cpus() -> tuple[int, CpuSource]:
+    """Return how many CPUs the system lets this process keep busy: its affinity, or its quota, rounded up."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cgroup_quota()
-    return CpuBound(cpus, "affinity") if quota is None or quota >= cpus else CpuBound(max(1, quota), "quota")
+    return (cpus, "affinity") if quota is None or quota >= cpus else (max(1, quota), "quota")
 
 
 def _openmp_threads(value: str) -> int | None:

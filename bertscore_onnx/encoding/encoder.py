@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.encoding.providers import Provider
-from bertscore_onnx.encoding.session import OnnxSession, SessionOptions
+from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
 OWN_PAGES = 1_000_000
@@ -308,8 +307,15 @@ _INPUTS = {"input_ids", "attention_mask"}
 class Encoder:
     """The model of one bundle on one provider; threads may share it."""
 
-    def __init__(self, bundle: Bundle, **options: Unpack[SessionOptions]) -> None:
-        """Load the model."""
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
+    ) -> None:
+        """Load the model; device and threads are as for `OnnxSession`."""
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(
@@ -319,19 +325,27 @@ class Encoder:
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
         self._stacked_layers = bundle.stacked_layers
         output = {manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape}
-        self.session: OnnxSession = OnnxSession(bundle, bundle.graph_path, manifest.inputs, output, **options)
+        self.session: OnnxSession = OnnxSession(
+            bundle,
+            bundle.graph_path,
+            manifest.inputs,
+            output,
+            device=device,
+            num_threads=num_threads,
+            optimize_for=optimize_for,
+        )
         provider = self._provider = self.session.provider
         self.provider: str = provider.name
         """The execution provider in use."""
         self.precision: str = self.session.precision
         """The compute precision."""
-        num_threads = self.session.num_threads
         self._num_layers = len(manifest.layers)
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
         if provider.concurrency is not None:
-            self.matching_threads = ThreadPool(num_threads if num_threads > 1 else 0, "bertscore-match")
+            threads = self.session.num_threads
+            self.matching_threads = ThreadPool(threads if threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
         self._buckets = Buckets.of(provider, manifest)

@@ -13,7 +13,7 @@ from importlib import import_module
 from io import StringIO
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -56,18 +56,6 @@ OptimizeFor = Literal["throughput", "latency"]
 all threads, which spin for a while after it, waiting for the next."""
 
 
-class SessionOptions(TypedDict, total=False):
-    """Where and how to run a graph."""
-
-    device: object
-    """As in `choose_providers`: "cpu", "cuda:1", …; None for CUDA if available, else the CPU."""
-
-    num_threads: int | None
-    """CPU threads, at most `MAX_THREADS`; None for all that this process may keep busy."""
-
-    optimize_for: OptimizeFor
-
-
 SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_backoff_max": "8"}
 """How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer sends the
 next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster.
@@ -104,14 +92,17 @@ class OnnxSession:
         graph: Path,
         inputs: Sequence[str],
         outputs: Mapping[str, Sequence[int | str]],
-        **options: Unpack[SessionOptions],
+        *,
+        device: object = None,
+        num_threads: int | None = None,
+        optimize_for: OptimizeFor = "throughput",
     ) -> None:
         """Open the session, and check the inputs and outputs of the graph.
 
         Inputs are int64 (batch, tokens). Outputs are fp32 of the given shapes; an axis named "batch" or "pairs" is that
-        of the batch. Raises a DeviceError if the device cannot run the graph, and a GraphError if no device can.
+        of the batch. The device is as in `choose_providers`; by default there are as many threads as this process may
+        keep busy. Raises a DeviceError if the device cannot run the graph, and a GraphError if no device can.
         """
-        num_threads, optimize_for = options.get("num_threads"), options.get("optimize_for", "throughput")
         if num_threads is not None and num_threads > MAX_THREADS:
             raise InputError(
                 f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for all CPUs."
@@ -126,7 +117,7 @@ class OnnxSession:
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
-        self.provider: Provider = self._open_first(_providers_for(bundle, options.get("device")))
+        self.provider: Provider = self._open_first(_providers_for(bundle, device))
         self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
         self.leaves_cpu_idle: bool = self.concurrency > 1

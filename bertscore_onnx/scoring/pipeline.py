@@ -21,7 +21,6 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
-from bertscore_onnx.encoding.session import SessionOptions
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_matching
@@ -73,12 +72,12 @@ class Pipeline(Closeable):
         self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
-        options: SessionOptions = {
-            "device": settings.get("device"),
-            "num_threads": num_threads,
-            "optimize_for": settings.get("optimize_for", "throughput"),
-        }
-        self.encoder: Encoder = encoder or Encoder(bundle, **options)
+        self.encoder: Encoder = encoder or Encoder(
+            bundle,
+            device=settings.get("device"),
+            num_threads=num_threads,
+            optimize_for=settings.get("optimize_for", "throughput"),
+        )
         session = self.encoder.session
         self.model: str = (
             f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "

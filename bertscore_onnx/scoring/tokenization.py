@@ -37,13 +37,14 @@ def load_tokenizer(
     check_long_text(long_text)
     check_positive("max_length", max_length)
     manifest = bundle.manifest
+    permitted, _ = permitted_cpus()
     tokenizer = TextTokenizer(
         bundle.path,
         spec=manifest.tokenizer_spec,
         max_length=max_length or manifest.max_length,
         empty_ids=manifest.empty_ids,
         long_text=long_text,
-        in_parallel=(num_threads or usable_cpus()) >= permitted_cpus().number,
+        in_parallel=(num_threads or usable_cpus()) >= permitted,
     )
     num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
     if max_length is not None and not num_special < max_length <= most:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -216,17 +215,11 @@ class WorkerQueues:
         return self._loop_seconds > 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Job:
-    size: int
-    work: Callable[[], Any]
-    result: "asyncio.Future[Any]"
-
-
 class _WorkerQueue:
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, name)
-        self._waiting: list[_Job] = []
+        self._waiting: dict[asyncio.Future[Any], tuple[int, Callable[[], Any]]] = {}
+        """The size and the work of each result to come, in the order of arrival."""
         self._is_busy = False
         self._oldest_next = False
 
@@ -235,28 +228,29 @@ class _WorkerQueue:
         return len(self._waiting) + self._is_busy
 
     async def run(self, size: int, work: Callable[[], Any]) -> Any:
-        job = _Job(size, work, asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
+        result = asyncio.get_running_loop().create_future()
+        self._waiting[result] = size, work
         self._start_next()
-        return await job.result
+        return await result
 
     def _start_next(self) -> None:
-        self._waiting = [job for job in self._waiting if not job.result.done()]
+        self._waiting = {result: job for result, job in self._waiting.items() if not result.done()}
         if self._is_busy or not self._waiting:
             return
         self._oldest_next = not self._oldest_next
-        job = self._waiting[0] if self._oldest_next else min(self._waiting, key=lambda job: job.size)
-        self._waiting.remove(job)
+        sizes = {result: size for result, (size, _) in self._waiting.items()}
+        result = next(iter(sizes)) if self._oldest_next else min(sizes, key=sizes.__getitem__)
+        _, work = self._waiting.pop(result)
         self._is_busy = True
-        done = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
-        done.add_done_callback(lambda done: self._finish(job, done))
+        done = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        done.add_done_callback(lambda done: self._finish(result, done))
 
-    def _finish(self, job: _Job, done: "asyncio.Future[Any]") -> None:
+    def _finish(self, result: "asyncio.Future[Any]", done: "asyncio.Future[Any]") -> None:
         self._is_busy = False
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
-        if not job.result.done():  # else the caller has gone
+        if not result.done():  # else the caller has gone
             if error is None:
-                job.result.set_result(done.result())
+                result.set_result(done.result())
             else:
-                job.result.set_exception(error)
+                result.set_exception(error)
         self._start_next()

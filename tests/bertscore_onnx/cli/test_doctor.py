@@ -11,7 +11,6 @@ import pytest
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.store import Variant, bundle_folder
-from bertscore_onnx.concurrency.cpus import CpuBound
 from bertscore_onnx.errors import MissingExtraError
 
 
@@ -82,7 +81,7 @@ def test_runs_a_bundle_of_all_layers(run, home, all_layers_bundle):
     ],
 )
 def test_reports_the_usable_cpus_and_what_bounds_them(run, run_json, home, monkeypatch, value, number, source, words):
-    monkeypatch.setattr("bertscore_onnx.concurrency.cpus.permitted_cpus", lambda: CpuBound(2, "affinity"))
+    monkeypatch.setattr("bertscore_onnx.concurrency.cpus.permitted_cpus", lambda: (2, "affinity"))
     monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert re.search(rf"^usable CPUs +{number}, {words}$", run("doctor").stdout, re.MULTILINE)
     report = run_json("doctor")
