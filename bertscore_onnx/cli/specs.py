@@ -48,9 +48,12 @@ ROLES = {
     "candidate": "candidate",
     "reference": "reference (several: reference=first+second)",
     "context": "context",
-    "id": "id (by default called segment, segment_id, seg_id, id or line; id=none pairs rows by position)",
+    "id": "segment or id (by default called segment, segment_id, seg_id, id or line; none pairs rows by position)",
     "document": "document",
     "system": "system",
+    "score": "score (several: score=first+second)",
+    "metric": "metric",
+    "run": "run",
     "lang_pair": "lang_pair",
     "human": "human",
     "annotator": "annotator (or rater)",
@@ -105,17 +108,23 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
 
     `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name.
     """
-    fields = fields_of(specs or (), roles, "--columns", advice)
-    several = fields.pop("reference", [])
-    several = several[0].split("+") if len(several) == 1 else several
-    if not all(several):
-        raise typer.BadParameter(
-            f"reference={'+'.join(several)} has an empty name. To name columns with a + in their names, give "
-            "reference=NAME for each, and a single one twice.",
-            param_hint="--columns",
-        )
-    names = {role: (single(role, values, "--columns"),) for role, values in fields.items()}
-    columns = ColumnNames(names | ({"reference": tuple(dict.fromkeys(several))} if several else {}))
+    fields = fields_of(specs or (), [*roles, *["segment"] * ("id" in roles)], "--columns", advice)
+    if "segment" in fields:
+        fields["id"] = [*fields.get("id", ()), *fields.pop("segment")]
+    names: dict[str, tuple[str, ...]] = {}
+    for role, values in fields.items():
+        if role not in ("reference", "score"):
+            names[role] = (single(role, values, "--columns"),)
+            continue
+        several = values[0].split("+") if len(values) == 1 else values
+        if not all(several):
+            raise typer.BadParameter(
+                f"{role}={'+'.join(several)} has an empty name. To name columns with a + in their names, give "
+                f"{role}=NAME for each, and a single one twice.",
+                param_hint="--columns",
+            )
+        names[role] = tuple(dict.fromkeys(several))
+    columns = ColumnNames(names)
     try:
         check_score_names(columns.scores)
     except InputError as error:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +35,8 @@ class WholeTable:
         self.names = list(names)
         """The columns, in their order."""
         self._rows = rows
+        self.labels: list[Hashable] | None = None
+        """The index of the rows, if they came from pandas."""
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
@@ -57,22 +59,9 @@ class WholeTable:
             (f"{title}, row {number}", dict(zip(names, values, strict=True)))
             for number, values in enumerate(zip(*columns, strict=True))
         ]
-        return cls(title, names, rows)
-
-    @classmethod
-    def of_runs(cls, tables: Sequence["WholeTable"], run: str, ids: Sequence[str]) -> "WholeTable":
-        """Return tables below each other, with their numbers in the column `run`.
-
-        Where no table has a column of ids, the numbers of the rows are in the first of these columns.
-        """
-        names = [*dict.fromkeys(name for table in tables for name in table.names), run]
-        has_ids = any(name in names for name in ids)
-        rows = [
-            (place, values | ({} if has_ids else {ids[0]: position}) | {run: number})
-            for number, table in enumerate(tables, 1)
-            for position, (place, values) in enumerate(table._rows, 1)
-        ]
-        return cls(tables[0].title, names if has_ids else [*names, ids[0]], rows)
+        table = cls(title, names, rows)
+        table.labels = row_labels(frame)
+        return table
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -128,12 +117,12 @@ class WholeTable:
         return [self._key(column, row) for row in range(len(self))]
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return the numbers of a column, (rows,); NaN for an empty value, null, None, NA or NaN.
+        """Return the numbers of a column, (rows,): 1 for true, 0 for false; NaN for an empty value, null, NA or NaN.
 
         InputError is raised if a value is anything else than a finite number.
         """
         values = [values.get(column) for _, values in self._rows]
-        if {*map(type, values)} <= {float, int, str}:
+        if {*map(type, values)} <= {float, int, bool, str}:
             try:
                 numbers = np.array([float(number_text(value)) for value in values], dtype=np.float64)  # type: ignore[arg-type]
             except (ValueError, OverflowError):
@@ -181,10 +170,21 @@ class WholeTable:
         )
 
 
+def row_labels(values: object) -> list[Hashable] | None:
+    """Return the index of the rows of a series or a data frame of pandas; None for anything else."""
+    index: Any = getattr(values, "index", None)
+    return index.tolist() if hasattr(index, "tolist") else None
+
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
 def _as_number(value: object) -> float | None:
-    """Return a finite number; None for anything else."""
-    if not isinstance(value, int | float | str) or isinstance(value, bool):
+    """Return a finite number, 1 for true and 0 for false; None for anything else."""
+    if not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str) and value.strip().lower() in _TRUTH:
+        return _TRUTH[value.strip().lower()]
     try:
         number = float(number_text(value))
     except (ValueError, OverflowError):

@@ -106,7 +106,7 @@ def read_log(name: str) -> HarnessLog | None:
             record = _parsed(first + _rest(name, file))
     if record is not None and {"eval", "status", "version"} <= record.keys():
         return _inspect_log(name, record, record.get("samples") or ())
-    if record is not None and {"results", "configs", "n-samples"} <= record.keys():
+    if record is not None and {"results", "configs"} <= record.keys():
         raise InputError(
             f"{name} has the means of lm-evaluation-harness; expected samples_*.jsonl, which --log_samples writes."
         )

@@ -25,6 +25,8 @@ BERTSCORE = "bertscore"
 SACREBLEU = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
 """The other metrics, and sacreBLEU's classes for them."""
 METRICS = (BERTSCORE, *SACREBLEU)
+VALUES = ("P", "R", "F")
+"""The numbers of BERTScore that a metric may be."""
 LOWER_IS_BETTER = {"ter"}
 
 SENTENCE_OPTIONS: Mapping[str, Mapping[str, Any]] = {"bleu": {"effective_order": True}}
@@ -88,12 +90,12 @@ def score_systems(
     """Score systems and their segments by each metric; BERTScore encodes each reference once for all systems.
 
     Args:
-        metrics: `bertscore`, `bleu`, `chrf` or `ter`, or these with options of sacreBLEU's class, such as
-            `{"bleu": {"smooth_method": "none"}}`.
+        metrics: `bertscore`, `bertscore,value=P` or `bertscore,value=R`, `bleu`, `chrf` or `ter`, the last three
+            perhaps with options of sacreBLEU's class, such as `{"bleu": {"smooth_method": "none"}}`.
         candidates: the outputs by system and segment; None where a system has no output.
         references: the references of each output, by system and segment; `[references] * len(candidates)` for those
             that systems share.
-        scorer: for `bertscore`, whose F counts: a scorer of one layer.
+        scorer: for `bertscore`: a scorer of one layer.
         contexts: for `bertscore`: the context of each segment, such as `preceding_sentences`.
         verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
 
@@ -114,12 +116,11 @@ def score_systems(
             f"There are texts of {len(candidates)} systems and references of {len(references)}, of {sorted(lengths)} "
             "segments; expected one system or more, and as many texts as references of each."
         )
-    scores = {}
-    for name in sorted(options, key=lambda name: name == BERTSCORE):  # the slow one last, after all errors of others
-        if name == BERTSCORE:
-            scores[name] = _bertscore(candidates, references, scorer, contexts, options[name], verbose)
-        else:
-            scores[name] = _sacrebleu(name, candidates, references, options[name])
+    values = {name: metric_settings["value"] for name, metric_settings in options.items() if is_bertscore(name)}
+    others = {name: metric_settings for name, metric_settings in options.items() if name not in values}
+    scores = {name: _sacrebleu(name, candidates, references, others[name]) for name in others}
+    if values:  # the slow ones last, after all errors of others
+        scores |= _bertscore(candidates, references, scorer, contexts, values, verbose)
     return {name: scores[name] for name in options}
 
 
@@ -128,7 +129,14 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
     if isinstance(metrics, str):
         raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
     requested = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
-    options = {str(name).lower(): metric_settings for name, metric_settings in requested.items()}
+    options: dict[str, Mapping[str, Any]] = {}
+    for name, metric_settings in requested.items():
+        metric, _, value = str(name).partition(",value=")
+        is_own = metric.lower() == BERTSCORE
+        if is_own:
+            metric_settings = _checked_value({**({"value": value} if value else {}), **metric_settings})
+            name = BERTSCORE if metric_settings["value"] == "F" else f"{BERTSCORE},value={metric_settings['value']}"
+        options[name if is_own else str(name).lower()] = metric_settings
     if not options:
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:
@@ -137,7 +145,7 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
                 f"{name!r} is the metric chrf with its option word_order=2. Give chrf,word_order=2 (--metric "
                 'chrf,word_order=2), in Python {"chrf": {"word_order": 2}}.'
             )
-        if name not in METRICS:
+        if name not in METRICS and not is_bertscore(name):
             choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
             raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")
     return options
@@ -146,18 +154,32 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
 # BERTScore.
 
 
+def is_bertscore(name: str) -> bool:
+    """Return whether a metric is the F, the P or the R of BERTScore."""
+    return name.partition(",")[0] == BERTSCORE
+
+
+def _checked_value(options: Mapping[str, Any]) -> dict[str, str]:
+    value = options.get("value", "F")
+    others = [name for name in options if name != "value"]
+    if others or value not in VALUES:
+        shown = ", ".join(others) or f"value={value}"
+        raise InputError(
+            f"The metric bertscore has the value P, R or F, and no other options; it was given {shown}. Give settings "
+            "to the scorer."
+        )
+    return {"value": value}
+
+
 def _bertscore(
     candidates: Sequence[Sequence[str | None]],
     references: Sequence[References],
     scorer: "BERTScorer | None",
     contexts: Sequence[Context] | None,
-    options: Mapping[str, Any],
+    values: Mapping[str, str],
     verbose: bool | None,
-) -> MetricScores:
-    if options:
-        raise InputError(
-            f"The metric bertscore has no options, and was given {', '.join(options)}. Give them to the scorer."
-        )
+) -> dict[str, MetricScores]:
+    """Score once, and return the metrics whose names have these values: P, R or F."""
     if scorer is None:
         raise InputError("The metric bertscore needs a scorer, such as BERTScorer(MODEL). Give it as `scorer`.")
     if scorer.manifest.all_layers:
@@ -180,17 +202,33 @@ def _bertscore(
     pairs = collect_pairs(texts, text_references, text_contexts)
     scores, stats = scorer.score_pairs(pairs, verbose=verbose)
     stats.warn(scorer.max_length, stacklevel=4)
-    f1, best_reference = _no_scores(candidates), np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
-    f1.T[is_scored], best_reference.T[is_scored] = scores.F, scores.best_reference
-    return MetricScores(
-        mean_by_system(f1),
-        f1,
-        str(scorer.signature if contexts is None else scorer.signature.in_context()),
-        corpus=SegmentMeans(f1) if is_scored.all() else None,
-        tie_tolerance=TIE_TOLERANCE,
-        best_reference=best_reference,
-        unrelated=None if contexts is not None else scorer.unrelated_scores(),
-    )
+    best_reference = np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
+    best_reference.T[is_scored] = scores.best_reference
+    signature = str(scorer.signature if contexts is None else scorer.signature.in_context())
+    refs = number_of_references(segments for by_system in references for segments in by_system)
+    metrics = {}
+    for name, value in values.items():
+        segment_scores = _no_scores(candidates)
+        segment_scores.T[is_scored] = getattr(scores, value)
+        metrics[name] = MetricScores(
+            mean_by_system(segment_scores),
+            segment_scores,
+            f"{signature}|value:{value}{refs}" if value != "F" else f"{signature}{refs}",
+            corpus=SegmentMeans(segment_scores) if is_scored.all() else None,
+            tie_tolerance=TIE_TOLERANCE,
+            best_reference=best_reference if value == "F" else None,
+            unrelated=None if contexts is not None or value != "F" else scorer.unrelated_scores(),
+        )
+    return metrics
+
+
+def number_of_references(references: Iterable[str | Sequence[str]]) -> str:
+    """Return a part of a signature, `|refs:2` or `|refs:1-3`; nothing where each segment has one reference."""
+    counts = {1 if isinstance(texts, str) else len(texts) for texts in references} - {0}
+    if counts <= {1}:
+        return ""
+    low, high = min(counts), max(counts)
+    return f"|refs:{low}" if low == high else f"|refs:{low}-{high}"
 
 
 def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:
@@ -374,11 +412,13 @@ def _no_scores(candidates: Sequence[Sequence[object]]) -> Floats:
 
 
 def given_metrics(
-    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]], lower_is_better: Collection[str] = ()
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]],
+    lower_is_better: Collection[str] = (),
+    computed: Collection[str] = (),
 ) -> dict[str, MetricScores]:
     """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds those of runs.
 
-    InputError is raised if `lower_is_better` names another metric, or a metric has the name of one computed here.
+    InputError is raised if `lower_is_better` names another metric, or a metric has the name of one that is computed.
     """
     for name in lower_is_better:
         if name not in scores:
@@ -386,8 +426,8 @@ def given_metrics(
             raise InputError(f"There are no scores of {name!r}, whose lower scores are better; only of {available}.")
     metrics = {}
     for name, rows in scores.items():
-        if name.lower() in METRICS:
-            raise InputError(f"The metric {name!r} is computed here. Give these scores another name.")
+        if name.lower() in computed:
+            raise InputError(f"The metric {name!r} is computed here too. Give these scores another name.")
         corpus = SegmentMeans([scores_of(row) for row in rows], lower_is_better=name in lower_is_better)
         metrics[name] = MetricScores(
             corpus.observed(),

@@ -173,7 +173,7 @@ def test_bertscore_is_that_of_each_output_alone(scorer):
         np.testing.assert_allclose(found, expected, atol=1e-6)
         assert scores.system[system] == pytest.approx(expected.mean(), abs=1e-6)
     assert np.argwhere(np.isnan(scores.segment)).tolist() == [[1, 2]]
-    assert scores.signature == str(scorer.signature)
+    assert scores.signature == f"{scorer.signature}|refs:1-2"
 
 
 def test_each_different_text_is_encoded_once(scorer, monkeypatch):

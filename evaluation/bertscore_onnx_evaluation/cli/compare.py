@@ -1,22 +1,23 @@
 """`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from functools import cache, partial
-from itertools import groupby
-from pathlib import Path, PurePath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from itertools import chain, groupby
+from json import loads
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bertscore_onnx.cli.inputs import (
     InputFile,
-    candidate_column,
     check_standard_input,
     check_tables,
     input_file,
-    reference_columns,
 )
 from bertscore_onnx.cli.options import (
     FilesFormat,
@@ -44,12 +45,11 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.sources import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
-    from bertscore_onnx_evaluation.harness_logs import HarnessLog
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
-    from bertscore_onnx_evaluation.systems.join import Missing, SegmentColumns
+    from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
 BERTSCORE = "bertscore"
-_ROLES = ("candidate", "reference", "id")
+_ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document", "run")
 
 
 @shared_options(without=("all_layers",), needs_model=False)
@@ -60,8 +60,8 @@ def compare(
             "-c",
             "--cand",
             metavar="FILE...",
-            help="The texts of each system: one per line, or the column candidate of a table; or one table with a "
-            "column for each system. The first is the baseline.",
+            help="The texts of each system, or NAME=FILE, several of one name being its runs: one per line, or the "
+            "column candidate of a table; or one table of all systems. The first is the baseline.",
         ),
     ] = None,
     ref: Annotated[
@@ -77,9 +77,10 @@ def compare(
         typer.Option(
             "--scores",
             metavar="FILE...",
-            help="Segment scores that other metrics, or people, gave: tables with a column for each system, or with "
-            "the columns system, segment and score; or logs of lm-evaluation-harness or Inspect. With -c they "
-            "stand beside our metrics, otherwise alone.",
+            help="Segment scores that other metrics, or people, gave: a file for each system, of which every column "
+            "of numbers is a metric; a table with the columns system, segment and score; tables with a column for each "
+            "of the --systems; files of COMET or WMT; or logs of lm-evaluation-harness or Inspect. With -c they stand "
+            "beside our metrics, otherwise alone.",
         ),
     ] = None,
     systems: Annotated[
@@ -87,22 +88,12 @@ def compare(
         typer.Option(
             "--systems",
             metavar="NAME...",
-            help="The systems to compare: columns of a table, or names of files.  [default: all; of a table those "
-            "whose columns are not ids, languages, documents, human judgements or sizes]",
+            help="The systems to compare: columns of a table, values of its column system, or names of files; all for "
+            "all of these, in a table every column without another role.  [default: all, but of columns none]",
         ),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            "--runs",
-            metavar="N",
-            min=2,
-            help="Every N files of -c, and of --scores, are runs of one system, or of one metric. A table may have a "
-            "column run instead.",
-        ),
     ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
@@ -207,10 +198,11 @@ def compare(
 ) -> None:
     """Compare systems, with tests of their differences.
 
-    Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
-    both systems were equally good; a * marks values below 0.05. With three systems or more, p is corrected for their
-    number by Holm's method, and the * goes by that. The last columns are the numbers of segments that the system wins,
-    loses and ties, and of those on which the two differ.
+    Systems are a file for each; or the values of the column system of a table; or those of its columns that --systems
+    names. Every system is compared with the first, the baseline. p is the probability of a difference at least this
+    large if both systems were equally good; a * marks values below 0.05. With three systems or more, p is corrected for
+    their number by Holm's method, and the * goes by that. The last columns are the numbers of segments that the system
+    wins, loses and ties, and of those on which the two differ.
 
     Rows of tables belong together if their ids are the same; lines of text files go by position.
 
@@ -226,18 +218,19 @@ def compare(
         bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
         # Compare by BLEU, with a test of sacreBLEU
         bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
-        # Compare scores that another metric gave
-        bertscore-onnx compare --scores comet.csv --baseline base --missing drop
+        # Compare scores that another metric gave: in columns, or in a file for each system
+        bertscore-onnx compare --scores comet.csv --systems base other --missing drop
+        bertscore-onnx compare --scores base.csv other.csv
         # Compare two evaluation runs
         bertscore-onnx compare --scores old.eval new.eval
         # Fail in a continuous build if the new system is worse
-        bertscore-onnx compare --scores comet.csv --baseline old --fail-if-worse
+        bertscore-onnx compare --scores comet.csv --systems old new --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
-    id_column = named("id")
+    systems = _several(systems, "--systems")
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
     metrics = metrics_of(metric or default)
-    has_bertscore = BERTSCORE in metrics
+    has_bertscore = any(name.partition(",")[0] == BERTSCORE for name in metrics)
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
     if not ref and (len(cand or ()) > 1 or (metrics and not cand)):
@@ -260,50 +253,36 @@ def compare(
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
-    files, of_references, of_documents = _choose_systems(
-        cand or (),
-        ref or (),
-        documents,
-        columns=named,
-        dialect=dialect,
+    given = _named_files(cand or (), "--cand")
+    of_systems, of_references, of_documents = _choose_files(
+        given, ref or (), documents, columns=named, dialect=dialect, scores=scores
     )
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx_evaluation.harness_logs import join_logs
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
-    from bertscore_onnx_evaluation.systems.join import DOCUMENT, text_columns
 
-    needed = {
-        "sacrebleu": bool(metrics.keys() - {BERTSCORE}),
-        "jinja2": html is not None,
-    }
+    needed = {"sacrebleu": any(name.partition(",")[0] != BERTSCORE for name in metrics), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    texts: Any = systems
-    references: list[SegmentColumns] = []
-    table_of = cache(_table)
-    if files:
-        texts, references = _read_texts(files, of_references, systems, runs or 1, id_column, by, missing, table_of)
-    names = [_read(file, id_column, missing, table_of) for file in of_documents]
-    given, logs = _read_scores(scores or (), runs or 1, dialect)
-    notes: list[str] = []
-    if logs:
-        log, lower, notes = join_logs(logs)
-        given[log.title] = log
-        lower_better = [*(lower_better or ()), *lower]
-        texts = texts or [*dict.fromkeys(log.keys("system"))]
-        if not names and "document" in log.names:
-            names = [text_columns(log, DOCUMENT, missing=missing)]
-    check_destination(html, [*(cand or ()), *(ref or ()), *(scores or ()), documents], "--html")
-    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer:
+    candidates: Any = {name: [*map(_read, files)] for name, files in of_systems.items()} or None
+    if candidates and len(cand or ()) == 1 and not _has_name((cand or [""])[0]):  # a table of all systems
+        [[candidates]] = candidates.values()
+    references = [*map(_read, of_references)]
+    units = [*map(_read, of_documents)]
+    tables, notes, lower = _read_scores(scores or (), dialect)
+    if lower is not None and not units and "document" in tables[""].names:
+        units = [tables[""]]
+    check_destination(html, [*chain(*given.values()), *(ref or ()), *(scores or ()), documents], "--html")
+    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options(cand or (), scores or ()):
         comparison = compare_systems(
-            texts,
+            candidates,
             references or None,
-            scores=given or None,
-            lower_is_better=lower_better or (),
+            scores=tables or None,
+            systems=systems if systems != ["all"] else "all",
+            columns={{"id": "segment"}.get(role, role): names for role, names in named.names.items()},
+            lower_is_better=[*(lower_better or ()), *(lower or ())],
             baseline=baseline,
-            id_column=id_column,
             missing=missing,
             scorer=scorer,
             metrics=metrics or None,
@@ -311,7 +290,7 @@ def compare(
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
-            documents=names[0] if names else None,
+            documents=units[0] if units else None,
             by=by,
             context_sentences=num_context,
             margin=margin,
@@ -322,7 +301,7 @@ def compare(
     if not quiet:
         for note in notes:
             echo(note)
-        _print_choices(comparison)
+        _print_inputs(comparison)
     try:
         print_comparison(comparison, output_format)
         if methods:
@@ -336,156 +315,132 @@ def compare(
         raise typer.Exit(1)
 
 
-def _choose_systems(
-    systems: Sequence[str],
-    references: Sequence[str],
-    documents: str | None,
-    *,
-    columns: ColumnNames,
-    dialect: "Dialect",
-) -> tuple[dict[str, InputFile], list[InputFile], list[InputFile]]:
-    """Return the file of each system by the system's name, those of references, and of documents.
+def _several(names: Sequence[str] | None, option: str) -> list[str] | None:
+    """Return names; raise typer.BadParameter for a list in one of them."""
+    for name in names or ():
+        if "," in name and len(names or ()) == 1:
+            shown = shlex.join(part.strip() for part in name.split(","))
+            raise typer.BadParameter(f"{name!r} is one name; separate several by spaces: {shown}.", param_hint=option)
+    return None if names is None else [*names]
 
-    A system is called after its file, without folder and suffixes, or as it was given if two would have that name. A
-    single file has to be a table, of all systems.
-    """
-    named = [documents] if documents is not None else []
-    check_standard_input([*systems, *references, *named], "--cand, --ref, --documents")
-    for position, name in enumerate(systems):
-        if any(_is_same_file(name, other) for other in systems[:position]):
-            raise typer.BadParameter(f"{name} is given twice; each system counts once.", param_hint="--cand")
-    column, of_reference = (candidate_column(columns),), reference_columns(columns)
-    of_text = column if len(systems) > 1 else column + of_reference
-    stems = [PurePath(PurePath(name.removesuffix(".gz")).stem).name for name in systems]
-    of_systems = {
-        stem if stems.count(stem) == 1 and stem not in systems else name: input_file(name, of_text, dialect)
-        for name, stem in zip(systems, stems, strict=True)
-    }
-    is_one_text = len(systems) == 1 and next(iter(of_systems.values())).format == "text"
-    if is_one_text or (references and not systems):
-        raise typer.BadParameter(
-            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
-            "such as -c BASE -c OTHER, or a table with a column for each system.",
-            param_hint="--cand",
-        )
-    of_references = [input_file(name, of_reference, dialect) for name in references]
-    of_documents = [input_file(name, (), dialect) for name in named]
-    files = [*of_systems.values(), *of_references, *of_documents]
-    check_tables(files, columns)
-    return of_systems, of_references, of_documents
+
+def _named_files(given: Sequence[str], option: str) -> dict[str, list[str]]:
+    """Return the files of each name: that before the =, or the file's without folder and suffix."""
+    from bertscore_onnx_evaluation.score_files import names_of_files
+
+    files = [name.partition("=")[::2] if _has_name(name) else ("", name) for name in given]
+    for position, (_, name) in enumerate(files):
+        if any(_is_same_file(name, other) for _, other in files[:position]):
+            raise typer.BadParameter(f"{name} is given twice; each file counts once.", param_hint=option)
+    stems = iter(names_of_files([file for name, file in files if not name]))
+    named: dict[str, list[str]] = {}
+    for name, file in files:
+        named.setdefault(name or next(stems), []).append(file)
+    return named
+
+
+def _has_name(given: str) -> bool:
+    name, equals, _ = given.partition("=")
+    return bool(name and equals) and not os.path.exists(given) and os.sep not in name
 
 
 def _is_same_file(name: str, other: str) -> bool:
     return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
 
 
-def _read_texts(
-    files: Mapping[str, InputFile],
-    references: Sequence[InputFile],
-    systems: Sequence[str] | None,
-    runs: int,
-    id_column: str | None,
-    by: str | None,
-    missing: "Missing",
-    table_of: "Callable[[InputFile], WholeTable]",
-) -> "tuple[SegmentColumns | dict[str, Any], list[SegmentColumns]]":
-    """Return the texts of the systems, in one table or by name, and the references."""
-    from bertscore_onnx_evaluation.systems.join import system_texts, text_columns
-
-    of_references = [_read(file, id_column, missing, table_of) for file in references]
-    if len(files) == 1:
-        [file] = files.values()
-        table, (candidate, *columns) = table_of(file), file.columns
-        texts = system_texts(
-            table,
-            systems=systems,
-            candidate=candidate,
-            references=columns,
-            id_column=id_column,
-            by=by,
-            missing=missing,
-        )
-        return texts, of_references or [text_columns(table, columns, id_column=id_column, missing=missing)]
-    groups = _names_of_runs([*files], runs)
-    for name in systems or ():
-        if name not in groups:
-            raise InputError(f"There is no file of the system {name!r}; there are {', '.join(groups)}.")
-    read = partial(_read, id_column=id_column, missing=missing, table_of=table_of)
-    of_systems = {name: [*map(read, (files[run] for run in groups[name]))] for name in systems or groups}
-    return {name: of_runs if runs > 1 else of_runs[0] for name, of_runs in of_systems.items()}, of_references
-
-
-def _names_of_runs(names: Sequence[str], runs: int) -> dict[str, Sequence[str]]:
-    """Return every so many names by what they have in common; or each by itself."""
-    if len(names) % runs:
+def _choose_files(
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    documents: str | None,
+    *,
+    columns: ColumnNames,
+    dialect: "Dialect",
+    scores: Sequence[str] | None,
+) -> tuple[dict[str, list[InputFile]], list[InputFile], list[InputFile]]:
+    """Return the files of each system by the system's name, those of references, and of documents."""
+    of_units = [documents] if documents is not None else []
+    names = [*chain(*systems.values()), *references, *of_units]
+    check_standard_input([*names, *(scores or ())], "--cand, --ref, --documents, --scores")
+    files = {name: input_file(name, (), dialect) for name in names}
+    is_one_text = len(systems) == 1 and all(file.format == "text" for file in files.values())
+    if is_one_text or (references and not systems):
         raise typer.BadParameter(
-            f"there are {len(names)} files, which are no multiple of {runs} runs; expected as many of each.",
-            param_hint="--runs",
+            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
+            "such as -c BASE -c OTHER, or a table of all systems.",
+            param_hint="--cand",
         )
-    groups = [names[start : start + runs] for start in range(0, len(names), runs)]
-    prefixes = [os.path.commonprefix(one) for one in groups]  # noqa: RUF071 -- characters in common are meant
-    titles = [
-        one[0] if runs == 1 else prefix.rstrip("._-") or one[0] for one, prefix in zip(groups, prefixes, strict=True)
-    ]
-    return {title if titles.count(title) == 1 else one[0]: one for title, one in zip(titles, groups, strict=True)}
+    if not scores:
+        check_tables([*files.values()], columns)
+    of_systems = {system: [files[name] for name in of_system] for system, of_system in systems.items()}
+    return of_systems, [files[name] for name in references], [files[name] for name in of_units]
 
 
-def _read(
-    file: InputFile, id_column: str | None, missing: "Missing", table_of: "Callable[[InputFile], WholeTable]"
-) -> "SegmentColumns":
-    """Return the texts, the lists of references, or the documents in a file."""
-    from bertscore_onnx_evaluation.systems.join import DOCUMENT, SegmentColumns, text_columns
+def _read(file: InputFile) -> "SegmentColumns | WholeTable":
+    """Return a table, or the lines of a text."""
+    from bertscore_onnx.tables.whole_table import read_table
+    from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
     if file.format != "text":
-        column = file.columns if len(file.columns) > 1 else file.columns[0] if file.columns else DOCUMENT
-        return text_columns(table_of(file), column, id_column=id_column, missing=missing)
+        return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
         lines = [line for [line] in read_whole_rows(file.rows(source), source.title)]
     title = source.title
     return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
 
 
-def _table(file: InputFile) -> "WholeTable":
-    from bertscore_onnx.tables.whole_table import read_table
+def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, Any], list[str], list[str] | None]":
+    """Return the tables of scores by their names, notes on logs, and the metrics of logs whose lower scores are better.
 
-    return read_table(file.name, file.dialect)
+    Logs are one table without a name, and the last is None if there are none.
+    """
+    from bertscore_onnx_evaluation.harness_logs import join_logs, read_log
+    from bertscore_onnx_evaluation.score_files import read_scores
 
-
-def _read_scores(
-    names: Sequence[str], runs: int, dialect: "Dialect"
-) -> "tuple[dict[str, WholeTable], list[HarnessLog]]":
-    """Return the tables of scores by their names, without folder and suffixes, which metrics have; and the logs."""
-    from bertscore_onnx.tables.columns import ID_COLUMNS
-    from bertscore_onnx.tables.whole_table import WholeTable, read_table
-    from bertscore_onnx_evaluation.harness_logs import read_log
-    from bertscore_onnx_evaluation.systems.join import RUN
-
-    tables: dict[str, WholeTable] = {}
-    logs: list[HarnessLog] = []
-    for name in names:
-        if dialect.format is None and (log := read_log(name)) is not None:
-            logs.append(log)
-            continue
-        metric = PurePath(name.removesuffix(".gz")).stem
-        if metric in tables:
-            raise InputError(f"{name} has scores of {metric}, which {tables[metric].title} has too. Rename one.")
-        tables[metric] = read_table(name, dialect)
-    if logs and runs > 1:
-        raise typer.BadParameter(f"{logs[0].title} is a log, whose runs are its epochs.", param_hint="--runs")
-    if runs > 1:
-        tables = {
-            name: WholeTable.of_runs([tables[one] for one in of_runs], RUN, ID_COLUMNS)
-            for name, of_runs in _names_of_runs([*tables], runs).items()
-        }
-    return tables, logs
+    tables: dict[str, Any] = {}
+    logs = []
+    for name, of_name in _named_files(given, "--scores").items():
+        for file in of_name:
+            log = read_log(file) if dialect.format is None else None
+            if log is None:
+                tables.setdefault(name, []).append(read_scores(file, dialect))
+            elif len(of_name) > 1:
+                raise typer.BadParameter(f"{file} is a log, whose runs are its epochs.", param_hint="--scores")
+            else:
+                logs.append(replace(log, system=name) if f"{name}={file}" in given else log)
+    if not logs:
+        return tables, [], None
+    log_table, lower, notes = join_logs(logs)
+    return tables | {"": log_table}, notes, lower
 
 
-def _print_choices(comparison: "Comparison") -> None:
-    """Print on standard error which columns were taken for systems, and how many segments were left out."""
-    for choice in comparison.choices:
-        echo(choice)
-    if comparison.choices:
-        echo(f"The baseline is {comparison.systems[0]}. --systems and --baseline choose others.")
+@contextmanager
+def _as_options(candidates: Sequence[str], scores: Sequence[str]) -> Iterator[None]:
+    """Write the arguments in errors of the library as options."""
+    from bertscore_onnx_evaluation.systems.inputs import UnnamedSystemsError
+
+    def columns_of_roles(argument: re.Match[str]) -> str:
+        names = loads(argument[2])
+        return f"--columns {shlex.quote(argument[1] + '=' + (names if isinstance(names, str) else '+'.join(names)))}"
+
+    try:
+        yield
+    except UnnamedSystemsError as error:
+        option, files = ("--scores", scores) if error.role == "score" else ("-c", candidates)
+        command = f"bertscore-onnx compare {option} {shlex.join(files)}"
+        named = f"{command} --systems {shlex.join(error.columns)}"
+        raise InputError(error.with_remedy(named, f"{command} OTHER_FILE")) from error
+    except InputError as error:
+        message = re.sub(r'columns=\{"(\w+)": (".*?"|\[.*?\])\}', columns_of_roles, str(error))
+        message = message.replace('missing="drop"', "--missing drop").replace("`systems`", "--systems")
+        if several := re.search(r"no column '(\w+(?:,\w+)+)'", message):
+            message += f" For several columns, write them as {several[1].replace(',', '+')}."
+        raise type(error)(message) from error
+
+
+def _print_inputs(comparison: "Comparison") -> None:
+    """Print on standard error what was taken from the files, and how many segments were left out."""
+    for sentence in comparison.inputs:
+        echo(sentence)
     if dropped := comparison.dropped:
         shown = ", ".join(map(str, dropped[:10])) + (", …" if len(dropped) > 10 else "")
         number = len(dropped) + comparison.num_segments

@@ -19,7 +19,8 @@ Metrics = Annotated[
         "--metric",
         metavar="NAME...",
         help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
-        "bleu,tokenize=zh or chrf,word_order=2 (chrF++).  [default: bertscore, if there is a model]",
+        "bleu,tokenize=zh or chrf,word_order=2 (chrF++); bertscore is F, bertscore,value=P and value=R the others.  "
+        "[default: bertscore, if there is a model]",
     ),
 ]
 Matchings = Annotated[
@@ -69,14 +70,20 @@ def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
     for spec in specs:
         name, *items = spec.split(",")
         name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
-        if name in metrics or len(settings) < len(items) or not all(settings.values()):
+        is_own = name == "bertscore"
+        if is_own and settings.keys() - {"value"}:
+            raise typer.BadParameter(
+                f"{spec!r}: bertscore has the field value alone, and options, such as --idf.", param_hint="--metric"
+            )
+        if is_own and settings:
+            value = settings["value"].upper()
+            if value not in ("P", "R", "F"):
+                raise typer.BadParameter(f"{spec!r}: the value is P, R or F.", param_hint="--metric")
+            name, settings = (name, {}) if value == "F" else (f"{name},value={value}", {"value": value})
+        if name in metrics or (not is_own and len(settings) < len(items)) or not all(settings.values()):
             raise typer.BadParameter(
                 f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
                 param_hint="--metric",
-            )
-        if settings and name == "bertscore":
-            raise typer.BadParameter(
-                f"{spec!r}: bertscore has no fields, but options, such as --idf.", param_hint="--metric"
             )
         metrics[name] = {field: _literal(value) for field, value in settings.items()}
     return metrics

@@ -19,13 +19,15 @@ from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     MetricScores,
     given_metrics,
+    is_bertscore,
     means_of_runs,
     metric_options,
     preceding_sentences,
     score_systems,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
-from bertscore_onnx_evaluation.systems.join import Frame, Missing, SegmentScores, join_inputs
+from bertscore_onnx_evaluation.systems.inputs import Candidates, Documents, References, SystemScores, Value, join_inputs
+from bertscore_onnx_evaluation.systems.join import Missing
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
     NUM_RESAMPLES,
@@ -62,13 +64,15 @@ RUNS_DIFFER = 0.01
 
 
 def compare(
-    systems: Mapping[str, Iterable[str] | Frame] | Frame | Sequence[str] | None = None,
-    references: Iterable[str | Sequence[str]] | Frame | None = None,
+    candidates: Candidates | None = None,
+    references: References | None = None,
     *,
-    scores: SegmentScores | Mapping[str, SegmentScores] | None = None,
-    lower_is_better: Collection[str] = (),
+    scores: SystemScores | Mapping[str, SystemScores] | None = None,
+    systems: str | Sequence[str] | None = None,
     baseline: str | None = None,
-    id_column: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    value: Value = "F",
+    lower_is_better: Collection[str] = (),
     missing: Missing = "raise",
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
@@ -76,7 +80,7 @@ def compare(
     num_resamples: int | None = None,
     seed: int = SEED,
     all_pairs: bool = False,
-    documents: Iterable[Hashable] | Frame | None = None,
+    documents: Documents | None = None,
     by: str | Iterable[Hashable] | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
@@ -89,36 +93,42 @@ def compare(
     References are encoded once for all systems, and all metrics share the resamples. Scores are those of
     sacreBLEU; the score of BERTScore is the mean of F over the segments.
 
+    Systems are a list, a series or a data frame for each; or the values of the column `system` of a data frame with
+    a row for each system and segment; or those columns of a data frame that `systems` names.
+
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
-    segments are taken in the natural order of the ids. Everything else is joined by position, with ids only if these
-    are in order.
+    segments are taken in the natural order of the ids; without such a column an index of pandas that does not count
+    0, 1, 2, … has the ids. Everything else is joined by position, with ids only if these are in order.
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
     Units stay segments; the results state which part of the error is due to runs.
 
     Args:
-        systems: the texts of each system by its name: a list with one for each segment, or a data frame with the column
-            `candidate`. Or a data frame with a column of texts for each system, or with the columns `system`,
-            `segment` and `candidate`. With `scores` alone, the names of the systems to compare.
+        candidates: the texts of each system by its name: a list with one for each segment, or a data frame with the
+            column `candidate`. Or a data frame with the columns `system`, `segment` and `candidate`, or with a column
+            of texts for each of the `systems`.
         references: for each segment a reference, or a list of several; or a data frame with the column `reference` or
-            `references`; None for those in the data frame of the systems. They and the texts may be left out if there
-            are `scores`.
-        scores: segment scores that other metrics, or people, gave the systems: a data frame with a column for each
-            system, or with the columns `system`, `segment`, `score` and perhaps `metric`, or a mapping of names to
-            numbers; for several metrics a mapping of their names to these. The score of a system is their mean.
-            In a data frame, columns are systems if they hold numbers and their names are not those of ids, languages,
-            documents, human judgements or sizes; the result's `choices` lists them. A column without any value is an
-            error, and among texts one of numbers.
+            `references`; None for those in the data frame of the candidates. They and the texts may be left out if
+            there are `scores`.
+        scores: segment scores that other metrics, or people, gave: a mapping of the names of systems to numbers, or to
+            `Scores`; or a data frame with the columns `system`, `segment`, `score` and perhaps `metric`, or with a
+            column for each of the `systems`; or for several metrics a mapping of their names to these. Or a mapping
+            of the names of systems to data frames without these columns, of which each column of numbers is a metric.
+            True counts as 1 and false as 0. The score of a system is the mean of its scores.
+        systems: the systems to compare, by name; "all" for those that there are, or in a data frame with a column for
+            each system for all columns without another role.
+        baseline: the system that the others are compared with; None for the first.
+        columns: the columns of data frames by their roles, unless they have the usual names: `system`, `candidate`,
+            `reference`, `score`, `metric`, `segment`, `document`, `run`. References and scores may have several.
+            `{"segment": "none"}` joins by position.
+        value: which numbers of `Scores` are compared: "P", "R" or "F".
         lower_is_better: the names of those metrics whose lower scores are better.
-        baseline: the system that the others are compared with; None for the first one, by name where systems are in
-            rows.
-        id_column: the column of ids in all data frames; "none" to join by position.
         missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
         scorer: for BERTScore; a scorer of one layer.
-        metrics: `bertscore`, `bleu`, `chrf`, `ter`, or these with options of sacreBLEU's class, such as
-            `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The
-            first chooses the examples.
+        metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`, `chrf`, `ter`, or the
+            last three with options of sacreBLEU's class, such as `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`,
+            or with `scores` and without a scorer for none. The first chooses the examples.
         test: "permutation" for `paired_permutation`, "mid-p" for its `mid_p`; "sacrebleu-bs" and "sacrebleu-ar" for
             sacreBLEU's tests, to the digit: `paired_bootstrap` and `approximate_randomization`.
         num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
@@ -155,23 +165,25 @@ def compare(
     check_draws(draws, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
-    if context_sentences and BERTSCORE not in options:
+    if context_sentences and not any(map(is_bertscore, options)):
         raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
     joined = join_inputs(
-        systems,
+        candidates,
         references,
         scores,
         documents,
         by,
+        systems=systems,
         baseline=baseline,
-        id_column=id_column,
+        columns=columns,
+        value=value,
         missing=missing,
         needs_texts=bool(options),
     )
     names, lists = joined.systems, joined.references
     runs = [_runs_of(texts) for texts in joined.candidates]
-    candidates = tuple(texts[0] for texts in runs)
-    precomputed = given_metrics(joined.scores, lower_is_better)
+    first_runs = tuple(texts[0] for texts in runs)
+    precomputed = given_metrics(joined.scores, lower_is_better, options)
     num_segments = len(joined.segments)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
@@ -201,7 +213,7 @@ def compare(
             scored = computed | precomputed
         first = next(iter(scored.values()))
         matcher = weighted if contexts is None else None  # the tokens of a pair in context have no best match each
-        examples = find_examples(names, candidates, lists, first, matcher, num_examples) if candidates else ()
+        examples = find_examples(names, first_runs, lists, first, matcher, num_examples) if runs else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
     settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
     settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
@@ -240,7 +252,7 @@ def compare(
         draws,
         seed,
         names,
-        candidates,
+        first_runs,
         lists,
         tuple(results),
         examples,
@@ -305,6 +317,7 @@ def metric_result(
             delta_low_90=low_90,
             delta_high_90=high_90,
             p=float(tested.p[row]),
+            delta_error=float(tested.error[row]),
             p_holm=float(tested.p_holm[row]),
             wins=float(tested.wins[row]),
             won=won[system],
@@ -323,8 +336,8 @@ def metric_result(
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
         low, high = tested.interval[row].tolist()
-        p, p_holm, wins = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins))
-        return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins)
+        p, p_holm, wins, error = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins, tested.error))
+        return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins, error)
 
     runs_signature = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
     result = MetricResult(

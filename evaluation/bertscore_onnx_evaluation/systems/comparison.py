@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
+from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
+from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.join import ColumnChoice
+from bertscore_onnx_evaluation.systems.inputs import ColumnChoice, in_words
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -33,6 +35,8 @@ from bertscore_onnx_evaluation.systems.verdicts import (
 )
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from bertscore_onnx.similarity import TokenSimilarity
 
 Test = Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"]
@@ -106,7 +110,7 @@ class Comparison(Result):
     """The segments that were left out, since some input lacks them."""
 
     choices: tuple[ColumnChoice, ...] = ()
-    """Which columns of tables were taken for systems, and which were ignored."""
+    """What was taken from each table, and from the files of systems; and what was ignored."""
 
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
@@ -123,10 +127,19 @@ class Comparison(Result):
         return max(self.documents) + 1 if self.documents else None
 
     @property
+    def inputs(self) -> list[str]:
+        """What was taken from the inputs, in sentences: systems, columns, the baseline, and the direction of scores."""
+        given = [metric.name for metric in self.metrics if "|scores:given" in metric.signature]
+        higher = [metric.name for metric in self.metrics if metric.name in given and not metric.lower_is_better]
+        sentences = in_words(self.choices, self.systems[0])
+        return [*sentences, *[f"Higher is taken as better: {', '.join(higher)}."] * bool(higher)]
+
+    @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signature of each metric."""
         documents = f"|documents:{self.num_documents}" if self.num_documents else ""
         documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
+        documents += number_of_references(self.references)
         draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
         return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
 
@@ -187,6 +200,7 @@ class Comparison(Result):
             "num_documents": self.num_documents,
             "dropped": list(self.dropped),
             "columns": [asdict(choice) for choice in self.choices],
+            "inputs": self.inputs,
             "warnings": self.warnings,
             "methods": self.methods,
             "headlines": {name: headline(metric) for name, metric in metrics.items()},
@@ -221,6 +235,26 @@ class Comparison(Result):
             "candidates": {name: self.candidates[row][example.segment] for name, row in systems.items()},
             "references": self.references[example.segment],
         }
+
+    def to_pandas(self) -> "DataFrame":
+        """Return a data frame with a row for each metric and system, and for each group of segments.
+
+        Its columns are those of TSV: `score`, `delta`, `delta_low`, `delta_high`, `delta_error` (the standard error of
+        the difference), `p`, `p_holm` and others.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise MissingExtraError(
+                "pandas is not installed. Install it with `pip install pandas`, or use `comparison.to_dict()`.",
+                name="pandas",
+            ) from error
+        return DataFrame([*self._rows()])
 
     def to_html(self) -> str:
         """Return a page about it that needs no network; its only script copies a text to quote or a command to run.
@@ -313,6 +347,8 @@ class Comparison(Result):
             for row, name in enumerate(self.systems)
         ]
         yield Table(columns, rows).latex()
+        if self.inputs:
+            yield "\n".join(map("% {}".format, self.inputs))
         if self.dropped:
             yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
 

@@ -2,6 +2,7 @@
 
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
+from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES
 
@@ -44,7 +45,9 @@ def methods_paragraph(comparison: Comparison) -> str:
     baseline, *others = comparison.systems
     (number, unit), draws = comparison.metrics[0].units, comparison.num_resamples
     segments = plural(comparison.num_segments, "segment")
-    units = segments if unit == "segment" else f"{segments} of {plural(number, unit)}"
+    counts = {len(references) for references in comparison.references}
+    several = "" if counts <= {1} else f" with {' to '.join(map(str, sorted({min(counts), max(counts)})))} references"
+    units = segments + several if unit == "segment" else f"{segments}{several} of {plural(number, unit)}"
     runs = sorted({system.runs for metric in comparison.metrics for system in metric.systems if system.runs})
     means = f", each the mean of {' to '.join(map(str, {runs[0]: 0, runs[-1]: 0}))} runs" if runs else ""
     metrics = listed([metric.title for metric in comparison.metrics])
@@ -71,5 +74,5 @@ def bibtex(comparison: Comparison) -> str:
     """Return the entries of the metrics and tests that were used, and of this software."""
     names = {metric.name for metric in comparison.metrics}
     uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"}) or comparison.test.startswith("sacrebleu")
-    entries = (("bertscore" in names, _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
+    entries = ((any(map(is_bertscore, names)), _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
     return "\n\n".join(entry for is_cited, entry in entries if is_cited)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_evaluation.systems.join import is_frame, score_matrix
+from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, is_prf, numbers_of, score_matrix
 from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_intervals
 
 ROUNDING = 1e-12
@@ -69,18 +69,21 @@ class UnitValues(NamedTuple):
 class SegmentMeans:
     """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
 
-    def __init__(self, scores: ArrayLike | Sequence[ArrayLike], *, lower_is_better: bool = False) -> None:
+    def __init__(
+        self, scores: ArrayLike | Sequence[ArrayLike], *, lower_is_better: bool = False, value: Value = "F"
+    ) -> None:
         """Take a matrix of scores.
 
         Args:
             scores: finite segment scores, (systems, segments); or (systems, runs, segments), where the score of a
-                segment is the mean of its runs, and systems may have different numbers of them.
+                segment is the mean of its runs, and systems may have different numbers of them; or `Scores` of each.
             lower_is_better: true for an error rate.
+            value: which numbers of `Scores` count: "P", "R" or "F".
 
         Raises:
             InputError: the scores are no such matrix.
         """
-        self._scores, self.runs = _means_of_runs(scores)
+        self._scores, self.runs = _means_of_runs(_numbers(scores, value))
         self._sizes = np.ones(self._scores.shape[1])  # segments of each unit, (units,)
         self.shape = (len(self._scores), self._scores.shape[1])
         self.lower_is_better = lower_is_better
@@ -311,6 +314,15 @@ def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
 
 
+def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike | Sequence[ArrayLike]:
+    """Return scores with the P, R or F of each `Scores` in its place."""
+    if is_prf(scores):
+        raise InputError("There is one system, whose P, R and F these are; expected the scores of two or more.")
+    if not isinstance(scores, list | tuple):
+        return scores
+    return [numbers_of(system, value, f"scores[{row}]") for row, system in enumerate(scores)]
+
+
 def _means_of_runs(
     scores: ArrayLike | Sequence[ArrayLike],
 ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
@@ -510,6 +522,7 @@ MAX_EXACT = 13
 def paired_permutation(
     scores: ArrayLike | CorpusScores,
     *,
+    value: Value = "F",
     all_pairs: bool = False,
     mid_p: bool = False,
     num_swaps: int = NUM_SWAPS,
@@ -530,8 +543,10 @@ def paired_permutation(
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
-            the baseline.
+            or `Scores` of each system; or a mapping of names to these, or a data frame with the columns `system`,
+            `segment` and `score`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the
+            baseline.
+        value: which numbers of `Scores` count: "P", "R" or "F".
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         mid_p: whether ways that give the observed difference count half.
         num_swaps: n, at least 1.
@@ -542,7 +557,7 @@ def paired_permutation(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
     rounding = max(metric.rounding, ROUNDING * float(np.abs(score).max()))
 
     def reaching(kept: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -582,6 +597,7 @@ def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
 def paired_bootstrap(
     scores: ArrayLike | CorpusScores,
     *,
+    value: Value = "F",
     all_pairs: bool = False,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
@@ -594,8 +610,10 @@ def paired_bootstrap(
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or a data frame as for `compare`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is
-            the baseline.
+            or `Scores` of each system; or a mapping of names to these, or a data frame with the columns `system`,
+            `segment` and `score`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the
+            baseline.
+        value: which numbers of `Scores` count: "P", "R" or "F".
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         num_resamples: n, at least 1.
         seed: of the resamples, 0 or more.
@@ -604,7 +622,7 @@ def paired_bootstrap(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_resamples)
     resampled = differences, _ = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
     spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = ((spread > np.abs(delta)).sum(axis=0) + 1) / (num_resamples + 1)
@@ -614,6 +632,7 @@ def paired_bootstrap(
 def approximate_randomization(
     scores: ArrayLike | CorpusScores,
     *,
+    value: Value = "F",
     all_pairs: bool = False,
     num_swaps: int = NUM_SWAPS,
     num_resamples: int = NUM_RESAMPLES,
@@ -625,7 +644,7 @@ def approximate_randomization(
     not counted. Intervals and wins come from bootstrap resamples, drawn after the swaps.
 
     Args:
-        scores: as for `paired_bootstrap`.
+        scores, value: as for `paired_bootstrap`.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         num_swaps: n, at least 1.
         num_resamples: the resamples of the intervals and the wins, at least 1.
@@ -635,7 +654,7 @@ def approximate_randomization(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
     threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
     exceeding = np.zeros(len(pairs), dtype=np.int64)
@@ -655,17 +674,17 @@ def check_draws(number: int, seed: int) -> None:
 
 
 def _observed(
-    scores: ArrayLike | CorpusScores, all_pairs: bool, seed: int, *draws: int
+    scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool, seed: int, *draws: int
 ) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Check the arguments of a test; return the names of a data frame's systems, the metric, the pairs, (pairs, 2), the
     scores, and their differences.
     """
     names: tuple[str, ...] = ()
     if is_frame(scores):
-        names, matrix = score_matrix(scores)
+        names, matrix = score_matrix(scores, value)
         metric: CorpusScores = SegmentMeans(matrix)
     else:
-        metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores)
+        metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores, value)
     if metric.shape[0] < 2:
         raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
     for number in draws:
@@ -675,9 +694,9 @@ def _observed(
     return names, metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
 
 
-def _of_rows(scores: ArrayLike) -> SegmentMeans:
+def _of_rows(scores: ArrayLike, value: Value) -> SegmentMeans:
     """Return the metric of a matrix with a row for each system."""
-    metric = SegmentMeans(scores)
+    metric = SegmentMeans(scores, value=value)
     num_systems, num_segments = metric.shape
     if num_systems > max(num_segments, MIN_UNITS):
         raise InputError(

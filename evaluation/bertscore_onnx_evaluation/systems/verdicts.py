@@ -12,10 +12,17 @@ from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 
-TITLES = {"bertscore": "BERTScore F1", "bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+TITLES = {
+    "bertscore": "BERTScore F1",
+    "bertscore,value=P": "BERTScore P",
+    "bertscore,value=R": "BERTScore R",
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+}
 """The names for readers of the metrics that are computed here."""
 
-DIGITS = {"bertscore": 4, "bleu": 2, "chrf": 2, "ter": 2}
+DIGITS = {"bertscore": 4, "bertscore,value=P": 4, "bertscore,value=R": 4, "bleu": 2, "chrf": 2, "ter": 2}
 """After the point; given scores have 4 if none is above 10, else 2. Narrow intervals have more."""
 
 MAX_DIGITS = 12
@@ -60,6 +67,9 @@ class SystemResult:
 
     delta_high_90: float | None = None
     """The high end."""
+
+    delta_error: float | None = None
+    """The standard error of the difference."""
 
     p: float | None = None
     """The p-value of the difference, two-sided."""
@@ -129,6 +139,9 @@ class PairResult:
     """p, corrected for all pairs under this metric (Holm)."""
 
     wins: float
+
+    delta_error: float
+    """The standard error of the difference."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def test_quotes_that_would_join_rows_are_characters(write):
     [
         ('{"system": "A", "human": 1}\n{"human": "good"}\n', "line 2: .*'human' holds 'good'"),
         ('{"human": "-86,1"}\n', "line 1: .* holds '-86,1'"),
-        *((f'{{"human": {value}}}\n', "line 1") for value in ("true", '"inf"', "1e999", "[1]", '""x"', '"1_5"')),
+        *((f'{{"human": {value}}}\n', "line 1") for value in ('"inf"', "1e999", "[1]", '""x"', '"1_5"')),
         ('{"human": 1}\n{"system": "A"}\n', "line 2: .*'human'"),
     ],
 )

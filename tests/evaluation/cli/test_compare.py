@@ -27,7 +27,10 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
         expected = compare(
             texts, REFERENCES.splitlines(), scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=50
         )
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"base is {files[1]}, other is {files[2]}; segments by position.\nThe baseline is base.\n",
+    )
     assert result.stdout.startswith(expected.table() + "\n\nSegments on which other and base differ most:\n1  ")
     assert "other      a dog sits on the mat\n" in result.stdout
     assert "95 % interval" in result.stdout
@@ -66,10 +69,13 @@ def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(com
 def test_files_of_runs_are_one_system(run_json, run, write):
     texts = {"a.1.txt": BASE, "a.2.txt": OTHER, "b.1.txt": OTHER, "b.2.txt": REFERENCES, "ref.txt": REFERENCES}
     *files, ref = (write(name, text) for name, text in texts.items())
-    record = run_json("compare", "-c", *files, "-r", ref, "--metric", "chrf", "--runs", 2)
+    named = [f"{name}={file}" for name, file in zip("aabb", files, strict=True)]
+    result = run("compare", "-c", *named, "-r", ref, "--metric", "chrf", "--format", "json")
+    record = json.loads(result.stdout)
     assert [(system["name"], system["metrics"]["chrf"]["runs"]) for system in record["systems"]] == [("a", 2), ("b", 2)]
-    result = run("compare", "-c", *files[:3], "-r", ref, "--metric", "chrf", "--runs", 2)
-    assert (result.exit_code, "3 files" in result.stderr) == (2, True)
+    assert f"a is {files[0]} and {files[1]}, b is {files[2]} and {files[3]}; segments by position." in result.stderr
+    fewer = run_json("compare", "-c", *named[:3], "-r", ref, "--metric", "chrf")
+    assert [system["metrics"]["chrf"]["runs"] for system in fewer["systems"]] == [2, 1]
 
 
 @pytest.mark.parametrize("header", ["base,other", "segment,base,other"])
@@ -79,7 +85,7 @@ def test_score_files_of_runs_are_one_metric(run_json, write, header):
         first, second = ([f"{row},{text}" for row, text in enumerate(rows)] for rows in (first, second))
         second = second[::-1]
     files = [write(f"judge_{run}.csv", "\n".join([header, *rows])) for run, rows in enumerate((first, second))]
-    record = run_json("compare", "--scores", *files, "--runs", 2)
+    record = run_json("compare", "--scores", *(f"judge={file}" for file in files), "--systems", "base", "other")
     base, other = (system["metrics"]["judge"] for system in record["systems"])
     assert (base["score"], other["score"]) == (pytest.approx(3.2 / 6), pytest.approx(3.5 / 6))
     assert other["runs"] == 2
@@ -153,7 +159,7 @@ def test_systems_that_do_not_fit_are_named(refused, files, write):
         (["--metric", "bleu", "--idf"], 2, "no effect"),
         (["--metric", "bleu,tokenize"], 2, "'bleu,tokenize' is not of the form NAME,FIELD=VALUE"),
         (["--metric", "chrf", "CHRF,word_order=2"], 2, "with each of them once"),
-        (["--metric", "bertscore,idf=true", "-m", "x"], 2, "bertscore has no fields"),
+        (["--metric", "bertscore,idf=true", "-m", "x"], 2, "bertscore has the field value alone"),
         (["--metric", "bleu", "--resamples", "0"], 2, "resamples"),
     ],
 )
@@ -189,7 +195,8 @@ def one_table(write):
 
 def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
     expected = compared("--all-pairs")
-    assert run_json("compare", "-c", one_table, "--metric", "bleu", "--all-pairs")["pairs"] == expected["pairs"]
+    options = ("--metric", "bleu", "--all-pairs")
+    assert run_json("compare", "-c", one_table, "--systems", "all", *options)["pairs"] == expected["pairs"]
     named = write("named.csv", one_table.read_text().replace("reference", "gold"))
     options = ("--columns", "reference=gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
     assert run_json("compare", "-c", named, *options)["pairs"] == expected["pairs"]
@@ -218,9 +225,8 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
     for line in wide[1:]:
         row, reference, *texts = line.split(",")[:5]
         long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
-    if new != "failed":  # it may be no system
-        stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
-        assert "the column 'new' holds no value, unlike old, mid" in stderr
+    stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
+    assert "--systems old mid new note ''" in stderr
     for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ())):
         options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0, *named)
         result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
@@ -231,9 +237,9 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
 def test_a_text_may_look_like_a_number(run, refused, write):
     lines = outputs("the cat")
     lines[9] = lines[9].replace("the cat", "2023")
-    options = ("--metric", "chrf", "--examples", 0)
+    options = ("--metric", "chrf", "--examples", 0, "--systems", "old", "mid", "new")
     result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
-    assert "systems old, mid, new; segments by the column 'id'" in result.stderr
+    assert "systems old, mid, new; reference reference; segments by id; ignored note, ." in result.stderr
     names, *rows = (line.split(",") for line in lines)
     records = [dict(zip(names, row, strict=True)) for row in rows]
     assert run("compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options).stdout == (
@@ -244,35 +250,36 @@ def test_a_text_may_look_like_a_number(run, refused, write):
     assert "line 9: the column 'new' holds a number; expected a text" in refused("compare", "-c", mixed, *options)
 
 
-def test_a_column_of_numbers_or_nulls_among_texts_is_not_ignored(run, refused, write):
+def test_a_column_of_numbers_or_nulls_is_a_system_if_it_is_named(run, refused, write):
     numbers = write("outputs.csv", "\n".join(outputs("42")))
-    stderr = refused("compare", "-c", numbers, "--metric", "chrf")
-    assert "the column 'new' holds only numbers, unlike old, mid" in stderr
-    assert "Name the systems with `systems`" in stderr
     named = ("--metric", "chrf", "--fail-if-worse", "--systems", "old", "mid")
     assert run("compare", "-c", numbers, *named).exit_code == 0
     assert "Failed: chrF: new is worse" in run("compare", "-c", numbers, *named, "new").stderr
     nulls = [{"id": row, "reference": "a", "old": "a", "mid": "b", "new": None} for row in range(3)]
     table = write("outputs.jsonl", "\n".join(map(json.dumps, nulls)))
-    assert "'new' holds no value, unlike old, mid" in refused("compare", "-c", table, "--metric", "chrf")
+    assert "the column 'new' holds null" in refused("compare", "-c", table, "--systems", "all", "--metric", "chrf")
 
 
 class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 
     def test_a_column_for_each_system(self, run, write):
-        result = run("compare", "--scores", write("comet.tsv", self.WIDE), "--format", "json")
+        options = ("--systems", "base", "other", "--format", "json")
+        result = run("compare", "--scores", write("comet.tsv", self.WIDE), *options)
         found = json.loads(result.stdout)
         assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
         assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
         assert found["systems"][1]["metrics"]["comet"]["won"] == 30
-        assert "comet.tsv: systems base, other; segments by the column 'segment'; ignored note." in result.stderr
+        assert "comet.tsv: systems base, other; segments by segment; ignored note." in result.stderr
+        assert result.stderr.endswith("The baseline is base.\nHigher is taken as better: comet.\n")
 
     @pytest.mark.parametrize("value", ["", "NA"])
     def test_a_column_without_any_score_is_not_ignored(self, run, refused, write, value):
         lines = self.WIDE.splitlines()
         table = write("comet.tsv", "\n".join([f"{lines[0]}\tnew", *(f"{line}\t{value}" for line in lines[1:])]))
-        assert "'new' holds no value, unlike base, other; expected numbers" in refused("compare", "--scores", table)
+        assert "--systems base other note new" in refused("compare", "--scores", table)
+        named = ("--systems", "base", "other", "new")
+        assert "line 2: there is no value of 'new'" in refused("compare", "--scores", table, *named)
         assert run("compare", "--scores", table, "--systems", "base", "other").exit_code == 0
 
     def test_beside_our_own(self, run, tiny_bundle, write):
@@ -288,13 +295,17 @@ class TestGivenScores:
         table = write("comet.csv", "id,year,base,other,index\n1,2019,.1,.2,.5\n2,2020,.3,.4,.6\n")
         found = run_json("compare", "--scores", table, "--systems", "other", "index", "--baseline", "index")
         assert [system["name"] for system in found["systems"]] == ["index", "other"]
-        assert "'third'" in refused("compare", "--scores", table, "--baseline", "third")
+        named = ("--systems", "base", "other")
+        assert "'third'" in refused("compare", "--scores", table, *named, "--baseline", "third")
         assert "no column 'third'" in refused("compare", "--scores", table, "--systems", "base", "third")
 
     def test_a_missing_score_is_named_or_its_segment_left_out(self, run, refused, write):
         table = write("comet.tsv", self.WIDE.replace("7\t0.0\t0.1", "7\t\t0.1"))
-        assert "comet.tsv, line 9: there is no value of 'base' for segment '7'" in refused("compare", "--scores", table)
-        result = run("compare", "--scores", table, "--missing", "drop")
+        named = ("--systems", "base", "other")
+        stderr = refused("compare", "--scores", table, *named)
+        assert "comet.tsv, line 9: there is no value of 'base' for segment '7'" in stderr
+        assert stderr.endswith("--missing drop.")
+        result = run("compare", "--scores", table, *named, "--missing", "drop")
         assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
         assert "1 segment left out" in result.stdout
 
@@ -308,21 +319,22 @@ class TestGivenScores:
         scores = {name: [float(row[at]) for row in rows] for name, at in (("base", 2), ("worse", 3))}
         expected = compare(scores={"judge": scores}, by=[row[1] for row in rows])
         assert (
-            run_json("compare", "--scores", table, "--by", "domain")["groups"]
+            run_json("compare", "--scores", table, "--systems", "base", "worse", "--by", "domain")["groups"]
             == json.loads(expected.to_json())["groups"]
         )
-        assert "ignored" not in run("compare", "--scores", table, "--by", "domain").stderr
+        named = ("--systems", "base", "worse", "--by", "domain")
+        assert "group domain; segments by segment." in run("compare", "--scores", table, *named).stderr
         names = write("domains.csv", "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows))
         plain = write(
             "plain.csv", "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows])
         )
-        found = run_json("compare", "--scores", plain, "--documents", names, "--by", "domain")
+        found = run_json("compare", "--scores", plain, "--documents", names, *named)
         assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30]
 
     def test_texts_are_grouped_by_a_column_of_their_table(self, run_json, write):
         rows = [f"{n}\tthe cat {n % 5}\ta cat {n % 4}\tthe cat {n % 3}\t{'xy'[n % 2]}\n" for n in range(50)]
         table = write("texts.tsv", "id\tbase\tother\treference\tstyle\n" + "".join(rows))
-        found = run_json("compare", "-c", table, "--metric", "chrf", "--by", "style")
+        found = run_json("compare", "-c", table, "--systems", "all", "--metric", "chrf", "--by", "style")
         assert [system["name"] for system in found["systems"]] == ["base", "other"]
         assert [group["name"] for group in found["groups"]["chrf"]] == ["x", "y"]
 
@@ -334,16 +346,15 @@ class TestGivenScores:
         records[7]["domain"] = None
         by_csv = write("judge.csv", "\n".join(",".join(row) for row in [names, *rows]))
         by_json = write("judge.jsonl", "\n".join(map(json.dumps, records)))
-        assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, "--by", "domain")
-        found = [
-            run_json("compare", "--scores", table, "--by", "domain", "--missing", "drop") for table in (by_csv, by_json)
-        ]
+        named = ("--systems", "base", "worse", "--by", "domain")
+        assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, *named)
+        found = [run_json("compare", "--scores", table, *named, "--missing", "drop") for table in (by_csv, by_json)]
         assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30]
         assert (found[0]["groups"], found[0]["dropped"]) == (found[1]["groups"], ["7"])
 
     def test_a_worse_system_fails_after_results_are_written(self, run, write, tmp_path):
         table, page = write("judge.csv", self.GROUPED), tmp_path / "page.html"
-        options = ("--fail-if-worse", "--format", "json", "--html", page)
+        options = ("--systems", "base", "worse", "--fail-if-worse", "--format", "json", "--html", page)
         failed = run("compare", "--scores", table, *options)
         assert failed.exit_code == 1
         assert "Failed: judge: worse is worse than base: -0.03" in failed.stderr
@@ -356,7 +367,7 @@ class TestGivenScores:
         names = [f"a-system-with-a-rather-long-name-{row}" for row in range(12)]
         rows = ["\t".join(str((n * (row + 3)) % 11 + row / 4 + 0.3) for row in range(12)) for n in range(60)]
         table = write("judge.tsv", "\n".join(["\t".join(names), *rows]))
-        text = run("compare", "--scores", table, "--all-pairs", "--resamples", 2000).stdout
+        text = run("compare", "--scores", table, "--systems", "all", "--all-pairs", "--resamples", 2000).stdout
         lines = text.splitlines()
         assert max(map(len, lines)) <= 80
         assert len(lines) < 110

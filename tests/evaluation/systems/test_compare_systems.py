@@ -160,7 +160,7 @@ def test_a_table_of_latex_or_tsv_escapes_names():
     ("systems", "references", "message"),
     [
         ({"base": ["a"]}, ["a"], "one system, base"),
-        ({}, ["a"], "no texts of systems"),
+        ({}, ["a"], "There is no system; expected a baseline"),
         ({"base": ["a", "b"], "other": ["a"]}, ["a", "b"], r"'other'\] has 1 value; .*1. has no partner"),
         ({"base": ["a"], "other": []}, ["a"], r"'other'\] has 0 values; .*0. has no partner"),
         ({"base": [], "other": []}, [], "no references"),
@@ -212,7 +212,8 @@ def test_bad_options_are_refused_before_any_text_is_read(options, message):
     ("metrics", "message"),
     [
         (["bertscore"], "bertscore needs a scorer"),
-        ({"bertscore": {"word_order": 2}}, "has no options"),
+        ({"bertscore": {"word_order": 2}}, "no other options; it was given word_order"),
+        (["bertscore,value=Q"], "value P, R or F, .* was given value=Q"),
         (
             {"bleu": {"smoth": 1}},
             "does not take the option 'smoth' for BLEU. Its options are lowercase, force, tokenize",

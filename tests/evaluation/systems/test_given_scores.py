@@ -42,8 +42,10 @@ def test_a_data_frame_has_a_column_for_each_system(columns):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(columns)
     expected = compare(scores={"COMET": columns, "MQM": columns}, lower_is_better=["MQM"])
-    assert compare(scores={"COMET": frame, "MQM": frame}, lower_is_better={"MQM"}).to_json() == expected.to_json()
-    assert compare(scores=frame).to_json() == compare(scores=columns).to_json()
+    found = compare(scores={"COMET": frame, "MQM": frame}, systems=NAMES, lower_is_better={"MQM"})
+    assert found.to_dict()["systems"] == expected.to_dict()["systems"]
+    single = compare(scores=frame, systems=NAMES)
+    assert single.to_dict()["systems"] == compare(scores=columns).to_dict()["systems"]
     comet, mqm = expected.metrics
     assert (comet.ranked, mqm.ranked) == (comet.ranked, comet.ranked[::-1])
     assert [system.won for system in comet.systems] == [system.lost for system in mqm.systems]
@@ -64,17 +66,23 @@ def test_the_systems_are_taken_by_their_names(columns):
         (lambda columns: columns | {"other": [*columns["other"][:-1], None]}, "row 59: there is no value of 'other'"),
         (lambda columns: columns | {"other": ["good"] * 60}, "row 0: the column 'other' holds 'good'"),
         (lambda columns: columns | {"other": []}, "0 for other"),
-        (lambda columns: {"BLEU": columns}, "'BLEU' is computed here"),
         (
             lambda columns: {"a": columns, "b": {"base": [1.0], "other": [2.0], "third": [3.0]}},
             r"scores\['b'\] has 1 row",
         ),
-        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, "no column 'other'"),
+        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, r"scores\['b'\] lacks the system 'other'"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(columns, change, message):
     with pytest.raises(InputError, match=message):
         compare(scores=change(columns))
+
+
+def test_a_metric_is_either_given_or_computed(columns):
+    texts = {name: ["a cat"] * 60 for name in NAMES}
+    assert compare(scores={"BLEU": columns}).metrics[0].signature.startswith("BLEU|scores:given|")
+    with pytest.raises(InputError, match="'BLEU' is computed here too"):
+        compare(texts, ["a cat"] * 60, scores={"BLEU": columns}, metrics=["bleu"])
 
 
 def test_other_objects_are_refused(matrix, columns):

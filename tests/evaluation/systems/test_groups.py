@@ -53,7 +53,7 @@ def test_groups_are_tested_as_a_plain_loop_does(seed):
     frame = pd.DataFrame(np.concatenate([*parts.values()], axis=1).T[order], columns=["base", "a", "b"]).assign(
         domain=groups
     )
-    metric = compare(scores=frame, by="domain").metrics[0]
+    metric = compare(scores=frame, systems=["base", "a", "b"], by="domain").metrics[0]
     found = {group.name: group for group in metric.groups}
     assert [*found] == ["news", "talks", "web"]
     p_values = [p_by_scipy(parts[name][row] - parts[name][0]) for name in ("news", "talks") for row in (1, 2)]
@@ -70,13 +70,17 @@ def test_groups_are_joined_by_the_ids_of_segments():
     frame = pd.DataFrame({"id": range(60), "base": rng.normal(size=60), "new": rng.normal(size=60)})
     groups = pd.DataFrame({"id": range(60), "document": "d", "level": [segment % 2 for segment in range(60)]})
     groups["document"] = [f"d{segment // 2}" for segment in range(60)]
-    expected = compare(scores=frame.merge(groups), documents=groups, by="level")
+    named = ["base", "new"]
+    expected = compare(scores=frame.merge(groups), systems=named, documents=groups, by="level")
     shuffled = compare(
-        scores=frame.sample(frac=1, random_state=1), documents=groups.sample(frac=1, random_state=2), by="level"
+        scores=frame.sample(frac=1, random_state=1),
+        systems=named,
+        documents=groups.sample(frac=1, random_state=2),
+        by="level",
     )
     assert shuffled.to_dict()["groups"] == expected.to_dict()["groups"]
     assert {group.num_units for group in expected.metrics[0].groups} == {30}
-    listed = compare(scores=frame[["base", "new"]], documents=groups["document"], by=groups["level"])
+    listed = compare(scores=frame[["base", "new"]], systems="all", documents=groups["document"], by=groups["level"])
     assert listed.to_dict()["groups"] == expected.to_dict()["groups"]
     long = frame.melt("id", var_name="system", value_name="score").merge(groups)
     assert compare(scores=long, documents=groups, by="level").to_dict()["groups"] == expected.to_dict()["groups"]
@@ -86,23 +90,24 @@ def test_a_column_of_groups_is_no_system_and_not_ignored():
     frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "bucket": [1, 2] * 20}
     found = compare(scores=frame, by="bucket")
     assert found.systems == ("base", "new")
-    assert [choice.ignored for choice in found.choices] == [()] * len(found.choices)
+    [choice] = found.choices
+    assert (choice.systems, choice.roles, choice.ignored) == (("base", "new"), {"group": ("bucket",)}, ())
 
 
 def test_groups_that_cannot_be_are_refused():
     frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
     with pytest.raises(InputError, match="no column 'genre' to group by; the tables have base, new, domain"):
-        compare(scores=frame, by="genre")
+        compare(scores=frame, systems=["base", "new"], by="genre")
     with pytest.raises(InputError, match="no column 'genre' to group by; there is no table"):
         compare({"a": ["a b"] * 40, "b": ["a c"] * 40}, ["a b"] * 40, metrics=["chrf"], by="genre")
     with pytest.raises(InputError, match="All segments are in the group 'x'"):
-        compare(scores=frame, by="domain")
+        compare(scores=frame, systems=["base", "new"], by="domain")
     with pytest.raises(InputError, match="`by` has 3 values"):
         compare(scores={name: frame[name] for name in ("base", "new")}, by=["x", "y", "z"])
     texts = {"id": range(40), "candidate": ["a b"] * 40, "domain": ["x", "y"] * 20}
     other = {"id": range(40), "candidate": ["a c"] * 40, "domain": ["y", "x"] * 20}
     with pytest.raises(InputError, match=r"Segment '0' is in the group 'x' in systems\['a'\], and in 'y' in systems"):
-        compare({"a": texts, "b": other}, ["a b"] * 40, metrics=["chrf"], by="domain", id_column="id")
+        compare({"a": texts, "b": other}, ["a b"] * 40, metrics=["chrf"], by="domain", columns={"segment": "id"})
 
 
 def test_small_groups_are_named_in_every_form():

@@ -53,7 +53,9 @@ def test_every_form_of_runs_gives_the_same(scores):
     expected = compare(scores=dict(zip(SYSTEMS, scores, strict=True))).to_dict()["systems"]
     assert expected[1]["metrics"]["score"]["runs"] == NUM_RUNS
     for form in (frame, wide, wide.sample(frac=1, random_state=2), long_table(scores)):
-        assert compare(scores=form).to_dict()["systems"] == expected
+        assert compare(scores=form, systems=SYSTEMS).to_dict()["systems"] == expected
+    tables = {name: [pandas.DataFrame({"score": run}) for run in scores[at]] for at, name in enumerate(SYSTEMS)}
+    assert compare(scores=tables).to_dict()["systems"] == expected
 
 
 def test_the_share_of_runs_is_that_of_a_plain_loop(scores):

@@ -38,18 +38,18 @@ def long_form(frame, seed):
 
 def result(comparison):
     record = json.loads(comparison.to_json())
-    del record["columns"]
+    del record["columns"], record["inputs"]
     return record
 
 
-def compared(scores, **options):
-    return result(compare(scores={"comet": scores}, num_resamples=200, all_pairs=True, **options))
+def compared(scores, systems=SYSTEMS, **options):
+    return result(compare(scores={"comet": scores}, systems=systems, num_resamples=200, all_pairs=True, **options))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_form_and_order_of_a_table_change_nothing(table, seed):
     draw = random.Random(seed)  # noqa: S311 -- of the form of a table
-    expected = compared(table, documents=table, systems=SYSTEMS)
+    expected = compared(table, documents=table)
     given = table.drop(columns="document")
     for name in draw.sample(EXTRA, draw.randrange(len(EXTRA))):
         given.insert(draw.randrange(given.shape[1]), name, [draw.randrange(100) for _ in range(40)])
@@ -59,15 +59,20 @@ def test_the_form_and_order_of_a_table_change_nothing(table, seed):
     documents = shuffled(table[["segment", "document"]], seed)
     assert compared(shuffled(given, seed), documents=documents) == expected
     rows = long_form(table, seed)
-    assert compared(rows, documents=documents, systems=SYSTEMS) == expected
-    by_name = compared(rows, documents=documents)
-    assert [system["name"] for system in by_name["systems"]] == sorted(SYSTEMS)
+    assert compared(rows, documents=documents) == expected
+    unnamed = compared(rows, documents=documents, systems=None)
+    assert [system["name"] for system in unnamed["systems"]] == [*dict.fromkeys(rows["system"])]
 
 
 @pytest.mark.parametrize("test", [paired_permutation, paired_bootstrap, approximate_randomization])
 def test_a_paired_test_of_a_frame_takes_systems_alone(table, test):
     expected = test(table[list(SYSTEMS)].to_numpy().T, num_resamples=50)
-    found = test(shuffled(table.assign(year=2024), 3), num_resamples=50)
+    wide = shuffled(table.assign(year=2024), 3)
+    with pytest.raises(InputError, match=r"Name those .* \{name: scores\[name\] for name in \[.*'?year"):
+        test(wide)
+    found = test({name: wide[name] for name in SYSTEMS}, num_resamples=50)
+    rows = long_form(table, 1).sort_values("system", key=lambda names: names.map(SYSTEMS.index))
+    assert test(rows, num_resamples=50).p.tolist() == found.p.tolist()
     line = next(line for line in repr(found).splitlines() if line.startswith("other - newstest: "))
     assert line.endswith(f", p {found.p[1]:.4f}")
     assert line in found._repr_html_()
@@ -94,6 +99,7 @@ def test_texts_references_and_documents_are_joined(table):
         shuffled(texts[["segment", "source", "base", "other", "reference"]], 1),
         shuffled(texts, 2),
         scores={"comet": shuffled(table, 3)},
+        systems=["base", "other"],
         documents=shuffled(table, 4),
         metrics=["bleu"],
         num_resamples=100,
@@ -115,13 +121,14 @@ def test_the_index_of_a_frame_may_hold_the_ids(table):
     indexed = shuffled(table, 2).set_index("segment")
     assert compared(indexed, documents=indexed) == compared(table, documents=table)
     with pytest.raises(InputError, match="2 columns 'base'"):
-        compare(scores=table.rename(columns={"other": "base"}))
+        compare(scores=table.rename(columns={"other": "base"}), systems="all")
 
 
 def test_the_columns_that_were_taken_are_listed(table):
-    found = compare(scores=table.assign(note="good", year=2024))
+    found = compare(scores=table.assign(note="good", year=2024), systems=SYSTEMS)
     [choice] = found.choices
-    assert (choice.systems, choice.id_column, choice.ignored) == (SYSTEMS, "segment", ("document", "note", "year"))
+    assert (choice.systems, choice.roles) == (SYSTEMS, {"segment": ("segment",)})
+    assert choice.ignored == ("document", "note", "year")
     assert found.to_dict()["columns"][0]["ignored"] == ("document", "note", "year")
 
 
@@ -131,11 +138,9 @@ def test_any_column_is_a_system_if_it_is_named(table):
     assert found.systems == ("id", "human")
 
 
-def test_counts_beside_scores_are_no_guess(table):
-    with pytest.raises(InputError, match="votes holds whole"):
-        compare(scores=table.assign(votes=range(40)))
+def test_a_score_that_is_no_number_is_named(table):
     with pytest.raises(InputError, match="row 2: the column 'other' holds 'n/a!'"):
-        compare(scores=table.astype({"other": object}).assign(other=["1", "2", "n/a!", *["3"] * 37]))
+        compare(scores=table.astype({"other": object}).assign(other=["1", "2", "n/a!", *["3"] * 37]), systems=SYSTEMS)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +155,10 @@ def test_counts_beside_scores_are_no_guess(table):
 def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message):
     documents = table[["segment", "document"]]
     with pytest.raises(InputError, match=message):
-        compare(scores=change(table), documents=documents)
-    found = compare(scores=shuffled(change(table), 1), documents=documents, missing="drop")
+        compare(scores=change(table), systems=SYSTEMS, documents=documents)
+    found = compare(scores=shuffled(change(table), 1), systems=SYSTEMS, documents=documents, missing="drop")
     left = table[~table["segment"].isin([7, *[8] * ("again" in message)])]
-    expected = compare(scores=left, documents=left)
+    expected = compare(scores=left, systems=SYSTEMS, documents=left)
     assert [system.p for system in found.metrics[0].systems] == [system.p for system in expected.metrics[0].systems]
     assert "7" in found.dropped
     number = len(found.dropped)
@@ -167,7 +172,7 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
 
 def test_a_repeated_id_is_counted_as_left_out(table):
     repeated = pandas.concat([table, table.iloc[[7]]])
-    found = compare(scores=repeated, missing="drop")
+    found = compare(scores=repeated, systems=SYSTEMS, missing="drop")
     assert found.dropped == ("7",)
     assert compared(repeated, missing="drop")["systems"] == compared(table.drop(index=7))["systems"]
 
@@ -177,16 +182,17 @@ def test_rows_that_contradict_each_other_are_no_missing_ones(table):
     with pytest.raises(InputError, match="has a second row for segment"):
         compare(scores=pandas.concat([rows, rows.iloc[[7]]]), missing="drop")
     for frame in (rows, table):
+        ids = frame["segment"].where(frame["segment"] != 7)
         with pytest.raises(InputError, match="the column 'segment' holds"):
-            compare(scores=frame.assign(segment=frame["segment"].where(frame["segment"] != 7)), missing="drop")
+            compare(scores=frame.assign(segment=ids), systems=SYSTEMS, missing="drop")
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"segment": [1], "base": [2.0]}, "has 1 columns of numbers"),
+        ({"segment": [1], "base": [2.0]}, r'has the columns base, beside segment, .*: systems=\["base"\]'),
         ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 1: the system 'a' has a second row"),
-        ({"system": ["a"], "score": [1.0]}, "no column 'segment'"),
+        ({"system": ["a"], "score": [1.0]}, r'needs ids\. .*columns=\{"segment": "NAME"\}'),
     ],
 )
 def test_a_table_of_another_form_is_refused(columns, message):
@@ -198,19 +204,20 @@ def test_lists_stand_beside_ids_in_order_only(table):
     documents = table["document"].tolist()
     assert compared(table, documents=documents) == compared(table, documents=table)
     with pytest.raises(InputError, match="is not in the order of ids, and documents has no ids"):
-        compare(scores=shuffled(table, 1), documents=documents)
-    by_position = compare(scores=shuffled(table, 1), documents=documents, id_column="none")
+        compare(scores=shuffled(table, 1), systems=SYSTEMS, documents=documents)
+    by_position = compare(scores=shuffled(table, 1), systems=SYSTEMS, documents=documents, columns={"segment": "none"})
     assert by_position.segments == tuple(range(1, 41))
 
 
 def test_ids_that_number_lines_find_their_lines(table):
     documents = table["document"].tolist()
     few = table.drop(index=[3, 9])
-    found = compare(scores=few, documents=documents, missing="drop")
+    found = compare(scores=few, systems=SYSTEMS, documents=documents, missing="drop")
     assert (found.dropped, found.segments[3]) == (("3", "9"), "4")
     for start in (5, 1000):
+        moved = few.assign(segment=few["segment"] + start)
         with pytest.raises(InputError, match="not the numbers of these"):
-            compare(scores=few.assign(segment=few["segment"] + start), documents=documents, missing="drop")
+            compare(scores=moved, systems=SYSTEMS, documents=documents, missing="drop")
 
 
 def test_rows_of_one_segment_agree_about_its_document(table):

@@ -1,0 +1,813 @@
+"""The inputs of `compare`: the systems and what they are compared on, joined by segment; and what was taken from where.
+
+Systems are a list, file or table for each; or the values of the column `system` of a table; or those columns of a table
+that are named. The rows of scores, texts, references and documents belong together if they have the same id. Joined
+segments stand in the natural order of their ids, so that the order of rows changes no result. Inputs without ids are
+joined by position.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from json import dumps
+from typing import Any, Literal, TypeGuard, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.tables.batches import check_form
+from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names
+from bertscore_onnx.tables.table import listed, natural_key
+from bertscore_onnx.tables.whole_table import WholeTable, row_labels
+from bertscore_onnx.text.texts import collect_strings
+from bertscore_onnx_evaluation.systems.join import (
+    Missing,
+    SegmentColumns,
+    as_runs,
+    at_rows,
+    columns_of_list,
+    join_segments,
+    scores_of,
+)
+
+Value = Literal["P", "R", "F"]
+"""Which numbers of `Scores` are compared."""
+
+Frame = Any
+"""A data frame in any form that `BERTScorer.score_frame` takes."""
+
+Candidates = Mapping[str, Iterable[str] | Frame] | Frame
+References = Iterable[str | Sequence[str]] | Frame
+Documents = Iterable[Hashable] | Frame
+
+SystemScores = Any
+"""The scores of each system by its name, one for each segment or (runs, segments), or a data frame."""
+
+ALL = "all"
+"""In place of names of systems: all columns without another role, or all systems that there are."""
+
+
+# The columns of a table, by their roles.
+
+USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "system": ("system",),
+    "candidate": ("candidate",),
+    "score": ("score",),
+    "metric": ("metric",),
+    "reference": REFERENCE_COLUMNS,
+    "segment": ID_COLUMNS,
+    "document": ("document", "document_id", "doc", "doc_id"),
+    "run": ("run",),
+}
+"""The names that the column of each role has unless it is named; the first one that a table has counts."""
+
+BY_PRODUCTS = (BEST, "truncated")
+"""Columns that stand beside scores of ours, and are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns of tables by their roles: those that are named, and otherwise the usual ones."""
+
+    named: Mapping[str, tuple[str, ...]]
+
+    def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role that a table has; several only if they are named."""
+        return self.among(table.names, role)
+
+    def among(self, names: Collection[str], role: str) -> tuple[str, ...]:
+        """Return which of these columns have a role."""
+        if role in self.named:
+            return tuple(name for name in self.named[role] if name in names)
+        return tuple(name for name in USUAL_COLUMNS.get(role, ()) if name in names)[:1]
+
+    def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role; raise InputError if a table lacks one."""
+        option = as_argument(role, "NAME")
+        alternatives = [(name,) for name in self.named[role]] if role in self.named else [USUAL_COLUMNS[role]]
+        return tuple(table.find(names, option) for names in alternatives)
+
+    def ids(self, table: WholeTable) -> str | None:
+        """Return the column of ids; None if a table has none, or none is to be used."""
+        if self.named.get("segment") == (NO_IDS,):
+            return None
+        if "segment" in self.named:
+            [name] = self.required(table, "segment")
+            return name
+        return next(iter(self.of(table, "segment")), None)
+
+    def without(self, table: WholeTable) -> list[str]:
+        """Return the columns of a table that have no role."""
+        with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
+        return [name for name in table.names if name not in with_role]
+
+
+def as_argument(role: str, names: str | Sequence[str]) -> str:
+    """Return the argument that gives columns a role, as messages have it; the command line has an option for it."""
+    return f"columns={dumps({role: names}, ensure_ascii=False)}"
+
+
+def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = None) -> Roles:
+    """Return the roles that a caller names; raise InputError for another role, or several columns where one counts."""
+    named = {}
+    for role, names in (columns or {}).items():
+        if role not in USUAL_COLUMNS:
+            raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
+        named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
+        if len(named[role]) > 1 and role not in ("reference", "score"):
+            raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
+    return Roles(named | ({"group": (by,)} if isinstance(by, str) else {}))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """What was taken from a file, or from a data frame."""
+
+    table: str
+    """The file, or the argument that was the data frame."""
+
+    systems: tuple[str, ...]
+    """The systems that it has; none if it has references or documents alone."""
+
+    roles: Mapping[str, tuple[str, ...]]
+    """The columns that were used, by role; without `segment`, rows were joined by position."""
+
+    ignored: tuple[str, ...]
+    """All other columns, and systems that were not named."""
+
+
+def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
+    """Return sentences about what was taken; files from which the same was taken share one."""
+    alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]], list[ColumnChoice]] = {}
+    for choice in choices:
+        alike.setdefault((tuple(choice.roles.items()), choice.ignored), []).append(choice)
+    sentences = []
+    for (roles, ignored), group in alike.items():
+        if all(len(choice.systems) == 1 for choice in group):
+            files: dict[str, list[str]] = {}
+            for choice in group:
+                files.setdefault(choice.systems[0], []).append(choice.table)
+            parts = [", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items())]
+        else:
+            systems = ", ".join(name for choice in group for name in choice.systems)
+            parts = [", ".join(choice.table for choice in group) + f": systems {systems}" * bool(systems)]
+        parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
+        parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
+        parts += [f"ignored {', '.join(ignored)}"] * bool(ignored)
+        sentences.append(f"{'; '.join(parts)}.")
+    return [*sentences, f"The baseline is {baseline}."] if sentences else []
+
+
+class UnnamedSystemsError(InputError):
+    """A table whose columns may be those of systems, or of metrics: they have to be named."""
+
+    def __init__(self, title: str, columns: Sequence[str], others: Sequence[str], role: str) -> None:
+        """Take the title of the table, its columns that may be named, the others, and what the columns hold."""
+        self.title, self.columns, self.others, self.role = title, columns, others, role
+        super().__init__(self.with_remedy(f"systems={dumps([*columns], ensure_ascii=False)}", "{NAME: TABLE, …}"))
+
+    def with_remedy(self, named: str, several: str) -> str:
+        """Return the message with the argument that names systems, and that which gives each its own table."""
+        others = f", beside {', '.join(self.others)}" if self.others else ""
+        if not self.columns:
+            return (
+                f"{self.title} has no column for a system{others}; expected one for each of two systems or more, or "
+                f"the columns system, segment and {self.role}."
+            )
+        alone = f"; or, if all are of one system, give a table for each system: {several}" * (self.role == "score")
+        return (
+            f"{self.title} has the columns {', '.join(self.columns)}{others}, and nothing names systems. Name those "
+            f"that are systems, the baseline first: {named}{alone}."
+        )
+
+
+def is_frame(value: object) -> bool:
+    """Return whether a value is a table, a data frame or a mapping of columns."""
+    return isinstance(value, WholeTable | Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
+
+
+class InputReader:
+    """Reads the inputs of one comparison: each table once, its columns by their roles."""
+
+    def __init__(self, roles: Roles, missing: Missing = "raise", value: Value = "F") -> None:
+        """Read columns of these roles, and one of the three numbers of `Scores`."""
+        if value not in get_args(Value):
+            raise InputError(f"value is {value!r}; expected one of {', '.join(get_args(Value))}.")
+        self.roles, self.missing, self.value = roles, missing, value
+        self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
+
+    @property
+    def tables(self) -> list[WholeTable]:
+        """The tables that were read so far."""
+        return [*dict.fromkeys(table for _, table in self._tables.values())]
+
+    def table(self, value: Any, title: str) -> WholeTable:
+        """Return a table, or the rows of a data frame; `title` is its name in messages."""
+        if id(value) not in self._tables:
+            table = value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
+            self._tables[id(value)] = (value, table)
+        return self._tables[id(value)][1]
+
+    def check_roles(self) -> None:
+        """Raise InputError if a column is named that no table has."""
+        available = dict.fromkeys(name for table in self.tables for name in table.names)
+        for role, names in self.roles.named.items():
+            for name in names:
+                if name not in available and (role, name) != ("segment", NO_IDS):
+                    tables = f"the tables have {', '.join(available)}" if available else "there is no table"
+                    raise InputError(f"There is no column {name!r}, of {as_argument(role, name)}; {tables}.")
+
+    def is_long(self, given: Mapping[str, Any]) -> bool:
+        """Return whether a mapping is a table with a row for each system and segment."""
+        return any(name in given for name in self.roles.named.get("system", USUAL_COLUMNS["system"]))
+
+    def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> SegmentColumns:
+        """Return the values of a role in a table, in a column called as that is; or values that `listing` lists.
+
+        Several columns are lists of references together. Where a table has several rows for a segment, one for each
+        system or run, these have to have the same value.
+        """
+        if isinstance(values, SegmentColumns):
+            return values
+        if not is_frame(values):
+            return columns_of_list(listing(values), title, row_labels(values))
+        table = self.table(values, title)
+        names = self.roles.required(table, role)
+        cells = self._values(table, role, names[0])
+        if len(names) > 1:
+            rows = zip(*(self._values(table, role, name) for name in names), strict=True)
+            cells = [None if None in row else [text for texts in row for text in texts] for row in rows]
+        columns = self._with_ids(table, {table.title: cells}, {role: names})
+        if columns.ids is None or not (self.roles.of(table, "system") or self.roles.of(table, "run")):
+            return columns
+        first: dict[str, int] = {}
+        for row, name in enumerate(columns.ids):
+            earlier = first.setdefault(name, row)
+            if cells[row] != cells[earlier]:
+                raise InputError(
+                    f"{table.place(row)}: segment {name!r} has another value than in {table.place(earlier)}; expected "
+                    "the same in both."
+                )
+        return at_rows(columns, [*first.values()])
+
+    def _with_ids(
+        self, table: WholeTable, columns: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
+    ) -> SegmentColumns:
+        """Return columns of a table with its ids."""
+        if self.roles.named.get("segment") == (NO_IDS,):
+            return SegmentColumns(table.title, columns, place=table.place, table=table, roles=roles)
+        name = self.roles.ids(table)
+        if name is None:
+            return SegmentColumns(table.title, columns, None, table.labels, table.place, table=table, roles=roles)
+        used = {**roles, "segment": (name,)}
+        return SegmentColumns(table.title, columns, table.keys(name), None, table.place, table=table, roles=used)
+
+    def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
+        """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
+        if role == "score":
+            numbers: list[Any] = table.numbers(name).tolist()
+            return numbers
+        are_texts = role in ("candidate", "reference")
+        read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.texts if are_texts else WholeTable.keys
+        read = WholeTable.lists if role == "reference" else read
+        if self.missing == "raise":
+            return [*read(table, name)]
+        values: list[Any] = [None] * len(table)
+        present, rows = table.without_nulls(name, are_texts=are_texts)
+        for row, value in zip(rows, read(present, name), strict=True):
+            values[row] = value
+        return values
+
+    # The systems of one table: in its rows, or in its columns.
+
+    def _systems_of(
+        self, table: WholeTable, role: Literal["candidate", "score"], names: Sequence[str] | None, metric: str = ""
+    ) -> dict[str, SegmentColumns]:
+        """Return by metric the values of systems, in a column for each; None or NaN where a system has none."""
+        if self.roles.of(table, "system"):
+            return self._in_rows(table, role, names, metric)
+        if names is None:
+            raise self._unnamed(table, role)
+        chosen = self.roles.without(table) if names == [ALL] else names
+        for name in chosen:
+            table.find(name, "`systems`")
+        columns = {name: self._values(table, role, name) for name in chosen}
+        if self.roles.of(table, "run"):
+            return {metric: self._by_run(table, columns, {})}
+        return {metric: replace(self._with_ids(table, columns, {}), systems=tuple(columns))}
+
+    def _unnamed(self, table: WholeTable, role: str) -> "UnnamedSystemsError":
+        free = self._free(table)
+        return UnnamedSystemsError(table.title, free, [one for one in table.names if one not in free], role)
+
+    def _free(self, table: WholeTable) -> list[str]:
+        """Return the columns of a table that may be named as systems, or may be metrics."""
+        return [name for name in self.roles.without(table) if name not in BY_PRODUCTS]
+
+    def _in_rows(
+        self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str
+    ) -> dict[str, SegmentColumns]:
+        """Return the values of systems of which each row has one; they are in the order of the table, or as named."""
+        [value_column], [system_column] = self.roles.required(table, role), self.roles.required(table, "system")
+        metric_columns = self.roles.of(table, "metric") if role == "score" else ()
+        systems = table.keys(system_column)
+        metrics = table.keys(metric_columns[0]) if metric_columns else [metric] * len(table)
+        available = [*dict.fromkeys(systems)]
+        chosen = available if names is None or names == [ALL] else names
+        left_out = tuple(name for name in available if name not in chosen)
+        values = dict.fromkeys(chosen, self._values(table, role, value_column))
+        roles: dict[str, tuple[str, ...]] = {"system": (system_column,), role: (value_column,)}
+        roles |= {"metric": metric_columns} if metric_columns else {}
+        rows_of: dict[str, list[tuple[str, int]]] = {}
+        for row, name in enumerate(metrics):
+            rows_of.setdefault(name, []).append((systems[row], row))
+        by_metric = {name: self._by_cell(table, rows, values, roles, name) for name, rows in rows_of.items()}
+        return {name: replace(columns, ignored_systems=left_out) for name, columns in by_metric.items()}
+
+    def _by_run(
+        self, table: WholeTable, values: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
+    ) -> SegmentColumns:
+        """Return columns of systems, (rows,), with the values of the runs of a segment together."""
+        return self._by_cell(table, [(name, row) for name in values for row in range(len(table))], values, roles, "")
+
+    def _by_cell(
+        self,
+        table: WholeTable,
+        cells: Iterable[tuple[str, int]],
+        values: Mapping[str, Sequence[Any]],
+        roles: Mapping[str, tuple[str, ...]],
+        metric: str,
+    ) -> SegmentColumns:
+        """Return a row for each segment of a table that has several rows for it; a cell is a system and a row."""
+        whole = self._with_ids(table, values, roles)
+        whole = whole.by_label() if whole.is_indexed else whole
+        if whole.ids is None:
+            kind = "segment and run" if "system" not in roles else "system and segment"
+            remedy = f"Name their column with {as_argument('segment', 'NAME')}"
+            raise InputError(f"{table.title} has a row for each {kind}, so its segments need ids. {remedy}.")
+        run_columns = self.roles.of(table, "run")
+        row_runs = table.keys(run_columns[0]) if run_columns else [""] * len(table)
+        has_runs = len({*row_runs}) > 1
+        rows_of: dict[str, dict[str, dict[str, int]]] = {}  # by system, segment and run
+        for system, row in cells:
+            segment, run = whole.ids[row], row_runs[row] if has_runs else ""
+            earlier = rows_of.setdefault(system, {}).setdefault(segment, {}).setdefault(run, row)
+            if earlier != row:
+                and_run = f" and run {run!r}" if has_runs else ""
+                raise InputError(
+                    f"{table.place(row)}: the system {system!r} has a second row for segment {segment!r}{and_run}; "
+                    f"the first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
+                )
+        first: dict[str, int] = {}  # the first row of each segment
+        for name in values:
+            if name not in rows_of:
+                of_metric = f" of {metric}" if metric else ""
+                raise InputError(f"{table.title} lacks the system {name!r}{of_metric}; it has {', '.join(rows_of)}.")
+            first = {segment: min(run_rows.values()) for segment, run_rows in rows_of[name].items()} | first
+        columns: dict[str, list[Any]] = {}
+        lacking: dict[tuple[str, int], str] = {}
+        for name in values:
+            runs = sorted({run for run_rows in rows_of[name].values() for run in run_rows}, key=natural_key)
+            column = columns.setdefault(name, [])
+            for segment in first:
+                run_rows = rows_of[name].get(segment, {})
+                absent = [run for run in runs if run not in run_rows]
+                run_values = tuple(values[name][run_rows[run]] for run in runs if run in run_rows)
+                if run_rows and absent:
+                    lacking[name, len(column)] = absent[0]
+                column.append(None if absent else run_values if has_runs else run_values[0])
+        used = {**whole.roles, "run": run_columns} if has_runs else whole.roles
+        rows = at_rows(whole, [*first.values()])
+        return replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)
+
+    # Texts of systems.
+
+    def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
+        """Return the texts of systems, whose names are those of the columns."""
+        if isinstance(given, Mapping) and not self.is_long(given):
+            chosen = [*given] if names is None or names == [ALL] else names
+            for name in chosen:
+                if name not in given:
+                    available = listed([*map(str, given)])
+                    raise InputError(f"There are no texts of the system {name!r}, only of {available}.")
+            return [self._texts_of_system(name, given[name]) for name in chosen]
+        if not is_frame(given):
+            raise InputTypeError(
+                f"The candidates are a {type(given).__name__}; expected a mapping of the names of systems to lists of "
+                "texts, or a data frame."
+            )
+        return [*self._systems_of(self.table(given, "candidates"), "candidate", names).values()]
+
+    def _texts_of_system(self, name: str, texts: Any) -> SegmentColumns:
+        title = f"candidates[{name!r}]"
+        forms = (list, tuple, SegmentColumns, WholeTable)
+        has_runs = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(run, forms) for run in texts)
+        listing: Callable[[Any], Sequence[str]] = partial(collect_strings, name=title)
+        runs = [self.column(run, title, "candidate", listing) for run in (texts if has_runs else [texts])]
+        return as_runs([_renamed(run, name) for run in runs], self.missing)
+
+    # Scores of systems.
+
+    def scores(self, given: Any, names: Sequence[str] | None) -> dict[str, list[SegmentColumns]]:
+        """Return by metric the scores of systems, whose names are those of the columns.
+
+        A single metric is called `score`. Tables without named systems are of one system each, and their columns are
+        metrics.
+        """
+        check_form(given, "scores")
+        if is_prf(given) or not is_frame(given):
+            raise InputTypeError(
+                f"The scores are a {type(given).__name__}; expected a data frame, or a mapping of the names of systems "
+                "to numbers."
+            )
+        has_parts = isinstance(given, Mapping) and bool(given) and all(map(_is_table, given.values()))
+        found: dict[str, list[SegmentColumns]] = {}
+        of_systems: dict[str, list[WholeTable]] = {}
+        for name, part in (given if has_parts else {"score": given}).items():
+            title = f"scores[{name!r}]" if has_parts else "scores"
+            if isinstance(part, Mapping) and not self.is_long(part):
+                by_metric = {name: self._numbers_by_system(part, names, title)}
+            else:
+                tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
+                columns = {*tables[0].names}
+                are_columns = names is not None and (names == [ALL] or bool({*names} & columns - {*given}))
+                if has_parts and not are_columns and not self.roles.of(tables[0], "system"):
+                    of_systems[name] = tables
+                    continue
+                runs = [self._systems_of(table, "score", names, name) for table in tables]
+                by_metric = {metric: [as_runs([run[metric] for run in runs], self.missing)] for metric in runs[0]}
+            _merge(by_metric, found, title)
+        if of_systems:
+            _merge(self._metrics_of(of_systems, names), found, "scores")
+        return _of_same_systems(found)
+
+    def _numbers_by_system(
+        self, given: Mapping[str, Any], names: Sequence[str] | None, title: str
+    ) -> list[SegmentColumns]:
+        """Return the scores in a mapping, whose keys are systems unless they have a role."""
+        roles = [name for role in ("segment", "run", "document", "group") for name in self.roles.among(given, role)]
+        chosen = [name for name in given if name not in roles] if names is None or names == [ALL] else names
+        values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
+        if (
+            not roles
+            and len(values) == len(chosen)
+            and any(_has_runs(part) or row_labels(part) is not None for part in values.values())
+        ):
+            return [_numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
+        return [*self._systems_of(self.table({**given, **values}, title), "score", chosen).values()]
+
+    def _metrics_of(
+        self, tables: Mapping[str, Sequence[WholeTable]], names: Sequence[str] | None
+    ) -> dict[str, list[SegmentColumns]]:
+        """Return by metric the scores in the columns of tables, each of one system or of a run of it."""
+        chosen = [*tables] if names is None else names
+        first = next(iter(tables.values()))[0]
+        for name in chosen:
+            if name not in tables:
+                raise InputError(
+                    f"There are no scores of the system {name!r}: it is none of the tables {listed([*tables])}, nor a "
+                    f"column of {first.title}, which has {', '.join(first.names)}."
+                )
+        if names is None and len(chosen) < 2:
+            raise self._unnamed(first, "score")
+        metrics = self._metric_columns([table for name in chosen for table in tables[name]])
+        found: dict[str, list[SegmentColumns]] = {metric: [] for metric in metrics}
+        roles = {"score": tuple(metrics)}
+        for metric in metrics:
+            for name in chosen:
+                runs = []
+                for table in tables[name]:
+                    values = {name: self._values(table, "score", metric)}
+                    has_runs = bool(self.roles.of(table, "run"))
+                    run = self._by_run(table, values, roles) if has_runs else self._with_ids(table, values, roles)
+                    runs.append(replace(run, systems=(name,)))
+                found[metric].append(as_runs(runs, self.missing))
+        return found
+
+    def _metric_columns(self, tables: Sequence[WholeTable]) -> list[str]:
+        """Return the columns of scores: those of the role, or all of numbers, which have to be the same everywhere."""
+        if self.roles.of(tables[0], "score") or "score" in self.roles.named:
+            for table in tables:
+                self.roles.required(table, "score")
+            return [*self.roles.of(tables[0], "score")]
+        content = [{name: table.content(name) for name in self._free(table)} for table in tables]
+        columns = dict.fromkeys(name for kinds in content for name in kinds if "numbers" in kinds[name])
+        are_numbers = {name: not any("texts" in kinds.get(name, ()) for kinds in content) for name in columns}
+        metrics = [name for name, is_metric in are_numbers.items() if is_metric]
+        shared = [name for name in metrics if all(name in kinds for kinds in content)]
+        remedy = f"name the columns of scores: {as_argument('score', shared or ['NAME'])}."
+        for table, kinds in zip(tables, content, strict=True):
+            for name in columns:
+                if name not in kinds:
+                    raise InputError(
+                        f"{table.title} has no column {name!r}, unlike another table. Add it; or, if it has no scores, "
+                        f"{remedy}"
+                    )
+                if "texts" in kinds[name]:
+                    try:
+                        table.numbers(name)
+                    except InputError as error:
+                        raise InputError(f"{error} Correct it; or, if the column has no scores, {remedy}") from error
+        if not metrics:
+            available = ", ".join(tables[0].names)
+            raise InputError(f"{tables[0].title} has no column of numbers, only {available}; expected one or more.")
+        return metrics
+
+
+def _is_table(value: object) -> bool:
+    """Return whether a value is a table, or a list of those of runs."""
+    return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
+
+
+def _renamed(columns: SegmentColumns, system: str) -> SegmentColumns:
+    """Return the one column of an input, called after its system."""
+    [values] = columns.columns.values()
+    return replace(columns, columns={system: values}, systems=(system,))
+
+
+def _merge(added: Mapping[str, list[SegmentColumns]], found: dict[str, list[SegmentColumns]], title: str) -> None:
+    """Add scores by metric to those that were found, which may be of other systems."""
+    for metric, parts in added.items():
+        earlier = {name for columns in found.get(metric, ()) for name in columns.columns}
+        if again := next((name for columns in parts for name in columns.columns if name in earlier), None):
+            raise InputError(f"{title} has scores of {metric} for {again}, which another input has too. Rename one.")
+        found.setdefault(metric, []).extend(parts)
+
+
+def _of_same_systems(found: Mapping[str, list[SegmentColumns]]) -> dict[str, list[SegmentColumns]]:
+    """Return the scores of those systems that the first metric has; raise InputError if another one lacks some."""
+    names = [name for parts in [*found.values()][:1] for columns in parts for name in columns.columns]
+    kept: dict[str, list[SegmentColumns]] = {}
+    for metric, parts in found.items():
+        available = [name for columns in parts for name in columns.columns]
+        if lacking := next((name for name in names if name not in available), None):
+            titles = ", ".join(dict.fromkeys(columns.title for columns in parts))
+            raise InputError(
+                f"{titles} lacks the system {lacking!r}, which has other scores; it has {listed(available)}."
+            )
+        for columns in parts:
+            values = {name: column for name, column in columns.columns.items() if name in names}
+            ignored = tuple(name for name in columns.columns if name not in names)
+            if values:
+                systems = tuple(name for name in columns.systems if name in names)
+                part = replace(
+                    columns, columns=values, systems=systems, ignored_systems=columns.ignored_systems + ignored
+                )
+                kept.setdefault(metric, []).append(part)
+    return kept
+
+
+def _has_runs(values: Any) -> bool:
+    return np.ndim(values if isinstance(values, np.ndarray) else next(iter(values), 0)) == (
+        2 if isinstance(values, np.ndarray) else 1
+    )
+
+
+def _numbers_of_system(name: str, values: Any, title: str) -> SegmentColumns:
+    """Return the scores of a system, or of its runs, in a column of its name."""
+    rows = [*values] if _has_runs(values) else [values]
+    columns = [WholeTable.of_frame({title: row}, title).numbers(title).tolist() for row in rows]
+    runs = [columns_of_list(column, title, row_labels(row)) for column, row in zip(columns, rows, strict=True)]
+    return replace(as_runs([_renamed(run, name) for run in runs]), systems=())
+
+
+# Scores of ours, and the numbers of other metrics.
+
+
+def is_prf(values: object) -> bool:
+    """Return whether this is the `Scores` of texts: P, R and F in one object."""
+    return isinstance(values, tuple) and hasattr(values, "best_reference")
+
+
+def numbers_of(values: Any, value: str, title: str) -> Any:
+    """Return the P, the R or the F of `Scores`, or of those of each run; and all other scores as they are."""
+    if is_prf(values):
+        numbers = getattr(values, value)
+        if np.ndim(numbers) != 1:
+            raise InputError(
+                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one layer, such as "
+                "`scores.of_layer(0)`, with one for each segment."
+            )
+        return numbers
+    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(part) == 1 for part in values):
+        raise InputError(
+            f"{title} is a tuple of three rows, as P, R and F are; expected one of them, or runs in a list or an array."
+        )
+    if isinstance(values, list | tuple) and values and all(map(is_prf, values)):
+        return [numbers_of(run, value, title) for run in values]
+    return values
+
+
+def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
+    """Return the systems of a data frame, or a mapping, of scores of one metric, and their `scores_of`."""
+    try:
+        by_metric = InputReader(roles_of(None), value=value).scores(given, None)
+    except UnnamedSystemsError as error:
+        named = f"{{name: scores[name] for name in {dumps([*error.columns], ensure_ascii=False)}}}"
+        raise InputError(error.with_remedy(named, "{NAME: NUMBERS, …}")) from error
+    if len(by_metric) > 1:
+        raise InputError(f"scores has {len(by_metric)} metrics, {', '.join(by_metric)}; expected one.")
+    [inputs] = by_metric.values()
+    joined = join_segments(inputs)
+    columns = {name: joined.values(at, values) for at, one in enumerate(inputs) for name, values in one.columns.items()}
+    return tuple(columns), [scores_of(values) for values in columns.values()]
+
+
+# All inputs of a comparison.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedInputs:
+    """The values of all inputs, in the order of the segments."""
+
+    systems: tuple[str, ...]
+    """The baseline first."""
+
+    candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
+    """By system and segment, a text or that of each run; none where only scores were given."""
+
+    references: tuple[tuple[str, ...], ...]
+    """Of each segment one or more; likewise."""
+
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
+    """By metric, system and segment, a score or that of each run."""
+
+    documents: Sequence[Hashable]
+    """Of each segment; none where none were given."""
+
+    groups: Sequence[str]
+    """Of each segment; likewise."""
+
+    segments: tuple[str | int, ...]
+    dropped: tuple[str | int, ...]
+    choices: tuple[ColumnChoice, ...]
+
+
+def join_inputs(
+    candidates: Candidates | None,
+    references: References | None,
+    scores: SystemScores | Mapping[str, SystemScores] | None,
+    documents: Documents | None,
+    by: str | Iterable[Hashable] | None = None,
+    *,
+    systems: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    value: Value = "F",
+    missing: Missing = "raise",
+    needs_texts: bool = False,
+) -> JoinedInputs:
+    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems."""
+    reader = InputReader(roles_of(columns, by), missing, value)
+    named = _names(systems)
+    if candidates is None and (needs_texts or scores is None or references is not None):
+        raise InputError("There are no texts of systems. Give them as `candidates`, or give `scores` alone.")
+    texts = [] if candidates is None else reader.candidates(candidates, named)
+    if (
+        references is None
+        and is_frame(candidates)
+        and (not isinstance(candidates, Mapping) or reader.is_long(candidates))
+    ):
+        references = candidates
+    parts = references if _are_parts(references) else [() if references is None else references]
+    of_references = [reader.column(part, "references", "reference", checked_references) for part in parts if texts]
+    of_documents = [] if documents is None else [reader.column(documents, "documents", "document", list)]
+    if texts:
+        named = [name for one in texts for name in one.columns]
+    of_scores = {} if scores is None else reader.scores(scores, named)
+    names = (
+        named if texts or not of_scores else [name for one in next(iter(of_scores.values())) for name in one.columns]
+    )
+    ordered = _baseline_first(names or [], baseline)
+    of_groups = [] if by is None else _groups_of(by, reader)
+    reader.check_roles()
+    inputs = [*texts, *of_references, *of_documents, *of_groups, *chain.from_iterable(of_scores.values())]
+    joined = join_segments(inputs, missing)
+    joined_columns = (
+        {name: joined.values(position, values) for name, values in one.columns.items()}
+        for position, one in enumerate(inputs)
+    )
+
+    def values_of(parts: Sequence[SegmentColumns]) -> list[dict[str, list[Any]]]:
+        return [next(joined_columns) for _ in parts]
+
+    text_columns = {name: values for one in values_of(texts) for name, values in one.items()}
+    lists = [
+        [[text] if isinstance(text, str) else text for text in column]
+        for one in values_of(of_references)
+        for column in one.values()
+    ]
+    document_columns = [column for one in values_of(of_documents) for column in one.values()]
+    groups = [[*map(str, column)] for one in values_of(of_groups) for column in one.values()]
+    _check_groups(of_groups, groups, joined.names)
+    matrices = {
+        metric: {name: column for one in values_of(parts) for name, column in one.items()}
+        for metric, parts in of_scores.items()
+    }
+    return JoinedInputs(
+        ordered,
+        tuple(tuple(text_columns[name]) for name in ordered) if text_columns else (),
+        tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
+        {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
+        document_columns[0] if document_columns else (),
+        groups[0] if groups else (),
+        joined.names,
+        joined.dropped,
+        _choices(inputs),
+    )
+
+
+def _names(systems: str | Sequence[str] | None) -> list[str] | None:
+    """Return the names of systems that a caller gives, if any; raise InputTypeError for anything else."""
+    if systems is None or systems == ALL:
+        return None if systems is None else [ALL]
+    if isinstance(systems, str | Mapping) or not isinstance(systems, Sequence):
+        raise InputTypeError(
+            f'systems is a {type(systems).__name__}; expected a list of names, or "all". Texts are given as '
+            "`candidates`."
+        )
+    return [*map(str, systems)]
+
+
+def _are_parts(references: Any) -> TypeGuard[list[Any]]:
+    """Return whether references are those of several files."""
+    forms = SegmentColumns | WholeTable
+    return isinstance(references, list) and bool(references) and all(isinstance(part, forms) for part in references)
+
+
+def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
+    """Return what was taken from each table, and from the files of systems."""
+    by_source: dict[object, list[SegmentColumns]] = {}
+    for one in chain.from_iterable((one, *one.further_runs) for one in inputs):
+        if one.table is not None or (one.unit == "line" and one.systems):
+            by_source.setdefault(one.title if one.table is None else id(one.table), []).append(one)
+    choices = []
+    for parts in by_source.values():
+        roles = {role: names for one in parts for role, names in one.roles.items()}
+        systems = tuple(dict.fromkeys(name for one in parts for name in one.systems))
+        used = {name for names in roles.values() for name in names} | {*systems}
+        left = [] if parts[0].table is None else [name for name in parts[0].table.names if name not in used]
+        ignored = dict.fromkeys([*left, *(name for one in parts for name in one.ignored_systems)])
+        ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
+        choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored)))
+    return tuple(choices)
+
+
+def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
+    """Return the systems with the baseline first; raise InputError unless there are two, and it is one of them."""
+    if len(systems) < 2:
+        given = f"one system, {systems[0]}" if systems else "no system"
+        raise InputError(f"There is {given}; expected a baseline, and at least one to compare with it.")
+    if len({*systems}) < len(systems):
+        raise InputError(f"The systems are {', '.join(systems)}; expected each of them once.")
+    if baseline is None:
+        return tuple(systems)
+    if baseline not in systems:
+        raise InputError(f"The baseline {baseline!r} is none of the systems {', '.join(map(repr, systems))}.")
+    return (baseline, *(name for name in systems if name != baseline))
+
+
+def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[SegmentColumns]:
+    """Return the groups of the segments, from every table that has the column; raise InputError if none has it."""
+    if not isinstance(by, str):
+        return [columns_of_list([*by], "`by`", row_labels(by))]
+    tables = [table for table in reader.tables if by in table.names]
+    if not tables:
+        names = ", ".join(dict.fromkeys(name for table in reader.tables for name in table.names))
+        remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
+        raise InputError(f"There is no column {by!r} to group by; {remedy}.")
+    return [reader.column(table, table.title, "group", list) for table in tables]
+
+
+def _check_groups(
+    inputs: Sequence[SegmentColumns], groups: Sequence[Sequence[str]], segments: Sequence[str | int]
+) -> None:
+    """Raise InputError if inputs disagree about the group of a segment, or there is one group only."""
+    for one, of_one in zip(inputs[1:], groups[1:], strict=True):
+        for segment, first, other in zip(segments, groups[0], of_one, strict=True):
+            if first != other:
+                raise InputError(
+                    f"Segment {segment!r} is in the group {first!r} in {inputs[0].title}, and in {other!r} in "
+                    f"{one.title}; expected the same in both."
+                )
+    if groups and len({*groups[0]}) < 2:
+        raise InputError(f"All segments are in the group {groups[0][0]!r}; expected two or more groups.")
+
+
+def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
+    if isinstance(references, str | bytes):
+        raise InputTypeError(
+            f"The references are one {type(references).__name__}; expected a list, one for each segment."
+        )
+    lists = []
+    for segment, given in enumerate(references):
+        texts = collect_strings([given] if isinstance(given, str) else given, f"references[{segment}]")
+        if not texts:
+            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
+        lists.append(tuple(texts))
+    if not lists:
+        raise InputError("There are no references; expected one for each segment.")
+    return tuple(lists)

@@ -1,0 +1,473 @@
+"""What `compare` takes at the shell: the right comparison, by numpy and scipy on the same numbers, or a line of advice.
+
+Nothing that was not named is a system, or the baseline.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.stats import permutation_test
+
+NUMBER = 30
+IDS = [f"q{number}" for number in range(1, NUMBER + 1)]
+ORDER = np.random.default_rng(5).permutation(NUMBER)
+
+
+def draw(seed):
+    """Draw scores of three systems, which differ in ten segments."""
+    rng = np.random.default_rng(seed)
+    scores = np.tile(rng.uniform(0.3, 0.7, NUMBER).round(2), (3, 1))
+    scores[1, 4:14] += rng.integers(1, 9, 10) / 100
+    scores[2, 9:19] -= rng.integers(-3, 9, 10) / 100
+    return dict(zip("ABC", scores.round(2).tolist(), strict=True))
+
+
+FIRST, SECOND = draw(1), draw(2)
+TEXTS = {name: [f"text {row} {name}" for row in range(NUMBER)] for name in ("question", "answer")}
+TRUTH = {"A": [row % 3 == 0 for row in range(NUMBER)], "B": [row % 2 == 0 for row in range(NUMBER)]}
+
+
+def table(columns, *, delimiter=",", order=None, header=True):
+    names, rows = [*columns], [*zip(*columns.values(), strict=True)]
+    rows = rows if order is None else [rows[row] for row in order]
+    lines = [names] * header + rows
+    return "".join(delimiter.join(map(str, line)) + "\n" for line in lines)
+
+
+def json_lines(columns):
+    rows = zip(*columns.values(), strict=True)
+    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+
+
+def long(*, names=("system", "segment", "score"), systems="ABC", order=None, extra=None):
+    cells = [(name, IDS[row], FIRST[name][row]) for name in systems for row in range(NUMBER)]
+    columns = dict(zip(names, zip(*cells, strict=True), strict=True))
+    return table({**columns, **(extra or {})}, order=order)
+
+
+def of_system(name, *, order=None, **extra):
+    """Return a table of one system with two metrics, as ragas writes it."""
+    columns = {"id": IDS, **TEXTS, "faithfulness": FIRST[name], "relevancy": SECOND[name], **extra}
+    return table(columns, order=order)
+
+
+def comet(names, key="COMET"):
+    rows = {
+        f"out/{name}.txt": [{"src": "s", "mt": "m", "ref": "r", key: score} for score in FIRST[name]] for name in names
+    }
+    return json.dumps(rows, indent=4)
+
+
+def printed(names, noise=""):
+    lines = [f"out/{name}.txt\tSegment {row}\tscore: {FIRST[name][row]:.4f}" for row in range(NUMBER) for name in names]
+    return "\n".join([noise] * bool(noise) + lines + [f"out/{name}.txt\tscore: 0.5000" for name in names]) + "\n"
+
+
+@dataclass
+class Case:
+    files: dict
+    options: str
+    metrics: dict = field(default_factory=dict)
+    """By metric the numbers of each system, the baseline first."""
+    said: tuple = ()
+    """On standard error; without `metrics` in the one line of the error."""
+
+
+def ab(scores=FIRST, names="AB"):
+    return {name: scores[name] for name in names}
+
+
+WIDE = table({"id": IDS, **FIRST})
+RICH = table(
+    {"id": IDS, **TEXTS, "latency_ms": range(NUMBER), "A": FIRST["A"], "title": FIRST["B"], "year": FIRST["C"]}
+)
+ODD = dict(zip(("mt", "best", "human"), FIRST.values(), strict=True))
+RUNS = {"run": [1] * NUMBER + [2] * NUMBER, "id": IDS * 2}
+MEAN = {name: np.mean([FIRST[name], SECOND[name]], axis=0).tolist() for name in "ABC"}
+BOTH = {"faithfulness": ab(), "relevancy": ab(SECOND)}
+MINE = {"precision": FIRST, "recall": SECOND, "f1": MEAN}
+LONG_RUNS = {"system": ["A"] * 60 + ["B"] * 60, "id": IDS * 4, "run": ([1] * 30 + [2] * 30) * 2}
+NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
+
+CASES = {
+    # a wide table
+    "wide, unnamed": Case(
+        {"s.csv": WIDE}, "--scores s.csv", said=("A, B, C, beside id", "--scores s.csv --systems A B C")
+    ),
+    "wide, named": Case({"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")),
+    "wide, in another order": Case({"s.csv": WIDE}, "--scores s.csv --systems C A", {"s": ab(names="CA")}),
+    "wide, all": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems all", {"s": FIRST}, ("systems A, B, C; segments by id",)
+    ),
+    "wide, baseline": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems all --baseline B", {"s": ab(names="BAC")}, ("baseline is B",)
+    ),
+    "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A", said=("one system, A",)),
+    "wide, one wrong name": Case({"s.csv": WIDE}, "--scores s.csv --systems A D", said=("no column 'D'",)),
+    "wide, names with a comma": Case({"s.csv": WIDE}, "--scores s.csv --systems A,B", said=("one name", "spaces: A B")),
+    "texts and sizes beside, unnamed": Case(
+        {"s.csv": RICH}, "--scores s.csv", said=("--systems question answer latency_ms A title year",)
+    ),
+    "texts and sizes beside, named": Case(
+        {"s.csv": RICH},
+        "--scores s.csv --systems title A year",
+        {"s": {"title": FIRST["B"], "A": FIRST["A"], "year": FIRST["C"]}},
+        ("ignored question, answer, latency_ms", "Higher is taken as better: s."),
+    ),
+    "texts and sizes beside, all": Case({"s.csv": RICH}, "--scores s.csv --systems all", said=("'question' holds",)),
+    "systems of any name": Case(
+        {"s.csv": table({"id": IDS, **ODD})}, "--scores s.csv --systems mt best human", {"s": ODD}
+    ),
+    "judged": Case(
+        {"s.csv": table({"id": IDS, "human": SECOND["A"], **FIRST})},
+        "--scores s.csv --systems A B",
+        {"s": ab()},
+        ("ignored human, C",),
+    ),
+    "JSON lines": Case({"s.jsonl": json_lines({"id": IDS, **FIRST})}, "--scores s.jsonl --systems A B", {"s": ab()}),
+    "tabs": Case({"s.tsv": table({"id": IDS, **FIRST}, delimiter="\t")}, "--scores s.tsv --systems A B", {"s": ab()}),
+    "semicolons, no header": Case(
+        {"s.csv": table({"id": IDS, **FIRST}, delimiter=";", header=False)},
+        NO_HEADER,
+        {"s": {"3": FIRST["B"], "2": FIRST["A"]}},
+    ),
+    "wide with runs": Case(
+        {"s.csv": table({**RUNS, **{name: FIRST[name] + SECOND[name] for name in "AB"}})},
+        "--scores s.csv --systems A B",
+        {"s": ab(MEAN)},
+        ("run run",),
+    ),
+    "wide with runs of another name": Case(
+        {
+            "s.csv": table(
+                {"seed": RUNS["run"], "id": RUNS["id"], **{name: FIRST[name] + SECOND[name] for name in "AB"}}
+            )
+        },
+        "--scores s.csv --systems A B --columns run=seed",
+        {"s": ab(MEAN)},
+    ),
+    "a role of no table": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems A B --columns run=seed", said=("seed", "run")
+    ),
+    # a table for each metric
+    "a file for each metric, named": Case(
+        {"x.csv": WIDE, "y.csv": table({"id": IDS, **SECOND}, order=ORDER)},
+        "--scores x.csv y.csv --systems A B",
+        {"x": ab(), "y": ab(SECOND)},
+    ),
+    "runs of a file for each metric": Case(
+        {"1.csv": WIDE, "2.csv": table({"id": IDS, **SECOND}, order=ORDER)},
+        "--scores judge=1.csv judge=2.csv --systems A B",
+        {"judge": ab(MEAN)},
+    ),
+    # a row for each system and segment
+    "long": Case({"s.csv": long()}, "--scores s.csv", {"s": FIRST}, ("systems A, B, C; system system; score score",)),
+    "long, first in the file": Case(
+        {"s.csv": long(systems="CAB")}, "--scores s.csv", {"s": ab(names="CAB")}, ("is C.",)
+    ),
+    "long, named": Case({"s.csv": long()}, "--scores s.csv --systems B A", {"s": ab(names="BA")}, ("ignored C",)),
+    "long, shuffled": Case(
+        {"s.csv": long(order=np.random.default_rng(1).permutation(90))}, "--scores s.csv --systems A B C", {"s": FIRST}
+    ),
+    "long, other names": Case(
+        {"s.csv": long(names=("model", "item", "output"))},
+        "--scores s.csv --columns system=model segment=item score=output",
+        {"s": FIRST},
+    ),
+    "long, other names, unnamed": Case(
+        {"s.csv": long(names=("model", "item", "output"))}, "--scores s.csv", said=("--systems model item output",)
+    ),
+    "long with metrics": Case(
+        {
+            "s.csv": table(
+                {
+                    "metric": ["x"] * 60 + ["y"] * 60,
+                    "system": (["A"] * 30 + ["B"] * 30) * 2,
+                    "id": IDS * 4,
+                    "score": FIRST["A"] + FIRST["B"] + SECOND["A"] + SECOND["B"],
+                }
+            )
+        },
+        "--scores s.csv",
+        {"x": ab(), "y": ab(SECOND)},
+    ),
+    "long with runs": Case(
+        {"s.csv": table({**LONG_RUNS, "score": FIRST["A"] + SECOND["A"] + FIRST["B"] + SECOND["B"]})},
+        "--scores s.csv",
+        {"s": ab(MEAN)},
+    ),
+    "long without a system": Case({"s.csv": long()}, "--scores s.csv --systems A D", said=("lacks the system 'D'",)),
+    "long without ids": Case(
+        {"s.csv": table({"system": "AB", "score": [1, 2]})},
+        "--scores s.csv",
+        said=("need ids", "--columns segment=NAME"),
+    ),
+    # a file for each system
+    "a file for each system": Case(
+        {"A.csv": of_system("A"), "B.csv": of_system("B")},
+        "--scores A.csv B.csv",
+        BOTH,
+        ("A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id; ignored question, answer",),
+    ),
+    "a file for each system, shuffled": Case(
+        {"A.csv": of_system("A"), "B.csv": of_system("B", order=ORDER)}, "--scores A.csv B.csv", BOTH
+    ),
+    "a file for each system, named": Case(
+        {"1.csv": of_system("A"), "2.csv": of_system("B")},
+        "--scores B=2.csv A=1.csv",
+        {
+            "faithfulness": ab(names="BA"),
+            "relevancy": ab(SECOND, "BA"),
+        },
+    ),
+    "a file for each system, chosen": Case(
+        {f"{name}.csv": of_system(name) for name in "ABC"},
+        "--scores A.csv B.csv C.csv --systems C A",
+        {"faithfulness": ab(names="CA"), "relevancy": ab(SECOND, "CA")},
+    ),
+    "a file for each run": Case(
+        {
+            "1.csv": table({"id": IDS, "score": FIRST["A"]}),
+            "2.csv": table({"id": IDS, "score": SECOND["A"]}, order=ORDER),
+            "3.csv": table({"id": IDS, "score": FIRST["B"]}),
+            "4.csv": table({"id": IDS, "score": SECOND["B"]}),
+        },
+        "--scores A=1.csv A=2.csv B=3.csv B=4.csv",
+        {"score": ab(MEAN)},
+        ("A is 1.csv and 2.csv, B is 3.csv and 4.csv",),
+    ),
+    "a file for each system with runs": Case(
+        {f"{name}.csv": table({**RUNS, "score": FIRST[name] + SECOND[name]}) for name in "AB"},
+        "--scores A.csv B.csv",
+        {"score": ab(MEAN)},
+    ),
+    "one column": Case(
+        {f"{name}.csv": table({"id": IDS, "grade": FIRST[name]}) for name in "AB"},
+        "--scores A.csv B.csv",
+        {"grade": ab()},
+    ),
+    "one metric of several": Case(
+        {"A.csv": of_system("A"), "B.csv": of_system("B")},
+        "--scores A.csv B.csv --columns score=relevancy",
+        {"relevancy": ab(SECOND)},
+    ),
+    "two metrics of several": Case(
+        {f"{name}.csv": of_system(name, latency=range(NUMBER)) for name in "AB"},
+        "--scores A.csv B.csv --columns score=faithfulness+relevancy",
+        BOTH,
+        ("ignored question, answer, latency",),
+    ),
+    "one file alone": Case(
+        {"A.csv": of_system("A")},
+        "--scores A.csv",
+        said=(
+            "--systems question answer faithfulness relevancy",
+            "if all are of one system",
+            "--scores A.csv OTHER_FILE",
+        ),
+    ),
+    "other columns": Case(
+        {"A.csv": table({"id": IDS, "x": FIRST["A"]}), "B.csv": table({"id": IDS, "y": FIRST["B"]})},
+        "--scores A.csv B.csv",
+        said=("A.csv has no column 'y'", "--columns score=NAME"),
+    ),
+    "a column of numbers and texts": Case(
+        {f"{name}.csv": of_system(name, gold=["Paris", *range(NUMBER - 1)]) for name in "AB"},
+        "--scores A.csv B.csv",
+        said=("A.csv, line 2: the column 'gold' holds 'Paris'", "--columns score=faithfulness+relevancy"),
+    ),
+    "scores of score -o": Case(
+        {
+            f"{name}.csv": table(
+                {
+                    "id": IDS,
+                    "candidate": TEXTS["answer"],
+                    "reference": TEXTS["question"],
+                    "precision": FIRST[name],
+                    "recall": SECOND[name],
+                    "f1": MEAN[name],
+                    "best_reference": [row % 2 for row in range(NUMBER)],
+                }
+            )
+            for name in "AB"
+        },
+        "--scores A.csv B.csv",
+        {metric: ab(scores) for metric, scores in MINE.items()},
+        ("best_reference",),
+    ),
+    "truth": Case(
+        {f"{name}.csv": table({"id": IDS, "passed": TRUTH[name]}) for name in "AB"},
+        "--scores A.csv B.csv",
+        {"passed": TRUTH},
+    ),
+    "truth in JSON": Case(
+        {f"{name}.jsonl": json_lines({"id": IDS, "passed": TRUTH[name]}) for name in "AB"},
+        "--scores A.jsonl B.jsonl",
+        {"passed": TRUTH},
+    ),
+    "the same file twice": Case({"A.csv": of_system("A")}, "--scores A=A.csv B=A.csv", said=("given twice",)),
+    # files of metrics
+    "a number a line": Case(
+        {f"{name}.txt": "".join(f"{score}\n" for score in FIRST[name]) for name in "AB"},
+        "--scores A.txt B.txt",
+        {"score": ab()},
+        ("A is A.txt, B is B.txt; score score; segments by position.",),
+    ),
+    "a number a line, one missing": Case(
+        {"A.txt": "".join(f"{score}\n" for score in FIRST["A"]), "B.txt": ".5\n" * 29},
+        "--scores A.txt B.txt",
+        said=("30 rows", "29 rows", "no partner"),
+    ),
+    "a word among numbers": Case(
+        {"A.txt": ".5\nhm\n", "B.txt": ".5\n.6\n"}, "--scores A.txt B.txt", said=("A.txt, line 2", "'hm'")
+    ),
+    "WMT": Case(
+        {"comet-refA.seg.score": "".join(f"{name}\t{score}\n" for name in "BA" for score in FIRST[name])},
+        "--scores comet-refA.seg.score",
+        {"comet-refA": ab(names="BA")},
+    ),
+    "COMET in JSON": Case({"c.json": comet("AB")}, "--scores c.json", {"COMET": ab()}, ("systems A, B",)),
+    "COMET in JSON, another key": Case({"c.json": comet("AB", "score")}, "--scores c.json", {"score": ab()}),
+    "COMET in JSON for each system": Case(
+        {"a.json": comet("A"), "b.json": comet("B")}, "--scores a.json b.json", {"COMET": ab()}
+    ),
+    "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
+    "COMET as printed, for each system": Case(
+        {"a.log": printed("A"), "b.log": printed("B")}, "--scores a.log b.log", {"COMET": ab()}
+    ),
+    "COMET among other lines": Case(
+        {"c.txt": printed("AB", "Global seed set to 12")}, "--scores c.txt", said=("c.txt, line 1", "grep")
+    ),
+    "MetricX": Case(
+        {
+            f"{name}.jsonl": json_lines(
+                {"hypothesis": TEXTS["answer"], "reference": TEXTS["question"], "prediction": FIRST[name]}
+            )
+            for name in "AB"
+        },
+        "--scores A.jsonl B.jsonl --lower-better prediction",
+        {"prediction": ab()},
+    ),
+    "one JSON object": Case(
+        {"r.json": json.dumps({"results": {"a": 1}, "configs": {}}, indent=1)},
+        "--scores r.json",
+        said=("--log_samples",),
+    ),
+    "another JSON object": Case(
+        {"r.json": json.dumps({"a": 1}, indent=1)}, "--scores r.json", said=("is one JSON object",)
+    ),
+}
+
+
+def p_of(first, second):
+    differences = np.subtract(np.float64(second), np.float64(first)).round(6)
+    few = differences[differences != 0]
+    if not len(few):
+        return 1.0
+    return permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True).pvalue
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_of_scores(run, tmp_path, monkeypatch, name):
+    case = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    for file, content in case.files.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    result = run("compare", *case.options.split(), "--format", "json", "--resamples", 20)
+    for words in case.said:
+        assert words in result.stderr
+    if not case.metrics:
+        assert result.exit_code in (1, 2)
+        assert (len(result.stderr.splitlines()) == 1) or result.exit_code == 2
+        return
+    record = json.loads(result.stdout)
+    assert [*record["signatures"]] == [*case.metrics]
+    for metric, scores in case.metrics.items():
+        systems = {system["name"]: system["metrics"][metric] for system in record["systems"]}
+        assert [*systems] == [*scores]
+        baseline, *others = scores.values()
+        assert [system["score"] for system in systems.values()] == pytest.approx(
+            [np.mean(one) for one in scores.values()]
+        )
+        for other, system in zip(others, [*systems.values()][1:], strict=True):
+            assert system["delta"] == pytest.approx(np.mean(np.float64(other) - np.float64(baseline)))
+            if np.sum(np.float64(other) != np.float64(baseline)) <= 12:
+                assert system["p"] == pytest.approx(p_of(baseline, other))
+
+
+GOLD = [f"the cat number {row} sat on mat {row % 7}" for row in range(NUMBER)]
+OUTPUTS = {
+    name: [text if row % step else f"a dog {row}" for row, text in enumerate(GOLD)]
+    for name, step in (("A", 2), ("B", 3))
+}
+CELLS = [(name, IDS[row], OUTPUTS[name][row], GOLD[row]) for name in "AB" for row in range(NUMBER)]
+LONG_TEXTS = dict(zip(("model", "qid", "output", "gold"), map(list, zip(*CELLS, strict=True)), strict=True))
+WIDE_TEXTS = {"qid": IDS, "question": TEXTS["question"], "gold": GOLD, **OUTPUTS}
+LINES = {name: "".join(f"{text}\n" for text in texts) for name, texts in (OUTPUTS | {"ref": GOLD}).items()}
+TABLES = {
+    name: table({"id": IDS, "candidate": texts}, order=order)
+    for (name, texts), order in zip(OUTPUTS.items(), (ORDER, ORDER[::-1]), strict=True)
+}
+TEXT_CASES = {
+    "lines": Case(
+        {f"{name}.txt": text for name, text in LINES.items()},
+        "-c A.txt B.txt -r ref.txt",
+        OUTPUTS,
+        ("A is A.txt, B is B.txt",),
+    ),
+    "lines with names": Case(
+        {f"{name}.x.txt": text for name, text in LINES.items()}, "-c A=A.x.txt B=B.x.txt -r ref.x.txt", OUTPUTS
+    ),
+    "tables, shuffled": Case(
+        {f"{name}.csv": text for name, text in TABLES.items()}
+        | {"r.csv": table({"id": IDS, "reference": GOLD, "reference2": GOLD})},
+        "-c A.csv B.csv -r r.csv",
+        OUTPUTS,
+        (
+            "A is A.csv, B is B.csv; candidate candidate; segments by id",
+            "r.csv; reference reference; segments by id; ignored reference2",
+        ),
+    ),
+    "wide, unnamed": Case(
+        {"o.csv": table(WIDE_TEXTS)},
+        "-c o.csv --columns reference=gold segment=qid",
+        said=("-c o.csv --systems question A B",),
+    ),
+    "wide, named": Case(
+        {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS
+    ),
+    "wide, a reference in the way": Case(
+        {"o.csv": table(WIDE_TEXTS)},
+        "-c o.csv --columns reference=question,gold --systems A B",
+        said=("question+gold",),
+    ),
+    "long": Case(
+        {"o.csv": table(LONG_TEXTS)},
+        "-c o.csv --columns system=model segment=qid candidate=output reference=gold",
+        OUTPUTS,
+        ("systems A, B; system model; candidate output; reference gold; segments by qid.",),
+    ),
+    "long, unnamed": Case({"o.csv": table(LONG_TEXTS)}, "-c o.csv", said=("--systems model qid output gold",)),
+    "one text": Case({"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt", said=("one system",)),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_CASES)
+def test_files_of_texts(run, tmp_path, monkeypatch, name):
+    sacrebleu = pytest.importorskip("sacrebleu")
+    case = TEXT_CASES[name]
+    monkeypatch.chdir(tmp_path)
+    for file, content in case.files.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    result = run("compare", *case.options.split(), "--metric", "chrf", "--format", "json", "--resamples", 20)
+    for words in case.said:
+        assert words in result.stderr
+    if not case.metrics:
+        assert result.exit_code in (1, 2)
+        return
+    record = json.loads(result.stdout)
+    expected = {name: sacrebleu.corpus_chrf(texts, [GOLD]).score for name, texts in case.metrics.items()}
+    assert {one["name"]: one["metrics"]["chrf"]["score"] for one in record["systems"]} == pytest.approx(expected)
+    assert record["inputs"][-1] == "The baseline is A."
