@@ -213,11 +213,14 @@ class KeptRows:
 class TextPairs:
     """The pairs of seekable files: sized, and read from the start each time, one iteration at a time."""
 
-    def __init__(self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows) -> None:
-        """Read files of `number` rows each."""
+    def __init__(
+        self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows, held: "HeldRows | None" = None
+    ) -> None:
+        """Read files of `number` rows each; rows that are held are those of all files but the first."""
         self.files = files
         self._number = number
         self._kept = kept
+        self._held = held
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -225,7 +228,7 @@ class TextPairs:
 
     def __iter__(self) -> Iterator[TextsOfRow]:
         """Yield the pairs."""
-        return _pairs(self.files, self._kept)
+        return _pairs(self.files, self._kept, self._held)
 
 
 @contextmanager
@@ -234,10 +237,11 @@ def open_pairs(
 ) -> Iterator[Iterable[TextsOfRow]]:
     """Open files that have a row for each pair, and check that their numbers of rows are equal.
 
-    The first text in a row of the first file is the candidate, all others are its references; a file of contexts comes
-    last. Seekable files are read once here, so that their faults are found before anything is scored; the fault of a
-    pipe is found when it is read. One of the files may be `-`, standard input; pipes are spooled to temporary files if
-    they are `to_read_again`. The rows of the first file are `kept` as they are read.
+    Rows are paired by position, and by ids where tables have the same ids in another order; the other files are then
+    held. The first text in a row of the first file is the candidate, all others are its references; a file of contexts
+    comes last. Seekable files are read once here, so that their faults are found before anything is scored; the fault
+    of a pipe is found when it is read. One of the files may be `-`, standard input; pipes are spooled to temporary
+    files if they are `to_read_again`. The rows of the first file are `kept` as they are read.
 
     Yields:
         The pairs, which are read as they are needed: `TextPairs`, or an iterator if a file is a pipe.
@@ -257,24 +261,38 @@ def open_pairs(
             for position, (file, _) in enumerate(seekable)
             if file.format in ("jsonl", "parquet") and not file.is_context
         ]
-        number = 0
-        for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable]):
-            number += 1
-            if None in rows:
-                numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
-                other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
-                raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-            kept.has_several_references |= any(len(rows[position]) > num_fields for position, num_fields in with_lists)
-        yield TextPairs(opened, number, kept) if len(seekable) == len(opened) else _pairs(opened, kept)
+
+        def checked(held: HeldRows | None = None) -> int:
+            number = 0
+            for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable], held):
+                number += 1
+                if None in rows:
+                    numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
+                    other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
+                    raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
+                kept.has_several_references |= any(len(rows[at]) > num_fields for at, num_fields in with_lists)
+            return number
+
+        held = None
+        try:
+            number = checked()
+        except _OtherIdError:
+            held = _rows_by_id(opened) if len(seekable) == len(opened) else None
+            if held is None:
+                raise
+            number = checked(held)
+        yield TextPairs(opened, number, kept, held) if len(seekable) == len(opened) else _pairs(opened, kept)
 
 
-def _pairs(files: Sequence[tuple[InputFile, Source]], kept: KeptRows) -> Iterator[TextsOfRow]:
+def _pairs(
+    files: Sequence[tuple[InputFile, Source]], kept: KeptRows, held: "HeldRows | None" = None
+) -> Iterator[TextsOfRow]:
     watching = kept.begin()
     (first, source), *others = files
     num_texts = len([file for file, _ in files if not file.is_context])
     iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
     grouped = next((position for position, (file, _) in enumerate(files) if file.groups is not None), None)
-    for number, rows in enumerate(_side_by_side(files, iterators)):
+    for number, rows in enumerate(_side_by_side(files, iterators, held)):
         if None in rows:
             longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
             raise _unequal(files[rows.index(None)], number, longer, None)
@@ -295,10 +313,46 @@ def _in_context(candidate: str, references: list[str], context: Sequence[str]) -
     return text, others
 
 
+HeldRows = list[tuple[int, dict[str, list[str]]]]
+"""For each file but the first the place of an id in the rows of the first, and its own rows by this id."""
+
+
+class _OtherIdError(InputError):
+    """A row has different ids in two tables."""
+
+
+def _rows_by_id(files: Sequence[tuple[InputFile, Source]]) -> HeldRows | None:
+    """Return the rows of all files but the first by their ids; None unless all have the same ids, each once."""
+    if not all(file.ids for file, _ in files):
+        return None
+    start = -len(files[0][0].ids)
+    ids = [row[start:] for row in read_whole_rows(files[0][0].rows(files[0][1]), files[0][1].title)]
+    held: HeldRows = []
+    for file, source in files[1:]:
+        rows = read_whole_rows(file.rows(source), source.title)
+        own, other = _compared(ids[0], rows[0][start:])
+        by_id = {row[start + other]: row for row in rows}
+        if sorted(row[own] for row in ids) != sorted(by_id) or len(by_id) < len(rows):
+            return None
+        held.append((start + own, by_id))
+    return held
+
+
+def _compared(names: Sequence[str], other_names: Sequence[str]) -> tuple[int, int]:
+    """Return the places of two ids to compare: the first column that both tables have, or else the first of each."""
+    shared = [at for at, pair in enumerate(zip(names, other_names, strict=True)) if all(pair)]
+    firsts = [next((at for at, name in enumerate(row) if name), 0) for row in (names, other_names)]
+    return (shared[0], shared[0]) if shared else (firsts[0], firsts[1])
+
+
 def _side_by_side(
-    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[list[str]]]
+    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[list[str]]], held: HeldRows | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the texts of all files row by row, without ids, which have to agree; None for a file that has ended."""
+    if held is not None:
+        start = -len(files[0][0].ids)
+        joined = ((row, *(by_id[row[at]] for at, by_id in held)) for row in rows[0])
+        return (tuple(row[:start] for row in parts) for parts in joined)
     together = zip_longest(*rows)
     return _without_ids(files, together) if any(file.ids for file, _ in files) else together
 
@@ -322,13 +376,12 @@ def _check_ids(number: int, ids: Iterable[tuple[str, list[str]]]) -> None:
     """Raise InputError if a row has different ids in two tables: in a column that both have, or else in the first."""
     first, *others = [(title, names) for title, names in ids if any(names)] or [("", [])]
     for title, names in others:
-        shared = ((one, other) for one, other in zip(first[1], names, strict=True) if one and other)
-        one, other = next(shared, (next(filter(None, first[1])), next(filter(None, names))))
-        if one != other:
-            raise InputError(
-                f"Row {number} is {one!r} in {first[0]} and {other!r} in {title}; expected the same segments in the "
-                "same order. Sort the tables alike; if these are not ids of segments, name the column that has them "
-                "with --columns id=NAME, or add --columns id=none."
+        own, other = _compared(first[1], names)
+        if first[1][own] != names[other]:
+            raise _OtherIdError(
+                f"Row {number} is {first[1][own]!r} in {first[0]} and {names[other]!r} in {title}; expected the same "
+                "segments in both, each once. If these are not ids of segments, name the column that has them with "
+                "--columns id=NAME, or add --columns id=none."
             )
 
 

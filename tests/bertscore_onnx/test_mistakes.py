@@ -195,7 +195,7 @@ AT_THE_SHELL = {
     "compare --scores wide.csv": ("A, B, beside segment", "compare --scores wide.csv --systems A B"),
     "compare --scores wide.csv --systems A,B": ("'A,B' is one name", "A B"),
     "compare --scores wide.csv --systems A B --baseline C": ("'C'", "'A', 'B'"),
-    "compare --scores wide.csv --systems A C": ("'C'", "none of the tables wide", "segment, A, B"),
+    "compare --scores wide.csv --systems A C": ("'C'", "'segment', 'A', 'B'", "--systems"),
     "compare --scores wide.csv --systems A B --documents cand.txt": (
         "cand.txt has 2 lines",
         "3 segments",

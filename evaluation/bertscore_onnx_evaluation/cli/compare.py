@@ -218,7 +218,7 @@ def compare(
         bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
         # Compare by BLEU, with a test of sacreBLEU
         bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
-        # Compare scores that another metric gave: in columns, or in a file for each system
+        # Compare given scores, in columns or in a file for each system
         bertscore-onnx compare --scores comet.csv --systems base other --missing drop
         bertscore-onnx compare --scores base.csv other.csv
         # Compare two evaluation runs

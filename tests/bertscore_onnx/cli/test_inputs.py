@@ -128,15 +128,28 @@ def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
             assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
-def test_the_first_row_whose_ids_differ_is_named_before_any_is_used(write):
+def test_rows_with_the_same_ids_in_another_order_are_joined(write):
     first, second = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"), write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n")
+    third = write(
+        "s.jsonl",
+        '{"line": 3, "id": 2, "reference": ["x", "y"]}\n{"id": 1, "reference": "z"}\n{"id": 3, "reference": "w"}\n',
+    )
+    with open_pairs(choose_inputs([str(first)], [str(second), str(third)])) as pairs:
+        expected = [("a", ["a", "z"]), ("b", ["b", "x", "y"]), ("c", ["c", "w"])]
+        assert list(pairs) == list(pairs) == expected
+    with open_pairs(choose_inputs([str(first)], [str(second)], columns=columns_of(["id=none"], "id"))) as pairs:
+        assert [references for _, references in pairs] == [["a"], ["c"], ["b"]]
+
+
+@pytest.mark.parametrize("ids", ["13", "134", "1332", "1344"])
+def test_the_first_row_whose_ids_differ_is_named_before_any_is_used(write, ids):
+    first = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n")
+    second = write("r.tsv", "id\treference\n" + "".join(f"{name}\ta\n" for name in ids))
     with (
         pytest.raises(InputError, match=r"^Row 2 is '2' in .*c.csv and '3' in .*r.tsv; .* or add --columns id=none"),
         open_pairs(choose_inputs([str(first)], [str(second)])),
     ):
         pass
-    with open_pairs(choose_inputs([str(first)], [str(second)], columns=columns_of(["id=none"], "id"))) as pairs:
-        assert [references for _, references in pairs] == [["a"], ["c"], ["b"]]
 
 
 def test_ids_are_those_of_the_column_that_is_named_also_in_a_pipe(write, pipe):

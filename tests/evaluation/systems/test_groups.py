@@ -106,7 +106,7 @@ def test_groups_that_cannot_be_are_refused():
         compare(scores={name: frame[name] for name in ("base", "new")}, by=["x", "y", "z"])
     texts = {"id": range(40), "candidate": ["a b"] * 40, "domain": ["x", "y"] * 20}
     other = {"id": range(40), "candidate": ["a c"] * 40, "domain": ["y", "x"] * 20}
-    with pytest.raises(InputError, match=r"Segment '0' is in the group 'x' in systems\['a'\], and in 'y' in systems"):
+    with pytest.raises(InputError, match=r"Segment '0' is in the group 'x' in candidates\['a'\], and in 'y' in cand"):
         compare({"a": texts, "b": other}, ["a b"] * 40, metrics=["chrf"], by="domain", columns={"segment": "id"})
 
 

@@ -192,7 +192,7 @@ def test_rows_that_contradict_each_other_are_no_missing_ones(table):
     [
         ({"segment": [1], "base": [2.0]}, r'has the columns base, beside segment, .*: systems=\["base"\]'),
         ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 1: the system 'a' has a second row"),
-        ({"system": ["a"], "score": [1.0]}, r'needs ids\. .*columns=\{"segment": "NAME"\}'),
+        ({"system": ["a"], "score": [1.0]}, r'need ids\. .*columns=\{"segment": "NAME"\}'),
     ],
 )
 def test_a_table_of_another_form_is_refused(columns, message):

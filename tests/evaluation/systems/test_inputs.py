@@ -1,0 +1,323 @@
+"""What `compare` and the paired tests take in Python: forms of texts and scores, `Scores`, and the index of pandas."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx_evaluation import (
+    SegmentMeans,
+    approximate_randomization,
+    compare,
+    paired_bootstrap,
+    paired_permutation,
+)
+
+pandas = pytest.importorskip("pandas")
+
+NUMBER = 24
+REFERENCES = [f"the cat number {row} sat on mat {row % 7}" for row in range(NUMBER)]
+TEXTS = {
+    name: [text if row % step else f"a dog {row}" for row, text in enumerate(REFERENCES)]
+    for name, step in (("A", 2), ("B", 3), ("C", 5))
+}
+NUMBERS = {
+    name: np.random.default_rng(seed).uniform(0, 1, NUMBER).round(3) for seed, name in enumerate(("A", "B", "C"))
+}
+ORDER = np.random.default_rng(9).permutation(NUMBER)
+AB = {name: NUMBERS[name] for name in "AB"}
+
+
+@pytest.fixture
+def frame():
+    """A table of scores beside other columns, whose index is that of pandas by default."""
+    return pandas.DataFrame({"question": "why?", "answer": REFERENCES, "tokens": range(NUMBER), **NUMBERS})
+
+
+@pytest.fixture
+def scored(scorer):
+    return {name: scorer.score(TEXTS[name], REFERENCES) for name in "AB"}
+
+
+def deltas(comparison):
+    return {metric.name: [system.delta for system in metric.systems[1:]] for metric in comparison.metrics}
+
+
+def delta(first, second):
+    return pytest.approx([float(np.mean(np.float64(second) - np.float64(first)))], abs=1e-12)
+
+
+SCORES = {
+    "lists": lambda: {name: scores.tolist() for name, scores in AB.items()},
+    "arrays": lambda: AB,
+    "series": lambda: {name: pandas.Series(scores) for name, scores in AB.items()},
+    "series of other orders": lambda: {
+        "A": pandas.Series(NUMBERS["A"]),
+        "B": pandas.Series(NUMBERS["B"]).sample(frac=1, random_state=1),
+    },
+    "series with ids": lambda: {
+        "A": pandas.Series(NUMBERS["A"], [f"q{row}" for row in range(NUMBER)]),
+        "B": pandas.Series(NUMBERS["B"][ORDER], [f"q{row}" for row in ORDER]),
+    },
+    "tables with ids": lambda: {
+        "A": pandas.DataFrame({"id": range(NUMBER), "score": NUMBERS["A"]}),
+        "B": pandas.DataFrame({"id": ORDER, "score": NUMBERS["B"][ORDER]}),
+    },
+    "tables with an index": lambda: {
+        "A": pandas.DataFrame({"score": NUMBERS["A"]}),
+        "B": pandas.DataFrame({"score": NUMBERS["B"]}).iloc[ORDER],
+    },
+    "a long table": lambda: (
+        pandas.DataFrame(
+            {
+                "system": ["A"] * NUMBER + ["B"] * NUMBER,
+                "id": [*range(NUMBER)] * 2,
+                "score": np.concatenate([*AB.values()]),
+            }
+        )
+        .sample(frac=1, random_state=3)
+        .sort_values("system")
+    ),
+    "a long table with an index": lambda: pandas.concat(
+        [pandas.DataFrame({"system": name, "score": AB[name]}).iloc[ORDER] for name in "AB"]
+    ),
+    "a mapping of columns": lambda: {
+        "system": ["A"] * NUMBER + ["B"] * NUMBER,
+        "id": [*range(NUMBER)] * 2,
+        "score": [*AB["A"], *AB["B"]],
+    },
+    "runs": lambda: {name: [scores + 0.1, scores - 0.1] for name, scores in AB.items()},
+    "runs in tables": lambda: {
+        name: [pandas.DataFrame({"score": scores + 0.1}), pandas.DataFrame({"score": scores - 0.1})]
+        for name, scores in AB.items()
+    },
+}
+
+
+@pytest.mark.parametrize("form", SCORES)
+def test_every_form_of_scores_gives_the_same(form):
+    found = compare(scores=SCORES[form]())
+    assert found.systems == ("A", "B")
+    assert deltas(found) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
+    assert deltas(compare(scores=SCORES[form](), systems=["B", "A"])) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
+
+
+def test_columns_are_systems_if_they_are_named(frame):
+    with pytest.raises(InputError) as refused:
+        compare(scores=frame)
+    assert 'systems=["question", "answer", "tokens", "A", "B", "C"]' in str(refused.value)
+    found = compare(scores=frame, systems=["C", "A"])
+    assert (found.systems, found.choices[0].ignored) == (("C", "A"), ("question", "answer", "tokens", "B"))
+    assert deltas(found) == {"score": delta(NUMBERS["C"], NUMBERS["A"])}
+    assert compare(scores=frame[["A", "B"]], systems="all").systems == ("A", "B")
+    named = compare(scores=frame.rename(columns={"A": "mt", "B": "best"}), systems=["mt", "best"])
+    assert deltas(named) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
+
+
+def test_columns_of_tables_of_systems_are_metrics(frame):
+    other = frame.assign(A=frame["B"], B=frame["C"])
+    found = compare(scores={"base": frame, "new": other}, columns={"score": ["A", "B"]})
+    assert deltas(found) == {"A": delta(NUMBERS["A"], NUMBERS["B"]), "B": delta(NUMBERS["B"], NUMBERS["C"])}
+    every = compare(scores={"base": frame, "new": other})
+    assert [metric.name for metric in every.metrics] == ["tokens", "A", "B", "C"]
+    assert every.inputs[-1] == "Higher is taken as better: tokens, A, B, C."
+    by_metric = compare(scores={"one": frame, "two": other}, systems=["A", "B"], lower_is_better=["two"])
+    assert deltas(by_metric) == {"one": delta(NUMBERS["A"], NUMBERS["B"]), "two": delta(NUMBERS["B"], NUMBERS["C"])}
+    assert by_metric.inputs[-1] == "Higher is taken as better: one."
+
+
+def test_columns_have_the_roles_that_are_named(frame):
+    long = frame.melt(id_vars=["tokens"], value_vars=["B", "A"], var_name="model", value_name="output")
+    roles = {"system": "model", "segment": "tokens", "score": "output"}
+    found = compare(scores=long, columns=roles)
+    assert found.systems == ("B", "A")
+    assert found.choices[0].roles == {"system": ("model",), "score": ("output",), "segment": ("tokens",)}
+    assert deltas(found) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
+    for columns, message in (
+        ({"id": "tokens"}, "no role 'id' of columns; expected one of system"),
+        ({"system": ["model", "output"]}, "names 2 columns; expected one"),
+        ({**roles, "run": "seed"}, r"no column 'seed', of columns=\{\"run\": \"seed\"\}; the tables have tokens"),
+    ):
+        with pytest.raises(InputError, match=message):
+            compare(scores=long, columns=columns)
+
+
+TEXT_FORMS = {
+    "lists": lambda: (TEXTS, REFERENCES, {}),
+    "series": lambda: (
+        {
+            name: pandas.Series(texts).sample(frac=1, random_state=seed)
+            for seed, (name, texts) in enumerate(TEXTS.items())
+        },
+        pandas.Series(REFERENCES),
+        {},
+    ),
+    "columns of a table": lambda: (
+        pandas.DataFrame({"id": range(NUMBER), **TEXTS, "gold": REFERENCES, "note": "x"}).iloc[ORDER],
+        None,
+        {"systems": ["A", "B", "C"], "columns": {"reference": "gold"}},
+    ),
+    "columns of a table, all": lambda: (
+        pandas.DataFrame({"id": range(NUMBER), **TEXTS, "reference": REFERENCES}),
+        None,
+        {"systems": "all"},
+    ),
+    "rows of a table": lambda: (
+        pandas.DataFrame(
+            [(name, row, text, REFERENCES[row]) for name, texts in TEXTS.items() for row, text in enumerate(texts)],
+            columns=["model", "item", "output", "gold"],
+        ),
+        None,
+        {"columns": {"system": "model", "segment": "item", "candidate": "output", "reference": "gold"}},
+    ),
+    "a table for each": lambda: (
+        {
+            name: pandas.DataFrame({"id": range(NUMBER), "candidate": texts}).iloc[ORDER]
+            for name, texts in TEXTS.items()
+        },
+        pandas.DataFrame({"id": range(NUMBER), "reference": REFERENCES}),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TEXT_FORMS)
+def test_every_form_of_texts_gives_the_same(form):
+    sacrebleu = pytest.importorskip("sacrebleu")
+    candidates, references, options = TEXT_FORMS[form]()
+    found = compare(candidates, references, metrics=["chrf"], num_resamples=20, **options)
+    scores = {system.name: system.score for system in found.metrics[0].systems}
+    assert scores == pytest.approx(
+        {name: sacrebleu.corpus_chrf(texts, [REFERENCES]).score for name, texts in TEXTS.items()}
+    )
+
+
+def test_an_index_is_ids_or_refused(frame):
+    a, b = frame["A"], frame["B"].sample(frac=1, random_state=1)
+    with pytest.raises(InputError, match="is not in the order of ids, and"):
+        compare(scores={"A": NUMBERS["A"].tolist(), "B": b})
+    with pytest.raises(InputError, match=r"segment '3' is not in scores\['B'\]"):
+        compare(scores={"A": a, "B": b.drop(3)})
+    assert compare(scores={"A": a, "B": b.drop(3)}, missing="drop").dropped == ("3",)
+    texts = pandas.DataFrame({"id": range(NUMBER), **TEXTS})
+    with pytest.raises(InputError, match="references has its ids in the index of pandas, and candidates in a column"):
+        compare(texts, pandas.Series(REFERENCES).iloc[ORDER], systems=["A", "B"], metrics=["chrf"])
+
+
+def test_further_columns_of_references_are_named_or_taken():
+    references = pandas.DataFrame({"id": range(NUMBER), "reference": REFERENCES, "reference2": TEXTS["A"]})
+    candidates = pandas.DataFrame({"id": range(NUMBER), **TEXTS})
+    options = {"systems": ["A", "B"], "metrics": ["chrf"], "num_resamples": 20}
+    one = compare(candidates, references, **options)
+    assert one.choices[1].ignored == ("reference2",)
+    assert "; ignored reference2." in one.inputs[1]
+    two = compare(candidates, references, columns={"reference": ["reference", "reference2"]}, **options)
+    assert two.choices[1].roles["reference"] == ("reference", "reference2")
+    assert two.metrics[0].systems[0].score == pytest.approx(100)
+
+
+@pytest.mark.parametrize("value", ["P", "R", "F"])
+def test_scores_of_ours_are_one_of_three(scored, value):
+    first, second = (getattr(scores, value).astype(np.float64) for scores in scored.values())
+    options = {} if value == "F" else {"value": value}
+    found = compare(scores=scored, **options)
+    assert deltas(found) == {"score": [pytest.approx((second - first).mean(), abs=1e-12)]}
+    assert found.metrics[0].systems[0].runs is None
+    expected = paired_permutation([first, second])
+    for test in (paired_permutation, paired_bootstrap, approximate_randomization):
+        for scores in ([*scored.values()], scored):
+            result = test(scores, **options)
+            assert result.delta.tolist() == expected.delta.tolist()
+            assert result.run_share is None
+    assert SegmentMeans([*scored.values()], **options).observed() == pytest.approx([first.mean(), second.mean()])
+    runs = compare(scores={name: [one, one] for name, one in scored.items()}, **options)
+    assert [system.runs for system in runs.metrics[0].systems] == [2, 2]
+    assert deltas(runs)["score"] == [pytest.approx((second - first).mean(), abs=1e-12)]
+
+
+def test_tables_of_scores_of_ours_are_compared_metric_by_metric(scored):
+    found = compare(scores={name: scores.to_pandas() for name, scores in scored.items()})
+    assert [metric.name for metric in found.metrics] == ["precision", "recall", "f1"]
+    for metric, value in zip(found.metrics, "PRF", strict=True):
+        means = [getattr(scores, value).mean(dtype=np.float64) for scores in scored.values()]
+        assert [system.score for system in metric.systems] == pytest.approx(means)
+
+
+def test_three_rows_in_a_tuple_may_be_p_r_and_f(scored):
+    plain = {name: tuple(scores) for name, scores in scored.items()}
+    with pytest.raises(InputError, match=r"scores\['A'\] is a tuple of three rows, as P, R and F are"):
+        compare(scores=plain)
+    with pytest.raises(InputError, match="tuple of three rows"):
+        paired_permutation([*plain.values()])
+    with pytest.raises(InputError, match="There is one system, whose P, R and F these are"):
+        paired_permutation(scored["A"])
+    with pytest.raises(InputTypeError, match="The scores are a Scores"):
+        compare(scores=scored["A"])
+    with pytest.raises(InputError, match="value is 'f'"):
+        compare(scores=scored, value="f")
+
+
+def test_scores_of_all_layers_are_no_runs(all_layers_scores):
+    with pytest.raises(InputError, match=r"one layer, such as `scores\.of_layer"):
+        compare(scores={"A": all_layers_scores, "B": all_layers_scores})
+
+
+@pytest.fixture
+def all_layers_scores(all_layers_bundle):
+    from bertscore_onnx import BERTScorer
+
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        return scorer.score(TEXTS["A"], REFERENCES)
+
+
+def test_precision_recall_and_f_stand_side_by_side(scorer, monkeypatch):
+    metrics = ["bertscore", "bertscore,value=P", "bertscore,value=R"]
+    calls = []
+    score_pairs = type(scorer).score_pairs
+    monkeypatch.setattr(type(scorer), "score_pairs", lambda *a, **b: calls.append(1) or score_pairs(*a, **b))
+    found = compare(TEXTS, REFERENCES, scorer=scorer, metrics=metrics, num_resamples=20, num_examples=0)
+    assert len(calls) == 1
+    assert [metric.title for metric in found.metrics] == ["BERTScore F1", "BERTScore P", "BERTScore R"]
+    for metric, value in zip(found.metrics, "FPR", strict=True):
+        means = [getattr(scorer.score(texts, REFERENCES), value).mean(dtype=np.float64) for texts in TEXTS.values()]
+        assert [system.score for system in metric.systems] == pytest.approx(means, abs=1e-6)
+        assert ("|value:" in metric.signature) == (value != "F")
+    single = compare(TEXTS, REFERENCES, scorer=scorer, metrics={"bertscore": {"value": "P"}}, num_resamples=20)
+    assert single.metrics[0].systems == found.metrics[1].systems
+
+
+def test_the_number_of_references_is_in_signature_and_methods(scorer):
+    one = compare(TEXTS, REFERENCES, scorer=scorer, num_resamples=20)
+    assert "|refs:" not in one.signature + one.metrics[0].signature
+    pairs = [[text, text + "."] for text in REFERENCES]
+    two = compare(TEXTS, pairs, scorer=scorer, num_resamples=20)
+    assert "|refs:2|" in two.signature
+    assert "|refs:2|" in two.metrics[0].signature
+    assert f"on {NUMBER} segments with 2 references" in two.methods
+    mixed = compare(TEXTS, [pairs[0] + ["x"], REFERENCES[1], *pairs[2:]], scorer=scorer, num_resamples=20)
+    assert "|refs:1-3|" in mixed.signature
+    assert "with 1 to 3 references" in mixed.methods
+
+
+def test_the_standard_error_of_a_difference_is_in_every_table(frame):
+    found = compare(scores=frame, systems=["A", "B"], all_pairs=True)
+    expected = np.std(NUMBERS["B"] - NUMBERS["A"], ddof=1) / NUMBER**0.5
+    assert found.metrics[0].systems[1].delta_error == pytest.approx(expected)
+    assert found.metrics[0].pairs[0].delta_error == pytest.approx(expected)
+    record = json.loads(found.to_json())
+    assert record["systems"][1]["metrics"]["score"]["delta_error"] == pytest.approx(expected)
+    header, _, row = (line.split("\t") for line in found.table("tsv").splitlines())
+    assert float(row[header.index("delta_error")]) == pytest.approx(expected)
+    rows = found.to_pandas()
+    assert [*rows["system"]] == ["A", "B"]
+    assert rows["delta_error"][1] == pytest.approx(expected)
+
+
+def test_what_was_taken_stands_in_every_form(frame):
+    found = compare(scores=frame, systems=["A", "B"])
+    taken = "scores: systems A, B; segments by position; ignored question, answer, tokens, C."
+    assert found.inputs == [taken, "The baseline is A.", "Higher is taken as better: score."]
+    for shown in (found.to_html(), found._repr_html_(), found.table("latex"), found.to_json()):
+        for sentence in found.inputs:
+            assert sentence in shown
