@@ -95,3 +95,16 @@ def equal_metrics(rng: np.random.Generator, number: int, icc: float, systems: in
     human = rng.normal(size=(systems, segments))
     shared, own = rng.normal(size=(number, 1, segments)), rng.normal(size=(number, systems, segments))
     return human, [*(human + 1.5 * (icc**0.5 * shared + (1 - icc) ** 0.5 * own))]
+
+
+def correlated_scores(rng: np.random.Generator, systems: int, correlations: tuple[float, float, float], noise="normal"):
+    """Draw human scores of systems and those by two metrics, which correlate so with them and with each other.
+
+    The noise of the metrics is normal, or with heavy tails of Student's t with 3 degrees.
+    """
+    first, second, between = correlations
+    covariance = between - first * second
+    factor = np.linalg.cholesky([[1 - first**2, covariance], [covariance, 1 - second**2]])
+    human, shape = rng.normal(size=systems), (2, systems)
+    draws = rng.normal(size=shape) if noise == "normal" else rng.standard_t(3, size=shape) / 3**0.5
+    return np.stack([human, *(np.outer((first, second), human) + factor @ draws)])

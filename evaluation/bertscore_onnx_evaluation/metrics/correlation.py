@@ -180,7 +180,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 
 def pearson(human: Floats, metric: Floats) -> Floats:
     """Return Pearson's r along the last axis, (…), from (…, n); NaN where a side is constant."""
-    human, metric = _unit(human), _unit(metric)
+    human, metric = unit_vectors(human), unit_vectors(metric)
     r: Floats = np.clip((human * metric).sum(axis=-1), -1, 1)
     return r
 
@@ -231,7 +231,7 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
     return is_outlier
 
 
-def _unit(scores: Floats) -> Floats:
+def unit_vectors(scores: Floats) -> Floats:
     """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (…, n)."""
     centred = scores - scores.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):

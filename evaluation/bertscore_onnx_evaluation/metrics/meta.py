@@ -37,9 +37,8 @@ from bertscore_onnx_evaluation.metrics.meta_results import (
 )
 from bertscore_onnx_evaluation.metrics.ranks import (
     Compared,
-    compare_units,
+    compare_metrics,
     notes_of_exchanges,
-    with_williams,
 )
 from bertscore_onnx_evaluation.metrics.sentinels import (
     RANDOM,
@@ -54,8 +53,9 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     UnitSums,
     correlation_interval,
     enough_permutations,
+    exchange_systems,
     exchange_units,
-    pearson_sums,
+    permute_systems,
     resample_units,
     resampled_both,
     student_interval,
@@ -160,7 +160,6 @@ class _Statistics:
         human = judged.human_segment
         self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
         self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
-        self._systems = (judged.human_system, metric.system)
         rows = ~np.isnan(judged.human_system)
         has_segments = human is not None and metric.segment is not None
         if human is not None and metric.segment is not None:
@@ -191,14 +190,6 @@ class _Statistics:
                 by_name = statistics.sums(None if weights is None else weights[rows])
                 by_key |= {(level, name): sums for name, sums in by_name.items()}
         return by_key
-
-    def whole_systems(self) -> UnitSums | None:
-        """Return Pearson's r of whole systems with these as units; None without scores of systems."""
-        human, metric = self._systems
-        if metric is None or np.isnan(human).all():
-            return None
-        human, metric = (side[None] / (np.nanmax(np.abs(side)) or 1.0) for side in (human, metric))
-        return pearson_sums(human, metric, np.arange(human.size))
 
 
 def meta_evaluate(
@@ -257,9 +248,9 @@ def _language_pair(
     }
     num_exchanges = enough_permutations(permutations, len(metrics))
     if test == "boot-both":
-        compared, intervals = _by_both(judged, statistics, seed)
+        compared, intervals = _by_both(judged, everything, statistics, num_exchanges, seed)
     else:
-        compared, intervals = _by_units(judged, metrics, statistics, num_exchanges, seed)
+        compared, intervals = _by_units(judged, everything, statistics, num_exchanges, seed)
     ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
@@ -346,21 +337,24 @@ def _by_units(
 ) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by exchanging whole units, with intervals over other units."""
     sums = {name: of_metric.sums() for name, of_metric in statistics.items()}
-    wholes = {name: of_metric.whole_systems() for name, of_metric in statistics.items()}
     compared = {}
-    for key in TESTED:
+    for key in TESTED[:-1]:
         by_metric = {name: by_key[key] for name, by_key in sums.items() if key in by_key}
-        if key == OF_SYSTEMS:
-            by_metric = {name: whole for name, whole in wholes.items() if whole is not None}
-        elif judged.human_segment is None:
-            by_metric = {}
 
         def p_values(names: Sequence[str], by_metric: Mapping[str, UnitSums] = by_metric) -> Floats:
             return exchange_units([by_metric[name] for name in names], permutations=permutations, seed=seed)
 
-        compared[key] = compare_units(_label(key), by_metric, p_values)
-    scores = {name: metric.system for name, metric in metrics.items()}
-    compared[OF_SYSTEMS] = with_williams(compared[OF_SYSTEMS], judged.human_system, scores)
+        compared[key] = compare_metrics(_label(key), _values_of(by_metric), p_values)
+    human, scores = _whole_systems(judged, metrics)
+
+    def p_of_systems(names: Sequence[str]) -> Floats:
+        rows = np.stack([scores[name] for name in names])
+        p = exchange_systems(human, rows, permutations=permutations, seed=seed)
+        return _against_random(names, p, permute_systems(human, rows, permutations=permutations, seed=seed))
+
+    r = {name: 0.0 if name == RANDOM else correlate_pairs(human, scores[name]).value for name in scores}
+    values = {name: value for name, value in r.items() if value is not None}
+    compared[OF_SYSTEMS] = compare_metrics(_label(OF_SYSTEMS), values, p_of_systems)
 
     def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         has_segments = judged.human_segment is not None
@@ -369,8 +363,30 @@ def _by_units(
     return compared, intervals
 
 
+def _values_of(by_metric: Mapping[str, UnitSums]) -> dict[str, float]:
+    return {name: of_units.value for name, of_units in by_metric.items()}
+
+
+def _whole_systems(judged: JudgedSystems, metrics: Mapping[str, MetricScores]) -> tuple[Floats, dict[str, Floats]]:
+    """Return human scores of the systems that were judged as a whole, and those of the metrics that have them all."""
+    is_judged = ~np.isnan(judged.human_system)
+    scores = {name: metric.system[is_judged] for name, metric in metrics.items() if metric.system is not None}
+    complete = {name: of_metric for name, of_metric in scores.items() if np.isfinite(of_metric).all()}
+    return judged.human_system[is_judged], complete
+
+
+def _against_random(names: Sequence[str], p: Floats, p_of_zero: Floats) -> Floats:
+    """Return p, (metrics, metrics), in which that against random numbers is of r = 0, (metrics,)."""
+    is_random = np.array([name == RANDOM for name in names])
+    return np.where(is_random, p_of_zero[:, None], np.where(is_random[:, None], p_of_zero, p))
+
+
 def _by_both(
-    judged: JudgedSystems, statistics: Mapping[str, _Statistics], seed: int
+    judged: JudgedSystems,
+    metrics: Mapping[str, MetricScores],
+    statistics: Mapping[str, _Statistics],
+    permutations: int,
+    seed: int,
 ) -> tuple[dict[Key, Compared], Intervals]:
     """Compare metrics by drawing systems and units, with intervals over other systems and units.
 
@@ -397,17 +413,24 @@ def _by_both(
 
     values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
     resampled = dict(zip(keys, values.T, strict=True))
+    human, scores = _whole_systems(judged, metrics)
     compared = {}
     for key in TESTED:
-        by_metric = {name: by_key[key] for name, by_key in sums.items() if key in by_key}
+        of_metrics = _values_of({name: by_key[key] for name, by_key in sums.items() if key in by_key})
+        if key == OF_SYSTEMS and RANDOM in of_metrics:
+            of_metrics[RANDOM] = 0.0
 
-        def p_values(names: Sequence[str], key: Key = key, by_metric: Mapping[str, UnitSums] = by_metric) -> Floats:
+        def p_values(names: Sequence[str], key: Key = key, of_metrics: Mapping[str, float] = of_metrics) -> Floats:
             drawn = np.stack([resampled[name, key] for name in names])  # (metrics, resamples)
-            values = np.array([by_metric[name].value for name in names])
+            values = np.array([of_metrics[name] for name in names])
             deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
-            return student_p(values[:, None] - values, deltas, num_systems)
+            p = student_p(values[:, None] - values, deltas, num_systems)
+            if key != OF_SYSTEMS:
+                return p
+            rows = np.stack([scores[name] for name in names])
+            return _against_random(names, p, permute_systems(human, rows, permutations=permutations, seed=seed))
 
-        compared[key] = compare_units(_label(key), by_metric, p_values)
+        compared[key] = compare_metrics(_label(key), of_metrics, p_values)
 
     def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
         if agreement is None:

@@ -413,9 +413,6 @@ def _p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[s
             is_exact = title.startswith("Whole") and num_systems <= MAX_EXACT
             smallest = 0.0 if is_exact else result.smallest_p * len(result.pairs)
             tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.p_holm, smallest)
-            if difference.williams and difference.williams.p is not None:
-                kind = "Williams, one-sided p of the upper's lead"
-                tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.williams.p, 0.0)
     return tests
 
 
@@ -475,9 +472,6 @@ def _missing(result: LanguagePairResult) -> list[str]:
             for name, measure in agreement.measures.items() if agreement else ():
                 if measure.value is None:
                     add(level, measure.reason, name, metric.name)
-    for pair in result.pairs:
-        if pair.system and pair.system.williams and pair.system.williams.p is None:
-            add("whole systems", pair.system.williams.reason, "Williams", f"{pair.first} and {pair.second}")
     return [
         f"No {', '.join(measures)} of {level} ({', '.join(metrics)}): {reason}"
         for (level, reason), (measures, metrics) in missing.items()

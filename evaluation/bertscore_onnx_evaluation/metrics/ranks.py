@@ -4,7 +4,7 @@ Ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations as all_orders
 from textwrap import fill
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import p_value
-from bertscore_onnx_evaluation.metrics.correlation import Floats, correlate_pairs, pearson, scipy_module
+from bertscore_onnx_evaluation.metrics.correlation import Floats, scipy_module
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
-from bertscore_onnx_evaluation.metrics.statistics import UnitSums, holm_matrix, smallest_p
+from bertscore_onnx_evaluation.metrics.statistics import holm_matrix, smallest_p
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
@@ -51,8 +51,6 @@ class Difference:
     """Two-sided, by exchanging whole segments, documents or systems, or by drawing systems too; never 0."""
     p_holm: float
     """p, corrected by Holm for all pairs of metrics."""
-    williams: Williams | None = None
-    """Williams' test, for whole systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,8 @@ class SentinelTest:
     delta: float
     """The metric's value minus that of the best sentinel."""
     p: float
-    """The largest of the p-values against each sentinel; 1 if any is as good."""
+    """The largest of the p-values against each sentinel; 1 if any is as good. Of whole systems, that against random
+    numbers is of r = 0."""
     p_holm: float
     """p, corrected by Holm for the number of metrics."""
 
@@ -84,9 +83,8 @@ class Compared:
     """Each metric against the best sentinel."""
 
 
-def compare_units(statistic: str, metrics: Mapping[str, UnitSums], p_values: PValues) -> Compared:
+def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValues) -> Compared:
     """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
-    values = {name: sums.value for name, sums in metrics.items()}
     values = {name: value for name, value in values.items() if np.isfinite(value)}
     names = sorted(values, key=SENTINELS.__contains__)
     num_metrics = sum(name not in SENTINELS for name in names)
@@ -221,23 +219,3 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
         return Williams(None, None, n, reason="the metrics correlate perfectly, and leave nothing to test")
     t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23)) / np.sqrt(variance))
     return Williams(t, float(scipy_module("stats").t.sf(t, n - 3)), n)
-
-
-def with_williams(compared: Compared, human: Floats, scores: Mapping[str, Floats | None]) -> Compared:
-    """Add Williams' test to the differences between metrics of whole systems, whose scores are (systems,)."""
-    is_judged = ~np.isnan(human)
-    n = int(is_judged.sum())
-    metrics = {
-        name: metric / np.nanmax(np.abs(metric))  # so that squares are within range
-        for name, metric in scores.items()
-        if metric is not None and correlate_pairs(human, metric).value is not None
-    }
-    r = {name: correlate_pairs(human, metric).value or 0.0 for name, metric in metrics.items()}
-
-    def tested(first: str, second: str) -> Williams:
-        if n < MIN_SYSTEMS:
-            return Williams(None, None, n, reason=f"{n} systems, and the test needs {MIN_SYSTEMS}")
-        return williams(r[first], r[second], float(pearson(metrics[first][is_judged], metrics[second][is_judged])), n)
-
-    tests = {pair: replace(difference, williams=tested(*pair)) for pair, difference in compared.differences.items()}
-    return replace(compared, differences=tests)

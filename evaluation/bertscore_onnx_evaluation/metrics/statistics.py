@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from itertools import permutations as all_orders
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,15 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     pearson_of_moments,
     scipy_module,
     tie_calibrated_accuracy,
+    unit_vectors,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
 from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
 
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
+MAX_PERMUTED = 7
+"""With up to so many systems, all 5,040 permutations are tried."""
 MIN_PERMUTATIONS = 30
 """For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
 KENDALL_SAMPLE = 500
@@ -113,12 +117,6 @@ class SegmentStatistics:
 
     def _by_unit(self, sums: Floats) -> Floats:
         return sum_by_unit(sums, self._units)
-
-
-def pearson_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> UnitSums:
-    """Return Pearson's r over all outputs, both (systems, segments)."""
-    moments = _moments(human, metric, ~np.isnan(human)).sum(axis=1)
-    return UnitSums(sum_by_unit(moments, units), _pearson_of_totals)
 
 
 class SystemStatistics:
@@ -273,21 +271,71 @@ def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, see
     Returns two-sided p, (metrics, metrics), 1 on the diagonal: with up to 13 units the share of all ways to exchange
     them in which |Δ*| >= |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random ones.
     """
-    totals, values = [metric.sums.sum(axis=0) for metric in metrics], [metric.value for metric in metrics]
+    totals = [metric.sums.sum(axis=0) for metric in metrics]
+
+    def difference(first: int, second: int, signs: Floats) -> Floats:
+        half = (metrics[first].sums - metrics[second].sums) / 2
+        changed = half.any(axis=0)  # sums of human scores are those of both
+        mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
+        change = np.zeros_like(mean)
+        change[:, changed] = signs @ half[:, changed]
+        statistic = metrics[first].statistic
+        return statistic(mean + change) - statistic(mean - change)
+
     num_units = len(metrics[0].sums) if metrics else 0
-    counts = np.zeros((len(values), len(values)))
+    return _p_of_exchanges(difference, len(metrics), num_units, permutations, seed)
+
+
+def exchange_systems(human: Floats, metrics: Floats, *, permutations: int = 1000, seed: int = 0) -> Floats:
+    """Test every two metrics, (metrics, systems), by exchanging their standardised scores in whole systems.
+
+    Scores are standardised again after each exchange. The statistic is Hotelling's for two correlations with human
+    scores g, (systems,): the partial correlation of g with x − y given x + y. The difference of the correlations itself
+    would vary less between exchanges than between samples where systems are few. p is that of `exchange_units`.
+    """
+    human, metrics = unit_vectors(human), unit_vectors(metrics)
+
+    def difference(first: int, second: int, signs: Floats) -> Floats:
+        total, change = metrics[first] + metrics[second], signs * (metrics[first] - metrics[second])
+        x, y = unit_vectors(total + change), unit_vectors(total - change)  # (exchanges, systems)
+        is_opposite, is_same = (np.abs(side).max(axis=1) <= ROUNDING for side in (x + y, x - y))
+        explained = np.where(is_opposite, 0, unit_vectors(x + y) @ human)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(is_same, np.nan, (unit_vectors(x - y) @ human) / np.sqrt(1 - explained**2))
+
+    return _p_of_exchanges(difference, len(metrics), len(human), permutations, seed)
+
+
+def permute_systems(human: Floats, metrics: Floats, *, permutations: int = 1000, seed: int = 0) -> Floats:
+    """Test whether each metric, (metrics, systems), correlates with human scores, (systems,), by permuting systems.
+
+    Returns two-sided p, (metrics,): with up to 7 systems the share of all permutations in which |r*| >= |r|; else
+    (#{|r*| >= |r|} + 1) / (permutations + 1) with random ones.
+    """
+    is_exact = len(human) <= MAX_PERMUTED
+    if is_exact:
+        orders = np.array([*all_orders(range(len(human)))])
+    else:
+        orders = np.random.default_rng(seed).permuted(np.tile(np.arange(len(human)), (permutations, 1)), axis=1)
+    human, metrics = unit_vectors(human), unit_vectors(metrics)
+    r, permuted = np.abs(metrics @ human), np.abs(human[orders] @ metrics.T)  # (metrics,), (permutations, metrics)
+    observed_too = int(not is_exact)
+    p: Floats = ((permuted >= r - ROUNDING).sum(axis=0) + observed_too) / (len(orders) + observed_too)
+    return p
+
+
+def _p_of_exchanges(
+    difference: Callable[[int, int, Floats], Floats], num_metrics: int, num_units: int, permutations: int, seed: int
+) -> Floats:
+    """Return p of every two metrics from their differences, (exchanges,), by their numbers and the signs of units."""
+    counts = np.zeros((num_metrics, num_metrics))
     num_exchanges = 0
     for signs in _exchanges(num_units, permutations, seed):
         num_exchanges += len(signs)
-        for first, second in combinations(range(len(values)), 2):
-            half = (metrics[first].sums - metrics[second].sums) / 2
-            changed = half.any(axis=0)  # sums of human scores are those of both
-            mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
-            change = np.zeros_like(mean)
-            change[:, changed] = signs @ half[:, changed]
-            statistic = metrics[first].statistic
-            delta = np.abs(statistic(mean + change) - statistic(mean - change))
-            counts[first, second] += (~(delta < abs(values[first] - values[second]) - ROUNDING)).sum()  # NaN is large
+        for first, second in combinations(range(num_metrics), 2):
+            observed = np.abs(difference(first, second, np.ones((1, num_units))))
+            exchanged = np.abs(difference(first, second, signs))
+            counts[first, second] += (~(exchanged < observed - ROUNDING)).sum()  # NaN is large
     observed_too = int(num_units > MAX_EXACT)
     p = (counts + counts.T + observed_too) / (num_exchanges + observed_too)
     np.fill_diagonal(p, 1)
@@ -297,7 +345,7 @@ def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, see
 def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]:
     """Yield signs, (exchanges, units), in blocks: of all exchanges of few units, else of random ones."""
     if num_units <= MAX_EXACT:
-        ways = np.arange(1 << num_units)[:, None] >> np.arange(num_units)
+        ways = np.arange(1 << max(num_units - 1, 0))[:, None] >> np.arange(num_units)  # the others mirror these
         yield np.where(ways & 1, -1.0, 1.0)
         return
     rng = np.random.default_rng(seed)

@@ -173,6 +173,23 @@ def test_without_texts_there_is_a_random_sentinel(scored):
     assert [*sentinels_of(wholes)] == ["sentinel-random"]
 
 
+def test_a_metric_of_whole_systems_is_better_than_random_numbers_where_its_r_is_not_0():
+    human = np.arange(7.0)
+    noise = np.random.default_rng(0).normal(size=7)
+    metrics = {"good": human + 1.5 * noise, "noise": noise, "inverse": -human - noise}
+    result = evaluate(judged_wholes(human, metrics))
+    found = {test.metric: test for test in result.language_pairs[0].sentinel_tests}
+    for name in ("good", "noise"):
+        order = [abs(np.corrcoef(human, permuted)[0, 1]) for permuted in itertools.permutations(metrics[name])]
+        assert found[name].delta == pytest.approx(np.corrcoef(human, metrics[name])[0, 1])
+        assert found[name].p == np.mean(np.array(order) >= order[0] - 1e-9)
+    assert found["good"].p_holm < 0.05 < found["noise"].p < found["inverse"].p == 1
+    line = "Pearson of whole systems: not significantly better than sentinel-random"
+    assert line in result.table().replace("\n  ", " ")
+    [drawn] = evaluate(judged_wholes(human, {"good": metrics["good"]}), test="boot-both").language_pairs
+    assert [test.p for test in drawn.sentinel_tests] == [found["good"].p]
+
+
 LEFT_OUT = "left out sentinel-length, sentinel-ratio and sentinel-overlap: "
 
 

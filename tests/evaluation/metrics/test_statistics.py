@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bertscore_onnx_evaluation import meta_evaluate
 from bertscore_onnx_evaluation.metrics.correlation import (
@@ -15,17 +16,22 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.ranks import compare_units
+from bertscore_onnx_evaluation.metrics.ranks import compare_metrics, williams
 from bertscore_onnx_evaluation.metrics.statistics import (
     SegmentStatistics,
     SystemStatistics,
     correlation_interval,
+    exchange_systems,
     exchange_units,
-    pearson_sums,
+    permute_systems,
     resample_units,
 )
 from tests.evaluation.judged import judged
-from tests.evaluation.simulations import equal_metrics
+from tests.evaluation.simulations import correlated_scores, equal_metrics
+
+
+def pearson_sums(human, metric, units):
+    return SegmentStatistics(human, metric, units).sums()["pearson"]
 
 
 def p_of(sums, permutations, seed, names):
@@ -38,7 +44,8 @@ def rates_of_equal_metrics(trials, number, icc, permutations):
     for seed in range(trials):
         human, metrics = equal_metrics(np.random.default_rng([seed, number]), number, icc)
         sums = {str(at): pearson_sums(human, metric, np.arange(100)) for at, metric in enumerate(metrics)}
-        compared = compare_units("pearson", sums, partial(p_of, sums, permutations, seed))
+        r = {name: of_units.value for name, of_units in sums.items()}
+        compared = compare_metrics("pearson", r, partial(p_of, sums, permutations, seed))
         found.append((compared.differences["0", "1"].p < 0.05, max(compared.ranks.values()) > 1))
     return np.mean(found, axis=0)
 
@@ -93,6 +100,93 @@ def test_p_of_segments_is_the_share_of_as_large_differences():
         differences = [abs(correlate(human, x).value - correlate(human, y).value) for x, y in exchanged]
         assert found[i, j] == found[j, i] == (sum(one >= observed - 1e-9 for one in differences) + 1) / 51
     assert np.array_equal(np.diag(found), np.ones(3))
+
+
+SIZES = [8, 10, 13, 20, 40]
+WHOLE_SYSTEMS = {
+    "equal metrics": ((0.9, 0.9, 0.9), "normal", 0.055),
+    "equal metrics, heavy tails": ((0.9, 0.9, 0.9), "heavy tails", 0.09),
+    "r .95 against .8": ((0.95, 0.8, 0.76), "normal", 1),
+}
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("number", SIZES)
+@pytest.mark.parametrize("column", WHOLE_SYSTEMS)
+def test_rates_of_metrics_of_whole_systems_over_many_trials(number, column, record_property):
+    correlations, noise, highest = WHOLE_SYSTEMS[column]
+    found = []
+    for seed in range(2000):
+        human, one, other = correlated_scores(np.random.default_rng([seed, number]), number, correlations, noise)
+        p = exchange_systems(human, np.stack([one, 3 * other + 7]), permutations=499, seed=seed)[0, 1]
+        r = np.corrcoef([human, one, other])
+        one_sided = williams(r[0, 1], r[0, 2], r[1, 2], number).p
+        found.append((p < 0.05, 2 * min(one_sided, 1 - one_sided) < 0.05))
+    rate, of_williams = np.mean(found, axis=0)
+    record_property(f"{number} systems | {column}", f"{rate:.3f}")
+    record_property(f"{number} systems | {column}: Williams", f"{of_williams:.3f}")
+    assert rate <= highest
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("number", SIZES)
+def test_rates_against_random_numbers_over_many_trials(number, record_property):
+    lowest = {0.9: 0.9, 0.7: 0, 0: 0}
+    for r in lowest:
+        found = []
+        for seed in range(2000):
+            human, metric, _ = correlated_scores(np.random.default_rng([seed, number]), number, (r, 0, 0))
+            found.append(permute_systems(human, metric[None], permutations=499, seed=seed)[0] < 0.05)
+        record_property(f"{number} systems | r {r:g}", f"{np.mean(found):.3f}")
+        assert np.mean(found) >= lowest[r]
+    assert np.mean(found) <= 0.06
+
+
+@pytest.mark.parametrize("number", [8, 13, 20])
+def test_equal_metrics_of_whole_systems_seldom_differ(number):
+    found = []
+    for seed in range(300):
+        human, *metrics = correlated_scores(np.random.default_rng([seed, 1]), number, (0.9, 0.9, 0.9))
+        found.append(exchange_systems(human, np.stack(metrics), permutations=199, seed=seed)[0, 1] < 0.05)
+    assert np.mean(found) <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5
+
+
+def test_scales_and_signs_of_metrics_change_no_p():
+    human, one, other = correlated_scores(np.random.default_rng(7), 9, (0.8, 0.5, 0.3))
+    metrics = np.stack([one, other, 5 * one + 3, -one, human])
+    p = exchange_systems(human, metrics)
+    assert p[0, 1] == p[2, 1] < p[0, 2] == 1
+    assert p[0, 3] == p[2, 3] < 0.05
+    assert p[0, 4] == 2 / 2**9  # the human scores themselves
+    assert p == pytest.approx(exchange_systems(7 - 2 * human, -metrics))
+
+
+@pytest.mark.parametrize(("number", "least"), [(2, 1), (3, 1), (4, 2 / 2**4)])
+def test_few_systems_can_be_exchanged_in_few_ways(number, least):
+    human, *metrics = np.random.default_rng(2).normal(size=(6, number))
+    assert exchange_systems(human, np.stack(metrics)).min() >= least
+
+
+@pytest.mark.parametrize("number", [4, 6])
+def test_all_permutations_of_few_systems_are_those_of_scipy(number):
+    human, metric = np.random.default_rng(1).normal(size=(2, number)).round(1)
+    expected = stats.permutation_test(
+        (human,),
+        lambda g: abs(stats.pearsonr(g, metric).statistic),
+        permutation_type="pairings",
+        alternative="greater",
+        n_resamples=np.inf,
+    )
+    assert permute_systems(human, np.stack([metric, -3 * metric]))[0] == pytest.approx(expected.pvalue)
+    assert permute_systems(human, np.stack([metric, -3 * metric]))[1] == pytest.approx(expected.pvalue)
+
+
+def test_permutations_of_many_systems_are_random_and_of_the_seed():
+    human, metric = np.random.default_rng(1).normal(size=(2, 12))
+    metric += human
+    [p] = permute_systems(human, metric[None], permutations=2000, seed=1)
+    assert p == permute_systems(human, metric[None], permutations=2000, seed=1)[0]
+    assert p == pytest.approx(stats.pearsonr(human, metric).pvalue, abs=0.02)
 
 
 @pytest.mark.parametrize("gaps", [0, 0.1])
