@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.terminal import echo, one_line_warnings, prepare_streams
+from bertscore_onnx.cli.terminal import ARGUMENTS, echo, one_line_warnings, prepare_streams
 from bertscore_onnx.errors import BertScoreOnnxError, one_line
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -53,7 +53,8 @@ class Command(TyperCommand):
     """A command whose repeatable options accept several values at once, as in `--ref FILE FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, then parse."""
+        """Repeat such an option before each of its values, then parse; messages may show the arguments."""
+        ctx.meta[ARGUMENTS] = [*args]
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         return super().parse_args(ctx, _repeated(args, names))
 

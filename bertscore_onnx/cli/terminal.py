@@ -14,6 +14,9 @@ from typing import TextIO
 from bertscore_onnx.errors import one_line
 from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
+ARGUMENTS = "bertscore_onnx.arguments"
+"""The key of what was typed after a command's name, in `typer.Context.meta`."""
+
 
 def echo(message: object) -> None:
     """Print a message on standard error, in one write so that threads do not mix theirs; only a terminal breaks it."""

@@ -256,5 +256,7 @@ def _array_of_objects(values: list[object]) -> NDArray[Any]:
 
 def _listed(values: Any) -> list[object]:
     """Return values as Python objects, with arrays of references as lists."""
+    if type(values).__module__.partition(".")[0] == "pandas":
+        values = values.to_numpy(dtype=object, na_value=None)
     items = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [item.tolist() if isinstance(item, np.ndarray) else item for item in items]

@@ -37,6 +37,8 @@ class WholeTable:
         self._rows = rows
         self.labels: list[Hashable] | None = None
         """The index of the rows, if they came from pandas."""
+        self.levels: Sequence[str] = ()
+        """The columns that were levels of this index."""
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
@@ -60,7 +62,7 @@ class WholeTable:
             for number, values in enumerate(zip(*columns, strict=True))
         ]
         table = cls(title, names, rows)
-        table.labels = row_labels(frame)
+        table.labels, table.levels = row_labels(frame), [*map(str, index)] if has_index else []
         return table
 
     def __len__(self) -> int:
@@ -76,16 +78,19 @@ class WholeTable:
         alternatives = (names,) if isinstance(names, str) else tuple(names)
         return Column(alternatives, option).find(self.names, self.title, advice)
 
+    def values(self, column: str) -> list[object]:
+        """Return the values of a column as they are; None where a row lacks it."""
+        return [values.get(column) for _, values in self._rows]
+
     def is_blank(self, column: str) -> bool:
         """Return whether all rows are null or blank in a column."""
-        return all(is_null(values.get(column), "name") for _, values in self._rows)
+        return all(is_null(value, "name") for value in self.values(column))
 
     def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
         """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
-        values = (values.get(column) for _, values in self._rows)
         return {
             "numbers" if _as_number(value) is not None else "blanks" if is_null(value, "number") else "texts"
-            for value in values
+            for value in self.values(column)
             if not is_null(value)
         }
 
@@ -121,7 +126,7 @@ class WholeTable:
 
         InputError is raised if a value is anything else than a finite number.
         """
-        values = [values.get(column) for _, values in self._rows]
+        values = self.values(column)
         if {*map(type, values)} <= {float, int, bool, str}:
             try:
                 numbers = np.array([float(number_text(value)) for value in values], dtype=np.float64)  # type: ignore[arg-type]
@@ -181,6 +186,8 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 def _as_number(value: object) -> float | None:
     """Return a finite number, 1 for true and 0 for false; None for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if not isinstance(value, int | float | str):
         return None
     if isinstance(value, str) and value.strip().lower() in _TRUTH:

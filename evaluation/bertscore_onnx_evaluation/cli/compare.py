@@ -28,7 +28,7 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, dialect_of
-from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
+from bertscore_onnx.cli.terminal import ARGUMENTS, echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
@@ -54,6 +54,7 @@ _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document
 
 @shared_options(without=("all_layers",), needs_model=False)
 def compare(
+    context: typer.Context,
     cand: Annotated[
         list[str] | None,
         typer.Option(
@@ -230,7 +231,11 @@ def compare(
     systems = _several(systems, "--systems")
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
     metrics = metrics_of(metric or default)
+    from bertscore_onnx_evaluation.metric_scores import metric_options
+
     has_bertscore = any(name.partition(",")[0] == BERTSCORE for name in metrics)
+    if metric:
+        metric_options(metrics)  # raises for one that there is not
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
     if not ref and (len(cand or ()) > 1 or (metrics and not cand)):
@@ -274,7 +279,7 @@ def compare(
     if lower is not None and not units and "document" in tables[""].names:
         units = [tables[""]]
     check_destination(html, [*chain(*given.values()), *(ref or ()), *(scores or ()), documents], "--html")
-    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options(cand or (), scores or ()):
+    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options(context.meta[ARGUMENTS]):
         comparison = compare_systems(
             candidates,
             references or None,
@@ -414,7 +419,7 @@ def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, A
 
 
 @contextmanager
-def _as_options(candidates: Sequence[str], scores: Sequence[str]) -> Iterator[None]:
+def _as_options(arguments: Sequence[str]) -> Iterator[None]:
     """Write the arguments in errors of the library as options."""
     from bertscore_onnx_evaluation.systems.inputs import UnnamedSystemsError
 
@@ -425,10 +430,11 @@ def _as_options(candidates: Sequence[str], scores: Sequence[str]) -> Iterator[No
     try:
         yield
     except UnnamedSystemsError as error:
-        option, files = ("--scores", scores) if error.role == "score" else ("-c", candidates)
-        command = f"bertscore-onnx compare {option} {shlex.join(files)}"
-        named = f"{command} --systems {shlex.join(error.columns)}"
-        raise InputError(error.with_remedy(named, f"{command} OTHER_FILE")) from error
+        named = f"bertscore-onnx compare {shlex.join(arguments)} --systems {shlex.join(error.columns)}"
+        raise InputError(error.with_remedy(named, f"--scores {error.title} OTHER_FILE")) from error
+    except KeyboardInterrupt:
+        echo("Interrupted; nothing was compared.")
+        raise
     except InputError as error:
         message = re.sub(r'columns=\{"(\w+)": (".*?"|\[.*?\])\}', columns_of_roles, str(error))
         message = message.replace('missing="drop"', "--missing drop").replace("`systems`", "--systems")

@@ -6,7 +6,7 @@ segments stand in the natural order of their ids, so that the order of rows chan
 joined by position.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -73,6 +73,11 @@ class Roles:
 
     named: Mapping[str, tuple[str, ...]]
 
+    @property
+    def are_by_position(self) -> bool:
+        """Whether rows are joined by position, whatever ids they have."""
+        return self.named.get("segment") == (NO_IDS,)
+
     def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role that a table has; several only if they are named."""
         return self.among(table.names, role)
@@ -91,7 +96,7 @@ class Roles:
 
     def ids(self, table: WholeTable) -> str | None:
         """Return the column of ids; None if a table has none, or none is to be used."""
-        if self.named.get("segment") == (NO_IDS,):
+        if self.are_by_position:
             return None
         if "segment" in self.named:
             [name] = self.required(table, "segment")
@@ -101,7 +106,7 @@ class Roles:
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""
         with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
-        return [name for name in table.names if name not in with_role]
+        return [name for name in table.names if name not in with_role and name not in table.levels]
 
 
 def as_argument(role: str, names: str | Sequence[str]) -> str:
@@ -149,14 +154,16 @@ def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
             files: dict[str, list[str]] = {}
             for choice in group:
                 files.setdefault(choice.systems[0], []).append(choice.table)
-            parts = [", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items())]
+            start = ", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items()) + "; "
+            parts = []
         else:
-            systems = ", ".join(name for choice in group for name in choice.systems)
-            parts = [", ".join(choice.table for choice in group) + f": systems {systems}" * bool(systems)]
+            start = ", ".join(choice.table for choice in group) + ": "
+            parts = [f"systems {', '.join(name for choice in group for name in choice.systems)}"]
+            parts = parts if any(choice.systems for choice in group) else []
         parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
         parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
         parts += [f"ignored {', '.join(ignored)}"] * bool(ignored)
-        sentences.append(f"{'; '.join(parts)}.")
+        sentences.append(f"{start}{'; '.join(parts)}.")
     return [*sentences, f"The baseline is {baseline}."] if sentences else []
 
 
@@ -256,11 +263,12 @@ class InputReader:
         self, table: WholeTable, columns: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
     ) -> SegmentColumns:
         """Return columns of a table with its ids."""
-        if self.roles.named.get("segment") == (NO_IDS,):
+        if self.roles.are_by_position:
             return SegmentColumns(table.title, columns, place=table.place, table=table, roles=roles)
         name = self.roles.ids(table)
         if name is None:
-            return SegmentColumns(table.title, columns, None, table.labels, table.place, table=table, roles=roles)
+            whole = SegmentColumns(table.title, columns, None, table.labels, table.place, table=table, roles=roles)
+            return replace(whole, roles={**roles, "segment": ("index",)}) if whole.is_indexed else whole
         used = {**roles, "segment": (name,)}
         return SegmentColumns(table.title, columns, table.keys(name), None, table.place, table=table, roles=used)
 
@@ -286,7 +294,8 @@ class InputReader:
         self, table: WholeTable, role: Literal["candidate", "score"], names: Sequence[str] | None, metric: str = ""
     ) -> dict[str, SegmentColumns]:
         """Return by metric the values of systems, in a column for each; None or NaN where a system has none."""
-        if self.roles.of(table, "system"):
+        are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
+        if self.roles.of(table, "system") and not are_columns:
             return self._in_rows(table, role, names, metric)
         if names is None:
             raise self._unnamed(table, role)
@@ -387,11 +396,11 @@ class InputReader:
     def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
         """Return the texts of systems, whose names are those of the columns."""
         if isinstance(given, Mapping) and not self.is_long(given):
+            given = {str(name): texts for name, texts in given.items()}
             chosen = [*given] if names is None or names == [ALL] else names
             for name in chosen:
                 if name not in given:
-                    available = listed([*map(str, given)])
-                    raise InputError(f"There are no texts of the system {name!r}, only of {available}.")
+                    raise InputError(f"There are no texts of the system {name!r}, only of {listed([*given])}.")
             return [self._texts_of_system(name, given[name]) for name in chosen]
         if not is_frame(given):
             raise InputTypeError(
@@ -422,7 +431,14 @@ class InputReader:
                 f"The scores are a {type(given).__name__}; expected a data frame, or a mapping of the names of systems "
                 "to numbers."
             )
-        has_parts = isinstance(given, Mapping) and bool(given) and all(map(_is_table, given.values()))
+        if isinstance(given, Mapping):
+            given = {str(name): part for name, part in given.items()}
+        are_tables = [_is_table(part) for part in given.values()] if isinstance(given, Mapping) else []
+        has_parts = any(are_tables)
+        if not all(are_tables):
+            if has_parts:
+                raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
+            given = {name: numbers_of(part, self.value, f"scores[{name!r}]") for name, part in given.items()}
         found: dict[str, list[SegmentColumns]] = {}
         of_systems: dict[str, list[WholeTable]] = {}
         for name, part in (given if has_parts else {"score": given}).items():
@@ -450,11 +466,8 @@ class InputReader:
         roles = [name for role in ("segment", "run", "document", "group") for name in self.roles.among(given, role)]
         chosen = [name for name in given if name not in roles] if names is None or names == [ALL] else names
         values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
-        if (
-            not roles
-            and len(values) == len(chosen)
-            and any(_has_runs(part) or row_labels(part) is not None for part in values.values())
-        ):
+        are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
+        if not (roles or are_plain) and len(values) == len(chosen):
             return [_numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
         return [*self._systems_of(self.table({**given, **values}, title), "score", chosen).values()]
 
@@ -560,9 +573,7 @@ def _of_same_systems(found: Mapping[str, list[SegmentColumns]]) -> dict[str, lis
 
 
 def _has_runs(values: Any) -> bool:
-    return np.ndim(values if isinstance(values, np.ndarray) else next(iter(values), 0)) == (
-        2 if isinstance(values, np.ndarray) else 1
-    )
+    return isinstance(values, list | tuple | np.ndarray) and np.ndim(next(iter(values), 0)) == 1
 
 
 def _numbers_of_system(name: str, values: Any, title: str) -> SegmentColumns:
@@ -597,6 +608,10 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
         )
     if isinstance(values, list | tuple) and values and all(map(is_prf, values)):
         return [numbers_of(run, value, title) for run in values]
+    if isinstance(values, Iterator):
+        return [*values]
+    if not isinstance(values, Iterable):
+        raise InputTypeError(f"{title} is {values!r}; expected a number for each segment.")
     return values
 
 
@@ -684,6 +699,8 @@ def join_inputs(
     of_groups = [] if by is None else _groups_of(by, reader)
     reader.check_roles()
     inputs = [*texts, *of_references, *of_documents, *of_groups, *chain.from_iterable(of_scores.values())]
+    if not reader.roles.are_by_position:
+        _check_order([*chain.from_iterable((one, *one.further_runs) for one in inputs)])
     joined = join_segments(inputs, missing)
     joined_columns = (
         {name: joined.values(position, values) for name, values in one.columns.items()}
@@ -721,9 +738,9 @@ def join_inputs(
 
 def _names(systems: str | Sequence[str] | None) -> list[str] | None:
     """Return the names of systems that a caller gives, if any; raise InputTypeError for anything else."""
-    if systems is None or systems == ALL:
+    if systems is None or (isinstance(systems, str) and systems == ALL):
         return None if systems is None else [ALL]
-    if isinstance(systems, str | Mapping) or not isinstance(systems, Sequence):
+    if isinstance(systems, str | Mapping) or not isinstance(systems, Iterable):
         raise InputTypeError(
             f'systems is a {type(systems).__name__}; expected a list of names, or "all". Texts are given as '
             "`candidates`."
@@ -748,11 +765,27 @@ def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
         roles = {role: names for one in parts for role, names in one.roles.items()}
         systems = tuple(dict.fromkeys(name for one in parts for name in one.systems))
         used = {name for names in roles.values() for name in names} | {*systems}
-        left = [] if parts[0].table is None else [name for name in parts[0].table.names if name not in used]
+        table = parts[0].table
+        left = [] if table is None else [name for name in table.names if name not in used and name not in table.levels]
         ignored = dict.fromkeys([*left, *(name for one in parts for name in one.ignored_systems)])
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
         choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored)))
     return tuple(choices)
+
+
+def _check_order(inputs: Sequence[SegmentColumns]) -> None:
+    """Raise InputError if tables that are joined by position have a column with the same values in another order."""
+    by_position = (one.table for one in inputs if one.table is not None and one.ids is None and not one.is_indexed)
+    tables = [*dict.fromkeys(by_position)]
+    for other in tables[1:]:
+        for name in tables[0].names:
+            values, of_other = ([*map(repr, table.values(name))] for table in (tables[0], other))
+            if values != of_other and len({*values}) == len(values) and sorted(values) == sorted(of_other):
+                raise InputError(
+                    f"{tables[0].title} and {other.title} have the same values of {name!r}, in another order, and no "
+                    f"column of ids. Name it, {as_argument('segment', name)}, or join by position with "
+                    f"{as_argument('segment', NO_IDS)}."
+                )
 
 
 def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:

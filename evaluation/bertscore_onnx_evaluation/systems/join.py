@@ -235,7 +235,8 @@ def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns)
     if {*names} <= {*lines} and (start == 0 or str(number) in names):
         return lines
     raise InputError(
-        f"{plain.title} has {number} {plain.unit}s without ids, and {with_ids[0].title} has {len(names)} segments, "
+        f"{plain.title} has {plural(number, plain.unit)} without ids, and {with_ids[0].title} has "
+        f"{plural(len(names), 'segment')}, "
         f"whose ids are not the numbers of these {plain.unit}s. Give {plain.title} as a table with a column of ids."
     )
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.whole_table import row_labels
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, is_prf, numbers_of, score_matrix
 from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_intervals
 
@@ -320,6 +321,8 @@ def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike
         raise InputError("There is one system, whose P, R and F these are; expected the scores of two or more.")
     if not isinstance(scores, list | tuple):
         return scores
+    if len({tuple(labels) for labels in map(row_labels, scores) if labels is not None}) > 1:
+        return score_matrix({str(row): system for row, system in enumerate(scores)}, value)[1]
     return [numbers_of(system, value, f"scores[{row}]") for row, system in enumerate(scores)]
 
 

@@ -94,7 +94,9 @@ NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns s
 CASES = {
     # a wide table
     "wide, unnamed": Case(
-        {"s.csv": WIDE}, "--scores s.csv", said=("A, B, C, beside id", "--scores s.csv --systems A B C")
+        {"s.csv": WIDE},
+        "--scores s.csv",
+        said=("A, B, C, beside id", "compare --scores s.csv --format json --resamples 20 --systems A B C"),
     ),
     "wide, named": Case({"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")),
     "wide, in another order": Case({"s.csv": WIDE}, "--scores s.csv --systems C A", {"s": ab(names="CA")}),
@@ -427,13 +429,13 @@ TEXT_CASES = {
         OUTPUTS,
         (
             "A is A.csv, B is B.csv; candidate candidate; segments by id",
-            "r.csv; reference reference; segments by id; ignored reference2",
+            "r.csv: reference reference; segments by id; ignored reference2",
         ),
     ),
     "wide, unnamed": Case(
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid",
-        said=("-c o.csv --systems question A B",),
+        said=("compare -c o.csv --columns ", "--resamples 20 --systems question A B"),
     ),
     "wide, named": Case(
         {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS

@@ -103,6 +103,76 @@ def test_every_form_of_scores_gives_the_same(form):
     assert deltas(compare(scores=SCORES[form](), systems=["B", "A"])) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
 
 
+ODD_FORMS = {
+    "iterators": lambda: {name: iter(scores) for name, scores in AB.items()},
+    "a column with nulls": lambda: {name: pandas.Series(scores, dtype="Float64") for name, scores in AB.items()},
+    "an array of pandas": lambda: {name: pandas.array(scores) for name, scores in AB.items()},
+    "a named index": lambda: pandas.DataFrame(
+        {"score": np.concatenate([*AB.values()])},
+        pandas.MultiIndex.from_product([["A", "B"], range(NUMBER)], names=["system", "segment"]),
+    ),
+    "an index of dates": lambda: {
+        name: pandas.Series(scores, pandas.date_range("2020-01-01", periods=NUMBER)) for name, scores in AB.items()
+    },
+}
+
+
+@pytest.mark.parametrize("form", ODD_FORMS)
+def test_unusual_forms_of_scores_give_the_same(form):
+    assert deltas(compare(scores=ODD_FORMS[form]())) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
+
+
+def test_truth_is_one_and_zero():
+    above = {name: scores > 0.5 for name, scores in AB.items()}
+    expected = {"score": delta(above["A"], above["B"])}
+    lists = {name: scores.tolist() for name, scores in above.items()}
+    series = {name: pandas.Series(scores, dtype="boolean") for name, scores in above.items()}
+    texts = {name: [str(one) for one in scores] for name, scores in lists.items()}
+    for form in (above, lists, series, texts):
+        assert deltas(compare(scores=form)) == expected
+
+
+def test_names_of_systems_are_texts(frame):
+    assert compare(scores={0: NUMBERS["A"], 1: NUMBERS["B"]}, systems=[1, 0]).systems == ("1", "0")
+    assert compare(scores=frame[["A", "B"]], systems=frame.columns[3:5]).systems == ("A", "B")
+    indexed = frame[["A", "B"]].set_index(pandas.Index([f"q{row}" for row in range(NUMBER)], name="qid"))
+    found = compare(scores=indexed, systems="all")
+    assert (found.systems, found.segments[:2]) == (("A", "B"), ("q0", "q1"))
+    assert found.inputs[0] == "scores: systems A, B; segments by index."
+    prompts = compare(scores=frame.assign(system="You are helpful."), systems=["A", "B"])
+    assert prompts.choices[0].ignored[-1] == "system"
+
+
+def test_tables_that_are_in_another_order_are_not_joined_by_position(frame):
+    tables = {
+        "A": frame[["tokens", "A"]].rename(columns={"A": "x"}),
+        "B": frame[["tokens", "B"]].rename(columns={"B": "x"}),
+    }
+    tables["B"] = tables["B"].sample(frac=1, random_state=1).reset_index(drop=True)
+    with pytest.raises(
+        InputError, match=r"same values of 'tokens', in another order, .*columns=\{\"segment\": \"tokens\"\}"
+    ):
+        compare(scores=tables)
+    joined = compare(scores=tables, columns={"segment": "tokens"})
+    assert deltas(joined) == {"x": delta(NUMBERS["A"], NUMBERS["B"])}
+    assert compare(scores=tables, columns={"segment": "none"}).num_segments == NUMBER
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ({"A": 0.5, "B": 0.6}, r"scores\['A'\] is 0.5; expected a number for each segment"),
+        ({"A": None, "B": None}, r"scores\['A'\] is None"),
+        ({"A": "ab", "B": "cd"}, "column 'A' is str 'ab'"),
+        ({"A": pandas.DataFrame({"x": [1, 2]}), "B": [1, 2]}, "tables and lists of numbers; expected one of these"),
+        ({}, "There is no system"),
+    ],
+)
+def test_what_is_no_scores_is_refused(scores, message):
+    with pytest.raises(InputError, match=message):
+        compare(scores=scores)
+
+
 def test_columns_are_systems_if_they_are_named(frame):
     with pytest.raises(InputError) as refused:
         compare(scores=frame)
@@ -191,6 +261,15 @@ def test_every_form_of_texts_gives_the_same(form):
     assert scores == pytest.approx(
         {name: sacrebleu.corpus_chrf(texts, [REFERENCES]).score for name, texts in TEXTS.items()}
     )
+
+
+@pytest.mark.parametrize("test", [paired_permutation, paired_bootstrap, approximate_randomization])
+def test_a_paired_test_joins_series_by_their_index(test):
+    first, second = (pandas.Series(scores) for scores in AB.values())
+    shuffled = test([first, second.sample(frac=1, random_state=1)], num_resamples=50)
+    assert shuffled.p.tolist() == test([first, second], num_resamples=50).p.tolist()
+    with pytest.raises(InputError, match="segment '3' is not in"):
+        test([first, second.drop(3)])
 
 
 def test_an_index_is_ids_or_refused(frame):
