@@ -54,7 +54,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat such an option before each of its values, then parse; messages may show the arguments."""
-        ctx.meta[ARGUMENTS] = [*args]
+        ARGUMENTS.set(tuple(args))
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         return super().parse_args(ctx, _repeated(args, names))
 

@@ -8,14 +8,15 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
 from bertscore_onnx.errors import one_line
 from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
-ARGUMENTS = "bertscore_onnx.arguments"
-"""The key of what was typed after a command's name, in `typer.Context.meta`."""
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
+"""What was typed after the name of the command."""
 
 
 def echo(message: object) -> None:

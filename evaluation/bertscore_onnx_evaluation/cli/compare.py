@@ -54,7 +54,6 @@ _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document
 
 @shared_options(without=("all_layers",), needs_model=False)
 def compare(
-    context: typer.Context,
     cand: Annotated[
         list[str] | None,
         typer.Option(
@@ -279,7 +278,7 @@ def compare(
     if lower is not None and not units and "document" in tables[""].names:
         units = [tables[""]]
     check_destination(html, [*chain(*given.values()), *(ref or ()), *(scores or ()), documents], "--html")
-    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options(context.meta[ARGUMENTS]):
+    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options():
         comparison = compare_systems(
             candidates,
             references or None,
@@ -419,7 +418,7 @@ def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, A
 
 
 @contextmanager
-def _as_options(arguments: Sequence[str]) -> Iterator[None]:
+def _as_options() -> Iterator[None]:
     """Write the arguments in errors of the library as options."""
     from bertscore_onnx_evaluation.systems.inputs import UnnamedSystemsError
 
@@ -430,7 +429,7 @@ def _as_options(arguments: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except UnnamedSystemsError as error:
-        named = f"bertscore-onnx compare {shlex.join(arguments)} --systems {shlex.join(error.columns)}"
+        named = f"bertscore-onnx compare {shlex.join(ARGUMENTS.get())} --systems {shlex.join(error.columns)}"
         raise InputError(error.with_remedy(named, f"--scores {error.title} OTHER_FILE")) from error
     except KeyboardInterrupt:
         echo("Interrupted; nothing was compared.")

@@ -438,6 +438,9 @@ class InputReader:
         if not all(are_tables):
             if has_parts:
                 raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
+            for name, part in given.items():
+                if not isinstance(part, Iterable):
+                    raise InputTypeError(f"scores[{name!r}] is {part!r}; expected a number for each segment.")
             given = {name: numbers_of(part, self.value, f"scores[{name!r}]") for name, part in given.items()}
         found: dict[str, list[SegmentColumns]] = {}
         of_systems: dict[str, list[WholeTable]] = {}
@@ -608,11 +611,7 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
         )
     if isinstance(values, list | tuple) and values and all(map(is_prf, values)):
         return [numbers_of(run, value, title) for run in values]
-    if isinstance(values, Iterator):
-        return [*values]
-    if not isinstance(values, Iterable):
-        raise InputTypeError(f"{title} is {values!r}; expected a number for each segment.")
-    return values
+    return [*values] if isinstance(values, Iterator) else values
 
 
 def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
