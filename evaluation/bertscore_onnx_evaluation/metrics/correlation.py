@@ -389,7 +389,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         thresholds, gains = np.append(0, thresholds), np.append(0, gains)
     accuracy = share[is_concordant].sum() + np.cumsum(gains)
     best = int(accuracy.round(DIGITS).argmax())
-    return Measure(float(accuracy[best]), pairs, groups=segments, epsilon=float(thresholds[best]))
+    return Measure(min(float(accuracy[best]), 1.0), pairs, groups=segments, epsilon=float(thresholds[best]))
 
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from bertscore_onnx.errors import InputError, listed
 from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
+    ROUNDING,
     Floats,
     Measure,
     average,
@@ -122,6 +123,8 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | N
         "kendall_c": correlate(human, scores, coefficient="kendall_c"),
         "acc_eq": tie_calibrated_accuracy(human, scores),
     }
+    few = {name: measure for name, measure in _too_few(human).items() if name in measures}
+    measures |= {name: measure for name, measure in few.items() if measures[name].value is not None}
     return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
 
 
@@ -132,7 +135,24 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: in
         return no_value("the metric has no scores of segments", 0)
     has_any = ~np.isnan(judged.human_segment).all(axis=1)
     human, scores = judged.human_segment[has_any], metric.segment[has_any]
-    return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
+    accuracy = soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
+    return accuracy if accuracy.value is None else _too_few(human).get("spa", accuracy)
+
+
+def _too_few(human: Floats) -> dict[str, Measure]:
+    """Return the measures that rest on fewer than 20 segments, without a value; (systems, segments)."""
+    is_judged = ~np.isnan(human)
+    lowest, highest = np.where(is_judged, human, np.inf).min(axis=0), np.where(is_judged, human, -np.inf).max(axis=0)
+    segments = {
+        "spa": (is_judged.all(axis=0), "judged for every system"),
+        "pearson_by_item": (lowest < highest, "with different human scores"),
+        "acc_eq": (is_judged.sum(axis=0) > 1, "judged for two systems or more"),
+    }
+    return {
+        name: no_value(f"{plural(int(rests_on.sum()), 'segment')} {which}, and it takes {MIN_UNITS}", 0)
+        for name, (rests_on, which) in segments.items()
+        if rests_on.sum() < MIN_UNITS
+    }
 
 
 def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
@@ -160,6 +180,7 @@ class _Statistics:
         human = judged.human_segment
         self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
         self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
+        self._too_few: Mapping[str, Measure] = {}
         rows = ~np.isnan(judged.human_system)
         has_segments = human is not None and metric.segment is not None
         if human is not None and metric.segment is not None:
@@ -173,6 +194,7 @@ class _Statistics:
         human, scores = human / scales[0], scores / scales[1]
         if has_segments:
             has_any = np.asarray(~np.isnan(human).all(axis=1))
+            self._too_few = _too_few(human[has_any])
             self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units), has_any
         if metric.system is not None and rows.sum() > 1:
             systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
@@ -189,7 +211,7 @@ class _Statistics:
                 statistics, rows = statistics_and_rows
                 by_name = statistics.sums(None if weights is None else weights[rows])
                 by_key |= {(level, name): sums for name, sums in by_name.items()}
-        return by_key
+        return {key: sums for key, sums in by_key.items() if key[1] not in self._too_few}
 
 
 def meta_evaluate(
@@ -241,16 +263,19 @@ def _language_pair(
     if shared := [name for name in judged.metrics if name in judged.annotators]:
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything = metrics | sentinels
-    statistics = {
-        name: _Statistics(judged, metric)
+    num_segments = _num_segments(judged)
+    is_small = 0 < num_segments < MIN_UNITS
+    tested = {
+        name: metric
         for name, metric in everything.items()
-        if name in sentinels or _varies(judged, metric)
+        if not is_small and (name in sentinels or _varies(judged, metric))
     }
+    statistics = {name: _Statistics(judged, metric) for name, metric in tested.items()}
     num_exchanges = enough_permutations(permutations, len(metrics))
     if test == "boot-both":
-        compared, intervals = _by_both(judged, everything, statistics, num_exchanges, seed)
+        compared, intervals = _by_both(judged, tested, statistics, num_exchanges, seed)
     else:
-        compared, intervals = _by_units(judged, everything, statistics, num_exchanges, seed)
+        compared, intervals = _by_units(judged, tested, statistics, num_exchanges, seed)
     ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
@@ -284,8 +309,6 @@ def _language_pair(
         )
         for first, second in combinations([*humans, *ordered], 2)
     ]
-    human = judged.human_segment
-    num_segments = 0 if human is None else int((~np.isnan(human)).any(axis=0).sum())
     num_ranked = [len(compared[name].ranks) for name in (OF_SEGMENTS, OF_SYSTEMS)]
     is_exact = test == "boot-both" or _num_units(judged) <= MAX_EXACT
     return LanguagePairResult(
@@ -298,6 +321,7 @@ def _language_pair(
         tuple(pairs),
         (
             *_notes(judged),
+            *_notes_of_gold(judged),
             *notes_of_sentinels(judged, sentinels),
             *(_notes_of_tests(judged, *num_ranked) if test == "segments" else ()),
         ),
@@ -530,7 +554,12 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
-    if (num_units := _num_units(judged)) < MIN_UNITS:
+    if (num_segments := _num_segments(judged)) < MIN_UNITS:
+        yield (
+            f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks and tests, and no "
+            "SPA, r by item and acc*_eq; the other values describe these segments alone"
+        )
+    elif (num_units := _num_units(judged)) < MIN_UNITS:
         yield f"{num_units} {_kind_of_units(judged)} are few: below {MIN_UNITS}, intervals are too narrow"
 
 
@@ -538,6 +567,27 @@ def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems:
     """Yield warnings where too few units can be exchanged, by how many metrics correlate at each level."""
     yield from notes_of_exchanges(_num_units(judged), _kind_of_units(judged), num_of_segments)
     yield from notes_of_exchanges(int((~np.isnan(judged.human_system)).sum()), "systems", num_of_systems)
+
+
+def _notes_of_gold(judged: JudgedSystems) -> Iterator[str]:
+    """Yield which metrics are the human scores themselves."""
+    for name, metric in {**judged.annotators, **judged.metrics}.items():
+        sides = ((judged.human_segment, metric.segment), (judged.human_system, metric.system))
+        r = [
+            correlate_pairs(human.ravel(), scores.ravel())
+            for human, scores in sides
+            if human is not None and scores is not None
+        ]
+        perfect = [measure.value for measure in r if measure.n > 2 and abs(measure.value or 0) > 1 - ROUNDING]
+        if perfect:
+            yield f"{name} is the human scores themselves, or linear in them: r = {perfect[0]:+.0f} is by construction"
+        elif judged.gold and judged.gold in (name, metric.base_name):
+            yield f"{name} has the name of the human scores: if it is made from them, they agree by construction"
+
+
+def _num_segments(judged: JudgedSystems) -> int:
+    """Return how many segments have a human score."""
+    return 0 if judged.human_segment is None else int((~np.isnan(judged.human_segment)).any(axis=0).sum())
 
 
 def _num_units(judged: JudgedSystems) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, number, p_value, plain, plural
 from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines
+from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines, wrapped
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 
@@ -361,7 +361,7 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
     for lines in (sentinels, [*named, *_groups(result), *_missing(result), *result.notes]):
         if lines:
-            yield "\n".join(lines)
+            yield "\n".join(wrapped(line) for line in lines)
 
 
 def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:

@@ -166,10 +166,14 @@ def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
     not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
     if not_better:
         names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
-        line = f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
-        yield fill(line, 80, subsequent_indent="  ", break_on_hyphens=False)
+        yield f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
     elif tests:
         yield f"{title}: every metric is significantly better than every sentinel"
+
+
+def wrapped(line: str) -> str:
+    """Return a line of text in lines of 80 columns."""
+    return fill(line, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
 def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:

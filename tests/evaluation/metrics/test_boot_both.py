@@ -123,8 +123,8 @@ def test_few_systems_are_refused_and_equal_metrics_have_p_1():
 
 @pytest.mark.filterwarnings("error")
 def test_draws_without_a_value_are_left_out():
-    """Of one segment, draws of one system alone have no correlation."""
-    human, metrics = np.random.default_rng(0).normal(size=(2, 5, 1))
+    """Draws of one system alone have no correlation."""
+    human, metrics = np.random.default_rng(0).normal(size=(2, 5, 20))
     [result] = meta_evaluate([judged(human, {"m": metrics})], test="boot-both", sentinels=False).language_pairs
     measure = result.metrics[0].system["pearson"]
     assert -1 <= measure.low <= measure.value <= measure.high <= 1

@@ -156,11 +156,92 @@ def test_a_constant_metric_has_no_correlation_but_a_reason(full_scores):
     assert {metric.rank for metric in result.language_pairs[0].metrics[:2]} == {1, 2}
 
 
+def noisy(systems, segments, missing=0.0):
+    """Return human scores, some of them missing, and two metrics."""
+    rng = np.random.default_rng(6)
+    human = np.arange(systems)[:, None] / 4 + rng.normal(size=(systems, segments))
+    metrics = {name: human + rng.normal(size=human.shape) for name in ("one", "two")}
+    return np.where(rng.random(human.shape) < missing, np.nan, human), metrics
+
+
+def test_nothing_is_computed_from_fewer_than_20_segments_that_all_systems_share():
+    human, metrics = noisy(8, 60, missing=0.2)
+    shared = int((~np.isnan(human)).all(axis=0).sum())
+    result = evaluate(judged(human, metrics), sentinels=True)
+    [one, *_] = result.language_pairs[0].metrics
+    assert 0 < shared < 20
+    spa = one.to_dict()["system"]
+    assert (spa["spa"], spa["intervals"].get("spa")) == (None, None)
+    assert spa["reasons"]["spa"].startswith(f"{shared} segment")
+    assert f"{shared} segment" in result.table()
+    assert {*result.language_pairs[0].pairs[0].tests} == {"pearson_by_item", "acc_eq"}
+    assert "spa" not in {test.statistic for test in result.language_pairs[0].sentinel_tests}
+    assert one.segment["acc_eq"].low is not None
+
+
+def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
+    human, metrics = noisy(2, 60)
+    human[0, :30] = human[1, 42:] = np.nan
+    result = evaluate(judged(human, metrics))
+    [one, _] = result.language_pairs[0].metrics
+    for name, reason in (("acc_eq", "judged for two systems"), ("pearson_by_item", "with different human scores")):
+        assert one.segment[name].value is None
+        assert one.segment[name].reason.startswith(f"12 segments {reason}")
+    assert one.segment["pearson"].low is not None
+    assert result.language_pairs[0].pairs[0].tests == {}
+
+
+@pytest.mark.parametrize("test", ["segments", "boot-both"])
+def test_fewer_than_20_segments_give_no_verdict(test):
+    human, metrics = noisy(8, 19)
+    result = evaluate(judged(human, metrics), test=test, sentinels=True)
+    [pair] = result.language_pairs
+    for metric in pair.metrics:
+        r = stats.pearsonr(human.ravel(), metrics[metric.name].ravel()).statistic
+        assert metric.segment["pearson"].value == pytest.approx(r)
+        assert [metric.rank, metric.system.rank, metric.segment.rank] == [None] * 3
+        assert metric.system["pearson"].value is not None
+        assert [metric.system["spa"].value, metric.segment["acc_eq"].value] == [None, None]
+        assert metric.to_dict()["system"]["intervals"] == metric.to_dict()["segment"]["intervals"] == {}
+    assert (pair.pairs[0].segment, pair.pairs[0].tests) == (None, {})
+    assert (pair.pairs[0].system, pair.sentinel_tests) == (None, ())
+    assert pair.notes[0].startswith("19 segments: fewer than 20 give no intervals, ranks and tests")
+    assert "19 segments: fewer than 20 give no intervals, ranks and tests" in result.table()
+
+
+def test_20_segments_have_every_value():
+    [result] = evaluate(judged(*noisy(5, 20))).language_pairs
+    assert all(metric.segment.to_dict()["reasons"] == {} for metric in result.metrics)
+    assert all(metric.system["spa"].low is not None for metric in result.metrics)
+    assert {*result.pairs[0].tests} == {"pearson_by_item", "acc_eq", "spa"}
+
+
+@pytest.mark.parametrize(
+    ("gold", "r"), [(lambda human: human, "+1"), (lambda human: 100 * human + 3, "+1"), (lambda human: -human, "-1")]
+)
+def test_human_scores_among_the_metrics_are_named(full_scores, gold, r):
+    human, metrics = full_scores
+    result = evaluate(judged(human, {**metrics, "mean_score": gold(human)}))
+    note = f"mean_score is the human scores themselves, or linear in them: r = {r} is by construction"
+    assert note in result.language_pairs[0].notes
+    assert not any("other" in line for line in result.language_pairs[0].notes)
+    assert note in json.loads(result.to_json())["language_pairs"]["cs-en"]["notes"]
+    assert note in result.table().replace("\n  ", " ")
+    wholes = judged_wholes(human.mean(axis=1), {"mean_score": gold(human.mean(axis=1))})
+    assert note in evaluate(wholes).language_pairs[0].notes
+
+
+def test_a_metric_with_the_name_of_the_human_scores_is_named(full_scores):
+    human, metrics = full_scores
+    [note] = evaluate(judged(human, {"mqm": metrics["m"]}, gold="mqm")).language_pairs[0].notes
+    assert note.startswith("mqm has the name of the human scores")
+
+
 def test_ties_are_counted_on_both_sides():
     systems = judged([[0, 0, -1], [0, -1, -1], [-5, -1, 0]], {"m": [[1, 2, 3], [1, 2, 3], [1, 5, 4]]})
     assert metric_of(systems).segment.to_dict()["ties"] == {"pairs": 9, "human": 3, "metric": 5}
-    all_tied = metric_of(judged([[1, 1], [1, 1]], {"m": [[1, 2], [3, 4]]})).segment.to_dict()
-    assert all_tied["ties"] == {"pairs": 2, "human": 2, "metric": 0}
+    all_tied = metric_of(judged(np.ones((2, 20)), {"m": [range(20), range(20, 40)]})).segment.to_dict()
+    assert all_tied["ties"] == {"pairs": 20, "human": 20, "metric": 0}
     assert (all_tied["pearson"], all_tied["acc_eq"]) == (None, 1)
     assert all_tied["reasons"]["pearson"] == "the human scores are constant"
 
@@ -253,7 +334,7 @@ def test_arguments_are_checked(language_pairs, message):
 
 @pytest.fixture
 def result(tmp_path):
-    return meta_evaluate([read_eval_set(write_eval_set(tmp_path), "he-en")], permutations=50)
+    return meta_evaluate([read_eval_set(write_eval_set(tmp_path, copies=5), "he-en")], permutations=50)
 
 
 def cells(table, name, header):
@@ -268,8 +349,8 @@ def test_a_table_has_correlations_ties_and_the_p_of_each_test(result):
     [pair] = result.language_pairs
     [bleu] = [metric for metric in pair.metrics if metric.name == "BLEU-refB"]
     assert cells(table, "BLEU-refB", "by item")[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
-    assert "Pairs of outputs of a segment: human scores tie 8 of 40" in table.splitlines()
-    assert cells(table, "chrF-refB", "acc*_eq")[-1] == "1"
+    assert "Pairs of outputs of a segment: human scores tie 40 of 200" in table.splitlines()
+    assert cells(table, "chrF-refB", "acc*_eq")[-1] == "5"
     exchanged = [f"Segments, {name}: p by exchanging segments, two-sided" for name in ("Pearson", "acc*_eq", "SPA")]
     for title in (*exchanged, "Whole systems, Pearson: p by exchanging systems, two-sided"):
         assert title in table
@@ -279,14 +360,14 @@ def test_a_missing_value_is_a_dash_and_has_its_reason_once():
     table = meta_evaluate([judged_wholes([1, 2, 4], {"a": [1, 2, 3], "b": [1, 2, 3]})], permutations=5).table()
     assert cells(table, "a", "SPA")[-2:] == ["-", "0"]
     reason = "No spa of whole systems (a, b): only whole systems have human scores, and it takes segments"
-    assert table.splitlines().count(reason) == 1
+    assert table.replace("\n  ", " ").count(reason) == 1
 
 
 def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
     header, *rows = [line.split("\t") for line in result.table("tsv").splitlines()]
     assert [row[:4] for row in rows[:2]] == [
         ["he-en", "BLEU-refB", "metrics", "1"],
-        ["he-en", "chrF-refB", "metrics", "1"],
+        ["he-en", "chrF-refB", "metrics", "2"],
     ]
     assert {row[2] for row in rows[2:]} == {"sentinels"}
     values = dict(zip(header, rows[0], strict=True))

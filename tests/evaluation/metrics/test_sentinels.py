@@ -16,7 +16,8 @@ from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from tests.evaluation.judged import judged, judged_wholes
 from tests.support.eval_sets import HUMAN, score_lines, write, write_eval_set
 
-SYSTEMS, SEGMENTS = 4, 8
+SYSTEMS, SEGMENTS = 4, 24
+DOCUMENTS = tuple(f"d{segment // 3}" for segment in range(SEGMENTS))
 WORDS = ["the", "cat", "sat", "on", "a", "Mat", "and", "it", "was", "not", "Happy", "東京", "at", "all"]
 
 
@@ -112,7 +113,7 @@ def test_the_chance_level_is_that_of_a_simulation():
 
 
 def test_the_order_of_systems_and_segments_changes_nothing(scored):
-    rows, columns = [2, 0, 3, 1], [5, 1, 7, 0, 2, 6, 3, 4]
+    rows, columns = [2, 0, 3, 1], np.random.default_rng(8).permutation(SEGMENTS).tolist()
 
     def moved(values):
         return tuple(tuple(values[row][column] for column in columns) for row in rows)
@@ -135,14 +136,16 @@ def test_the_order_of_systems_and_segments_changes_nothing(scored):
 
 
 def test_a_metric_has_to_beat_every_sentinel(scored, texts):
-    """p is the largest, by all ways to exchange whole segments, and Holm's for the number of metrics."""
+    """p is the largest, by all ways to exchange whole documents, and Holm's for the number of metrics."""
     human, shared = scored.human_segment, scores_by_loop(texts)
     metrics = {
         "good": scored.metrics["good"].segment,
         "overlap": shared["sentinel-overlap"] + 0.01 * np.random.default_rng(5).normal(size=human.shape),
     }
-    [result] = evaluate(judged(human, metrics, texts=texts)).language_pairs
-    found = {test.metric: test for test in result.sentinel_tests if test.statistic == "pearson"}
+    systems = judged(human, metrics, texts=texts, documents=DOCUMENTS)
+    result = evaluate(systems)
+    tests = result.language_pairs[0].sentinel_tests
+    found = {test.metric: test for test in tests if test.statistic == "pearson"}
 
     def r(metric):
         z = (metric - metric.mean()) / metric.std() if metric.std() else metric * 0
@@ -152,7 +155,8 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
         sides = [(one - one.mean()) / (one.std() or 1.0) for one in (metric, sentinel)]
         observed = r(metric) - r(sentinel)
         deltas = []
-        for kept in itertools.product([True, False], repeat=SEGMENTS):
+        for of_documents in itertools.product([True, False], repeat=len({*DOCUMENTS})):
+            kept = np.repeat(of_documents, 3)
             first, second = np.where(kept, *sides), np.where(kept, *sides[::-1])
             deltas.append(abs(r(first) - r(second)))
         return np.mean(np.array(deltas) >= observed - 1e-9) if observed > 0 else 1.0
@@ -163,7 +167,7 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
     assert {name: test.p for name, test in found.items()} == pytest.approx(expected)
     assert found["good"].p_holm == pytest.approx(min(2 * expected["good"], 1))
     assert found["overlap"].sentinel == "sentinel-overlap"
-    assert "not significantly better than sentinel-overlap" in evaluate(judged(human, metrics, texts=texts)).table()
+    assert "not significantly better than sentinel-overlap" in result.table()
 
 
 def test_without_texts_there_is_a_random_sentinel(scored):
@@ -201,11 +205,11 @@ def notes_of(one):
 def test_a_note_says_why_sentinels_of_texts_are_left_out(scored):
     candidates = [[*row] for row in scored.candidates]
     candidates[1][2] = candidates[3][0] = None
-    reason = f"{LEFT_OUT}2 of 32 judged outputs have no text, or no reference"
+    reason = f"{LEFT_OUT}2 of 96 judged outputs have no text, or no reference"
     assert notes_of(replace(scored, candidates=candidates)) == [reason]
     references = [[() if at == 5 else one for at, one in enumerate(row)] for row in scored.references]
     assert notes_of(replace(scored, references=references)) == [reason.replace("2 of", "4 of")]
-    assert notes_of(replace(scored, references=())) == [reason.replace("2 of", "32 of")]
+    assert notes_of(replace(scored, references=())) == [reason.replace("2 of", "96 of")]
     assert notes_of(scored) == notes_of(replace(scored, candidates=None, references=())) == []
 
 
