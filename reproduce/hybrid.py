@@ -30,8 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu import BLEU
 
-from bertscore_onnx_evaluation import correlate_pairs, read_eval_set, williams
+from bertscore_onnx_evaluation import correlate_pairs, read_eval_set
 from reproduce.tables import Floats, number, print_table
+from reproduce.williams import williams
 
 NUM_HYBRIDS, NUM_CANDIDATES, NUM_TRIALS = 10_000, 100, 100_000
 SEED = 4

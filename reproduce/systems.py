@@ -42,8 +42,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx_evaluation import correlate_pairs, outliers, williams
+from bertscore_onnx_evaluation import correlate_pairs, outliers
 from reproduce.tables import Floats, print_table
+from reproduce.williams import williams
 
 
 def pearson(human: Floats, metric: Floats) -> float:

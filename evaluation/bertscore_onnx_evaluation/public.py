@@ -15,7 +15,7 @@ from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
-from bertscore_onnx_evaluation.metrics.ranks import clusters, williams
+from bertscore_onnx_evaluation.metrics.ranks import clusters
 from bertscore_onnx_evaluation.systems.compare_systems import compare
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.paired_tests import (
@@ -54,5 +54,4 @@ __all__ = [
     "soft_pairwise_accuracy",
     "tie_calibrated_accuracy",
     "tune_layers",
-    "williams",
 ]

@@ -16,7 +16,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.ranks import compare_metrics, williams
+from bertscore_onnx_evaluation.metrics.ranks import compare_metrics
 from bertscore_onnx_evaluation.metrics.statistics import (
     SegmentStatistics,
     SystemStatistics,
@@ -26,6 +26,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     permute_systems,
     resample_units,
 )
+from reproduce.williams import williams
 from tests.evaluation.judged import judged
 from tests.evaluation.simulations import correlated_scores, equal_metrics
 
