@@ -205,7 +205,7 @@ class _Polars(BatchAdapter):
         self.names = list(batch.columns)
 
     def values(self, name: str) -> list[object]:
-        return self._batch.get_column(name).to_list()  # type: ignore[no-any-return]
+        return self._batch.get_column(name).to_list()
 
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import polars

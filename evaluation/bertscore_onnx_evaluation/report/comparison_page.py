@@ -28,9 +28,13 @@ from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     LABELS,
     SYMBOLS,
+    GroupSystem,
     MetricResult,
+    PairResult,
+    SystemResult,
     clusters_in_words,
     headline,
+    interval,
     p_value,
     pair_outcomes,
     power,
@@ -114,6 +118,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         environment.filters[write.__name__] = write
     for write_number in (score, signed):
         environment.filters[write_number.__name__] = partial(_typographic, write_number)
+    environment.filters[interval.__name__] = _interval
     environment.globals.update(
         max_characters=MAX_CHARACTERS,
         copy_script=COPY_SCRIPT,
@@ -126,6 +131,10 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
 
 def _typographic(write: Callable[[float, MetricResult], str], value: float, metric: MetricResult) -> str:
     return wording.typographic(write(value, metric))
+
+
+def _interval(result: SystemResult | PairResult | GroupSystem, metric: MetricResult) -> str:
+    return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
 def _metric_section(

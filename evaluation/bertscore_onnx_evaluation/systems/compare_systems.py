@@ -40,11 +40,13 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     check_draws,
     document_numbers,
     holm,
+    margin_intervals,
     paired_bootstrap,
     paired_permutation,
     run_effect,
     segment_outcomes,
 )
+from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
     GroupSystem,
@@ -239,6 +241,7 @@ def compare(
             units,
             all_pairs=all_pairs,
             margin=margin,
+            margin_ends=None if margin is None else margin_intervals(corpus, margin_levels(len(names) - 1), seed=seed),
             planned=planned,
         )
         if joined.groups:
@@ -278,9 +281,13 @@ def metric_result(
     *,
     all_pairs: bool = False,
     margin: float | None = None,
+    margin_ends: NDArray[np.float64] | None = None,
     planned: Sequence[float] = (),
 ) -> MetricResult:
-    """Put together the scores and the tests of one metric."""
+    """Put together the scores and the tests of one metric.
+
+    With a margin it takes the intervals at the `margin_levels`, (2, systems - 1, 2).
+    """
     segment_scores = np.asarray(metric.segment)
     won, lost, tied = segment_outcomes(
         segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
@@ -303,19 +310,22 @@ def metric_result(
         )
         if row is None:
             return score
-        delta, (low, high), (low_90, high_90) = (
-            float(tested.delta[row]),
-            tested.interval[row].tolist(),
-            tested.interval_90[row].tolist(),
-        )
-        curve = tested.power_curves[row]
+        curve, share = tested.power_curves[row], None if tested.run_share is None else float(tested.run_share[row])
+        low, high = _finite(tested.interval[row])
+        judged: dict[str, Any] = {}
+        if margin is not None and margin_ends is not None:
+            (not_worse_low, not_worse_high), (equivalent_low, equivalent_high) = margin_ends[:, row].tolist()
+            largest_loss = not_worse_high if metric.lower_is_better else -not_worse_low
+            is_open = tested.differing[row] < MIN_PLANNED_UNITS
+            judged["not_worse"] = not is_open and largest_loss < margin
+            # Two one-sided tests: D. J. Schuirmann, 1987
+            judged["equivalent"] = not is_open and max(-equivalent_low, equivalent_high) < margin
+            judged |= {"equivalent_low": equivalent_low, "equivalent_high": equivalent_high}
         return replace(
             score,
-            delta=delta,
+            delta=float(tested.delta[row]),
             delta_low=low,
             delta_high=high,
-            delta_low_90=low_90,
-            delta_high_90=high_90,
             p=float(tested.p[row]),
             delta_error=float(tested.error[row]),
             p_holm=float(tested.p_holm[row]),
@@ -324,18 +334,16 @@ def metric_result(
             lost=lost[system],
             tied=tied[system],
             differing=int(tested.differing[row]),
-            run_share=None if tested.run_share is None else float(tested.run_share[row]),
+            run_share=None if share is None or math.isnan(share) else share,
             detectable=None if curve is None else curve.detectable(),
-            not_worse=None if margin is None else (high if metric.lower_is_better else -low) < margin,
-            # Two one-sided tests: D. J. Schuirmann, 1987
-            equivalent=None if margin is None else max(-low_90, high_90) < margin,
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
             else (),
+            **judged,
         )
 
     def pair_result(first: int, second: int, row: int) -> PairResult:
-        low, high = tested.interval[row].tolist()
+        low, high = _finite(tested.interval[row])
         p, p_holm, wins, error = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins, tested.error))
         return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins, error)
 
@@ -353,6 +361,17 @@ def metric_result(
         tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
     )
     return with_ranks(result)
+
+
+def margin_levels(num_systems: int) -> tuple[float, float]:
+    """Return the two-sided levels at which systems are not worse, and equivalent, corrected for their number."""
+    return SIGNIFICANT / num_systems, 2 * SIGNIFICANT / num_systems
+
+
+def _finite(interval: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """Return the ends of an interval, each None where there is none."""
+    low, high = (float(end) if np.isfinite(end) else None for end in interval)
+    return low, high
 
 
 def group_results(
@@ -382,7 +401,7 @@ def group_results(
         ]
         if num_units >= MIN_UNITS:
             tested = test(group)
-            ends = zip(systems[1:], tested.interval.tolist(), tested.p.tolist(), strict=True)
+            ends = zip(systems[1:], map(_finite, tested.interval), tested.p.tolist(), strict=True)
             systems[1:] = [replace(system, delta_low=low, delta_high=high, p=p) for system, (low, high), p in ends]
             p_values += tested.p.tolist()
         results.append(GroupResult(name, len(segments), num_units, tuple(systems)))

@@ -14,14 +14,13 @@ from bertscore_onnx_evaluation.systems.inputs import ColumnChoice, in_words
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
-    GroupSystem,
     MetricResult,
     Outcome,
-    PairResult,
     SystemResult,
     clusters_in_words,
     equals,
     headline,
+    interval,
     is_significant,
     outcome,
     pair_outcomes,
@@ -391,7 +390,7 @@ def _systems(metric: MetricResult) -> Table:
             is_marked = is_significant(outcome(metric, system))
             p, p_holm = _marked_p(system.p, is_marked and not metric.is_corrected), _marked_p(system.p_holm, is_marked)
             row |= {"p": p, "p_holm": p_holm, "counts": f"{system.won}/{system.lost}/{system.tied}"}
-            row["delta_interval"] = _interval(metric, system)
+            row["delta_interval"] = interval(metric, system.delta_low, system.delta_high)
             row["differing"] = count(system.differing)
             row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
         rows.append(row)
@@ -418,7 +417,7 @@ def _pairs(metric: MetricResult) -> Table:
         {
             "pair": f"{pair.system} - {pair.baseline}",
             "delta": pair.delta,
-            "delta_interval": _interval(metric, pair),
+            "delta_interval": interval(metric, pair.delta_low, pair.delta_high),
             "p": _marked_p(pair.p, False),
             "p_holm": _marked_p(pair.p_holm, is_significant(verdict_of(metric, pair.delta, pair.p_holm))),
         }
@@ -450,7 +449,7 @@ def _groups(metric: MetricResult) -> Table:
         for system in (group.systems[place] for place in metric.ranked):
             row = {"group": "", **first, "system": system.name, "score": system.score, "delta": system.delta}
             if system.p is not None and system.p_holm is not None and system.delta is not None:
-                row["interval"] = _interval(metric, system)
+                row["interval"] = interval(metric, system.delta_low, system.delta_high)
                 row["p"] = _marked_p(system.p, False)
                 is_marked = is_significant(verdict_of(metric, system.delta, system.p_holm))
                 row["p_holm"] = _marked_p(system.p_holm, is_marked)
@@ -467,10 +466,6 @@ def _groups(metric: MetricResult) -> Table:
         ("p (Holm)", "p_holm", plain),
     )
     return Table(columns, rows, ("p", "segments"))
-
-
-def _interval(metric: MetricResult, result: SystemResult | PairResult | GroupSystem) -> str:
-    return f"{signed(result.delta_low or 0.0, metric)} to {signed(result.delta_high or 0.0, metric)}"
 
 
 def _marked_p(p: float, is_marked: bool) -> str:

@@ -6,11 +6,12 @@ testing for MT", 2005. All metrics that are tested with the same seed, numbers o
 resamples.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from html import escape
 from itertools import combinations
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.whole_table import row_labels
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, is_prf, numbers_of, score_matrix
-from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_intervals
+from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_interval
 
 ROUNDING = 1e-12
-"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order."""
+"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order. Differences
+within it are 0."""
 
 LARGEST = 1e150
 """Larger scores are refused."""
@@ -85,10 +87,12 @@ class SegmentMeans:
             InputError: the scores are no such matrix.
         """
         self._scores, self.runs = _means_of_runs(_numbers(scores, value))
-        self._sizes = np.ones(self._scores.shape[1])  # segments of each unit, (units,)
+        self._rounding = _rounding_of_scores(self._scores, self.runs)  # (systems, units)
+        self.sizes = np.ones(self._scores.shape[1])
+        """The number of segments of each unit, (units,)."""
+
         self.shape = (len(self._scores), self._scores.shape[1])
         self.lower_is_better = lower_is_better
-        self.rounding = ROUNDING * float(np.abs(self._scores).max())
 
     @property
     def segment_scores(self) -> NDArray[np.float64]:
@@ -112,23 +116,59 @@ class SegmentMeans:
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
         metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
-        metric._sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
+        metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
+        metric.sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
         metric.runs = self.runs
         return metric
 
-    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
-        """Return the units in which two systems differ, (units,)."""
-        differ: NDArray[np.bool_] = np.abs(self._scores[first] - self._scores[second]) > self.rounding
-        return differ
+    def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the units in which the systems of each pair differ, (pairs, units)."""
+        return self.unit_values(pairs).values != 0
 
     def observed(self) -> NDArray[np.float64]:
-        """Return the mean of each system, (systems,)."""
-        means: NDArray[np.float64] = self._scores.sum(axis=1) / self._sizes.sum()
+        """Return the mean of each system, (systems,); those that are equal but for rounding are equal."""
+        means = self._scores.sum(axis=1) / self.sizes.sum()
+        pairs = np.array([*combinations(range(len(means)), 2)]).reshape(-1, 2)
+        for first, second in pairs[self.deltas(pairs) == 0].tolist():
+            means[second] = means[first]
         return means
 
+    def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the mean of the second system of each pair minus that of the first, (pairs,)."""
+        deltas = self.unit_values(pairs).values.sum(axis=1) / self.sizes.sum()
+        return np.where(np.abs(deltas) <= self.rounding(pairs), 0, deltas)
+
+    def rounding(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far differences of the systems of each pair may be apart, and be equal, (pairs,)."""
+        rounding = np.where(self.differing(pairs), self._rounding_of_pairs(pairs), 0)
+        return rounding.sum(axis=1) / self.sizes.sum()
+
+    def _rounding_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far the scores of two systems may be apart in each unit, and tie, (pairs, units)."""
+        return np.maximum(self._rounding[pairs[:, 0]], self._rounding[pairs[:, 1]])
+
     def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
-        """Return the differences of pairs of systems, (pairs, 2), unit by unit."""
-        return UnitValues(self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]], self._sizes)
+        """Return the differences of pairs of systems, (pairs, 2), unit by unit; 0 for a tie."""
+        values = self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]]
+        return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
+
+    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the smallest and the largest difference of a unit, (pairs,) each; a mean of them is within."""
+        ratios = self.unit_values(pairs).values / self.sizes
+        return ratios.min(axis=1), ratios.max(axis=1)
+
+    def exact_p(self, pairs: NDArray[np.int64], *, mid_p: bool) -> NDArray[np.float64]:
+        """Return the exact p of each pair whose differences have one size, as of scores of 0 and 1; else NaN; (pairs,).
+
+        It is that of the sign test, which for scores of 0 and 1 is McNemar's.
+        """
+        values, allowed = self.unit_values(pairs).values, self._rounding_of_pairs(pairs)
+        p = np.full(len(pairs), np.nan)
+        for pair, (differences, rounding) in enumerate(zip(values, allowed, strict=True)):
+            sizes = np.abs(differences[differences != 0])
+            if len(sizes) and np.ptp(sizes) <= 2 * rounding.max():
+                p[pair] = sign_test(int((differences > 0).sum()), int((differences < 0).sum()), mid_p=mid_p)
+        return p
 
     def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the means of the systems on resamples.
@@ -141,12 +181,12 @@ class SegmentMeans:
             Means, (resamples, systems).
         """
         times = draw_counts(indices) if times is None else times
-        return times @ self._scores.T / (times @ self._sizes)[:, None]
+        return times @ self._scores.T / (times @ self.sizes)[:, None]
 
     def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
 
-        Kept segments count for a system, and swapped ones against it: 2 (kept₂ - kept₁) - (all₂ - all₁).
+        Kept segments count for a system, and swapped ones against it.
 
         Args:
             kept: which segments are not swapped, (swaps, segments).
@@ -155,12 +195,8 @@ class SegmentMeans:
         Returns:
             Differences, (swaps, pairs); those that are closer than `rounding` may be equal.
         """
-        kept_sums = kept.astype(np.float64) @ self._scores.T  # (swaps, systems)
-        all_sums = self._scores.sum(axis=1)
-        first, second = pairs.T
-        kept_delta = kept_sums[:, second] - kept_sums[:, first]  # (swaps, pairs)
-        differences: NDArray[np.float64] = (2 * kept_delta - (all_sums[second] - all_sums[first])) / self._sizes.sum()
-        return differences
+        values = self.unit_values(pairs).values
+        return (2 * (kept.astype(np.float64) @ values.T) - values.sum(axis=1)) / self.sizes.sum()
 
 
 class SummedStatistics:
@@ -172,6 +208,7 @@ class SummedStatistics:
         score: Callable[[NDArray[np.floating]], float],
         *,
         lower_is_better: bool = False,
+        largest: float = np.inf,
     ) -> None:
         """Take the statistics and the function.
 
@@ -179,6 +216,8 @@ class SummedStatistics:
             statistics: what each segment adds, (systems, segments, statistics).
             score: from the sums, (statistics,), to the corpus score.
             lower_is_better: true for an error rate such as TER.
+            largest: no score is above it, nor below 0, such as 100 for BLEU; intervals stay within the differences
+                that it allows.
 
         Raises:
             InputError: the statistics have another shape, or are not finite.
@@ -195,8 +234,10 @@ class SummedStatistics:
         self._statistics = statistics
         is_whole = (statistics == np.rint(statistics)).all()
         self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
-        self.rounding = 0.0  # sums of whole numbers have none; with others a tie falls as in sacreBLEU
+        self._largest = largest
         self.num_runs: tuple[int, ...] = ()
+        self.sizes = np.ones(num_segments)
+        """The number of segments of each unit, (units,)."""
 
     def pooled(self, rows: Sequence[Sequence[int]]) -> "SummedStatistics":
         """Return the same metric of systems whose runs, rows of this one, are one corpus."""
@@ -209,21 +250,39 @@ class SummedStatistics:
 
     def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
-        return self._of(_summed(self._statistics, documents), self.num_runs)
+        metric = self._of(_summed(self._statistics, documents), self.num_runs)
+        metric.sizes = np.bincount(documents).astype(np.float64)
+        return metric
 
     def _of(self, statistics: NDArray[np.float64], num_runs: tuple[int, ...]) -> "SummedStatistics":
-        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better)
+        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better, largest=self._largest)
         metric.num_runs = num_runs
         return metric
 
-    def differing(self, first: int, second: int) -> NDArray[np.bool_]:
-        """Return the units in which two systems differ, (units,)."""
-        differ: NDArray[np.bool_] = (self._statistics[first] != self._statistics[second]).any(axis=1)
-        return differ
+    def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the units in which the systems of each pair differ, (pairs, units)."""
+        return np.stack([(self._statistics[first] != self._statistics[second]).any(axis=1) for first, second in pairs])
 
     def observed(self) -> NDArray[np.float64]:
         """Return the corpus score of each system, (systems,)."""
         return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
+
+    def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the score of the second system of each pair minus that of the first, (pairs,)."""
+        score = self.observed()
+        return score[pairs[:, 1]] - score[pairs[:, 0]]
+
+    def rounding(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far differences of the systems of each pair may be apart, and be equal, (pairs,)."""
+        return ROUNDING * np.abs(self.observed()[pairs]).max(axis=1)
+
+    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the smallest and the largest difference that the score allows, (pairs,) each."""
+        return np.full(len(pairs), -self._largest), np.full(len(pairs), self._largest)
+
+    def exact_p(self, pairs: NDArray[np.int64], *, mid_p: bool) -> NDArray[np.float64]:
+        """Return NaN, (pairs,): no p is known without swaps."""
+        return np.full(len(pairs), np.nan)
 
     def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
         """Return the differences of pairs of systems, (pairs, 2), unit by unit, by the slopes of the score.
@@ -338,6 +397,12 @@ def _means_of_runs(
         numbers = ", ".join(str(system.shape[1]) for system in runs)
         raise InputError(f"The systems have scores of {numbers} segments; expected the same number for each.")
     return np.stack([system.mean(axis=0) for system in runs]), runs
+
+
+def _rounding_of_scores(scores: NDArray[np.float64], runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return how far each score, (systems, segments), the mean of runs or not, may be off."""
+    largest = np.stack([np.abs(system).max(axis=0) for system in runs]) if runs else np.abs(scores)
+    return ROUNDING * largest
 
 
 def run_variance(runs: NDArray[np.float64]) -> float:
@@ -472,11 +537,8 @@ class PairedTestResult:
     """The other system's score minus the baseline's, (pairs,)."""
 
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: at each end the wider of Student's and the bootstrap-t;
-    (pairs, 2)."""
-
-    interval_90: NDArray[np.float64]
-    """The 90 % interval, within which a test of equivalence at a level of 5 % is; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: the differences that a paired permutation test does not reject
+    at 5 %; from -inf to inf where it can reject none, as with fewer than 6 units; (pairs, 2)."""
 
     error: NDArray[np.float64]
     """The standard error of the difference, by linearisation, (pairs,)."""
@@ -488,7 +550,8 @@ class PairedTestResult:
     """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
 
     run_share: NDArray[np.float64] | None
-    """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; None without runs."""
+    """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; NaN where a system has a
+    single run, whose part cannot be seen, or of fewer than `MIN_UNITS` units; None without runs."""
 
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
@@ -536,9 +599,10 @@ def paired_permutation(
 
     p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of comparisons of equal
     systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
-    differ, p is exact: the share of all 2^n ways to swap them. Systems that are the same have p = 1. Intervals and wins
-    come from bootstrap resamples (Fisher, The Design of Experiments, 1935; Phipson and Smyth, "Permutation p-values
-    should never be zero", 2010). With scores of 0 and 1 the test is McNemar's, exact up to the draw of swaps.
+    differ, p is exact: the share of all 2^n ways to swap them; so it is where all differences have one size, as of
+    scores of 0 and 1, for which this is McNemar's test. Systems that are the same have p = 1. The interval holds the
+    differences that the same swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample
+    values as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
 
     Where many ways give the same difference, as with scores of few grades, p is larger than it need be. `mid_p` counts
     half of those equal to the observed one: about α of comparisons of equal systems have p ≤ α, on average over such
@@ -553,7 +617,7 @@ def paired_permutation(
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         mid_p: whether ways that give the observed difference count half.
         num_swaps: n, at least 1.
-        num_resamples: the resamples of the intervals and the wins, at least 1.
+        num_resamples: the resamples of the wins, at least 1.
         seed: of the swaps and the resamples, 0 or more.
 
     Raises:
@@ -561,29 +625,135 @@ def paired_permutation(
             an option out of its range.
     """
     names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
-    rounding = max(metric.rounding, ROUNDING * float(np.abs(score).max()))
+    num_units, own = metric.shape[1], 0.5 if mid_p else 1.0  # the observed assignment is one of the ways
+    if num_units <= MAX_EXACT:
+        swaps = _swaps(metric, pairs, delta, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0)
+    else:
+        ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
+        swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, own=own)
+    p = swaps.p(mid_p=mid_p)
+    for row, (differing, exact) in enumerate(
+        zip(metric.differing(pairs), metric.exact_p(pairs, mid_p=mid_p), strict=True)
+    ):
+        if not np.isnan(exact):
+            p[row] = exact
+        elif differing.sum() <= MAX_EXACT < num_units:
+            one = slice(row, row + 1)
+            every = _swaps(metric, pairs[one], delta[one], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
+            p[row] = every.p(mid_p=mid_p)[0]
+    interval = _agreeing(swaps.interval(), p, delta)
+    differences = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    return _result(metric, pairs, score, delta, p, interval, differences, names)
 
-    def reaching(kept: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Count the swaps that reach the observed differences of some pairs, (rows,)."""
-        differences = np.abs(metric.differences(kept, pairs[rows]))  # (swaps, rows)
-        counts: NDArray[np.float64] = (differences >= np.abs(delta[rows]) - rounding).sum(axis=0, dtype=np.float64)
-        if mid_p:
-            counts = (counts + (differences > np.abs(delta[rows]) + rounding).sum(axis=0)) / 2
-        return counts
 
-    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, segments)
-    is_exact = differing.sum(axis=1) <= MAX_EXACT
-    p = np.empty(len(pairs))
-    for pair in np.flatnonzero(is_exact):
-        counts = [reaching(kept, np.array([pair])) for kept in _all_swaps(differing[pair])]
-        p[pair] = np.sum(counts) / 2.0 ** differing[pair].sum()
-    rng, drawn = np.random.default_rng(seed), np.flatnonzero(~is_exact)
-    counted = np.full(len(drawn), 0.5 if mid_p else 1.0)  # the observed assignment is one of the ways
-    for kept in kept_segments(rng, metric.shape[1], num_swaps) if len(drawn) else ():
-        counted += reaching(kept, drawn)
-    p[drawn] = counted / (num_swaps + 1)
-    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
-    return _result(metric, pairs, score, delta, p, resampled, names)
+class _Swaps(NamedTuple):
+    """What swaps of the units of two systems do to their differences."""
+
+    reached: NDArray[np.float64]
+    """The number of swaps whose difference is at least as large as the observed one, (pairs,)."""
+
+    exceeded: NDArray[np.float64]
+    """The number of those whose difference is larger, (pairs,)."""
+
+    lows: NDArray[np.float64]
+    """The smallest of the differences at which a swap would be as extreme as the data, ascending, (pairs, kept)."""
+
+    highs: NDArray[np.float64]
+    """The largest of them, descending, (pairs, kept)."""
+
+    total: float
+    """What p is a share of."""
+
+    own: float
+    """What the observed assignment adds to the swaps that reach it."""
+
+    def p(self, *, mid_p: bool = False) -> NDArray[np.float64]:
+        """Return the p-values, two-sided, (pairs,); a mid-p counts half of the swaps that only reach."""
+        counted = (self.reached + self.exceeded) / 2 if mid_p else self.reached
+        return (counted + self.own) / self.total
+
+    def interval(self, level: float = SIGNIFICANT) -> NDArray[np.float64]:
+        """Return the differences whose p is not below a level, from low to high, (pairs, 2)."""
+        place = _place(level, self.total, self.own) - 1
+        return np.stack([self.lows[:, place], self.highs[:, place]], axis=1)
+
+
+def _place(level: float, total: float, own: float) -> int:
+    """Return how many swaps must reach a difference so that its p is not below a level."""
+    return max(1, ceil(level * total - own - ROUNDING * total))
+
+
+def _swaps(
+    metric: CorpusScores,
+    pairs: NDArray[np.int64],
+    delta: NDArray[np.float64],
+    ways: Iterable[NDArray[np.bool_]],
+    total: float,
+    *,
+    own: float = 1.0,
+    exact_ties: bool = False,
+    level: float = SIGNIFICANT,
+) -> _Swaps:
+    """Swap units in many ways; intervals will be asked for at this level at most.
+
+    If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme as the data if δ is
+    the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
+    For a score that is no mean, it is half of what the swap changes, over the share of segments that it takes.
+    """
+    rounding = np.zeros(len(pairs)) if exact_ties else metric.rounding(pairs)
+    reached, exceeded = np.zeros(len(pairs)), np.zeros(len(pairs))
+    kept_values = _place(level, total, own)
+    lows = highs = np.empty((len(pairs), 0))
+    shares, bounds = metric.sizes / metric.sizes.sum(), metric.bounds(pairs)
+    for kept in ways:
+        swapped = metric.differences(kept, pairs)  # (swaps, pairs)
+        reached += (np.abs(swapped) >= np.abs(delta) - rounding).sum(axis=0)
+        exceeded += (np.abs(swapped) > np.abs(delta) + rounding).sum(axis=0)
+        for taken, change in ((~kept, delta - swapped), (kept, delta + swapped)):
+            share = (taken @ shares)[:, None]
+            change = np.where(np.abs(change) <= rounding, 0, change) / 2
+            values = np.clip(change / np.where(share > 0, share, 1), *bounds)
+            lows = _smallest(lows, np.where(share > 0, values, -np.inf), kept_values)
+            highs = -_smallest(-highs, np.where(share > 0, -values, -np.inf), kept_values)
+    return _Swaps(reached, exceeded, np.sort(lows), -np.sort(-highs), total, own)
+
+
+def _smallest(smallest: NDArray[np.float64], values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Return the smallest of some values, (pairs, number), and of others, (swaps, pairs)."""
+    values = np.concatenate([smallest, values.T], axis=1)
+    return values if values.shape[1] <= number else np.partition(values, number - 1)[:, :number]
+
+
+def _agreeing(interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return intervals that hold 0 if, and only if, an exact p says so; swaps were drawn for their ends."""
+    low, high = interval.T
+    is_significant = p < SIGNIFICANT
+    low = np.where(is_significant & (delta > 0), np.maximum(low, 0), np.where(is_significant, low, np.minimum(low, 0)))
+    high = np.where(
+        is_significant & (delta < 0), np.minimum(high, 0), np.where(is_significant, high, np.maximum(high, 0))
+    )
+    return np.stack([low, high], axis=1)
+
+
+def sign_test(won: int, lost: int, *, mid_p: bool = False) -> float:
+    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart.
+
+    A mid-p counts half of the ways that are as far apart as the observed one.
+    """
+    number, most = won + lost, max(won, lost)
+    tail = _binomial(number)[most:]
+    p = min(1.0, 2 * tail.sum())
+    equal = tail[0] * (1 if won == lost else 2)
+    return float(p - equal / 2 if mid_p else p)
+
+
+def _binomial(number: int) -> NDArray[np.float64]:
+    """Return how probable each number of heads of a fair coin is, (number + 1,)."""
+    half = number // 2
+    heads = np.arange(half, number)
+    above = np.concatenate([[1.0], np.cumprod((number - heads) / (heads + 1))])  # relative to that of half
+    weights = np.concatenate([above[: number % 2 : -1], above])
+    return weights / weights.sum()
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -626,10 +796,12 @@ def paired_bootstrap(
             an option out of its range.
     """
     names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_resamples)
-    resampled = differences, _ = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    differences = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
     spread = np.abs(differences) - np.abs(differences).mean(axis=0)
     p = ((spread > np.abs(delta)).sum(axis=0) + 1) / (num_resamples + 1)
-    return _result(metric, pairs, score, delta, p, resampled, names)
+    ways = kept_segments(np.random.default_rng(seed), metric.shape[1], NUM_SWAPS)
+    interval = _swaps(metric, pairs, delta, ways, NUM_SWAPS + 1).interval()
+    return _result(metric, pairs, score, delta, p, interval, differences, names)
 
 
 def approximate_randomization(
@@ -659,13 +831,11 @@ def approximate_randomization(
     """
     names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
-    threshold = np.abs(delta) + metric.rounding  # differences that are equal but for rounding are not counted
-    exceeding = np.zeros(len(pairs), dtype=np.int64)
-    for kept in kept_segments(rng, metric.shape[1], num_swaps):
-        exceeding += (np.abs(metric.differences(kept, pairs)) > threshold).sum(axis=0)
-    p = (exceeding + 1) / (num_swaps + 1)
-    resampled = _resampled(metric, rng, num_resamples, pairs)
-    return _result(metric, pairs, score, delta, p, resampled, names)
+    ways = kept_segments(rng, metric.shape[1], num_swaps)
+    swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, exact_ties=isinstance(metric, SummedStatistics))
+    p = (swaps.exceeded + 1) / (num_swaps + 1)
+    differences = _resampled(metric, rng, num_resamples, pairs)
+    return _result(metric, pairs, score, delta, p, swaps.interval(), differences, names)
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -693,8 +863,7 @@ def _observed(
     for number in draws:
         check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
-    score = metric.observed()
-    return names, metric, pairs, score, score[pairs[:, 1]] - score[pairs[:, 0]]
+    return names, metric, pairs, metric.observed(), metric.deltas(pairs)
 
 
 def _of_rows(scores: ArrayLike, value: Value) -> SegmentMeans:
@@ -726,19 +895,37 @@ def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num
 
 def _resampled(
     metric: CorpusScores, rng: np.random.Generator, num_resamples: int, pairs: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the differences of pairs on resamples, which all systems share, and their standard errors.
+) -> NDArray[np.float64]:
+    """Return the differences of pairs on resamples, which all systems share, (resamples, pairs)."""
+    indices = bootstrap_indices(rng, metric.shape[1], num_resamples)
+    scores = np.concatenate([metric.resampled(drawn) for drawn in indices])
+    return scores[:, pairs[:, 1]] - scores[:, pairs[:, 0]]
 
-    Both are (resamples, pairs).
+
+def margin_intervals(
+    metric: CorpusScores, levels: Sequence[float], *, num_swaps: int = NUM_SWAPS, seed: int = SEED
+) -> NDArray[np.float64]:
+    """Return intervals of the differences from the first system that hold for skewed ones too, (levels, pairs, 2).
+
+    At each end they are the wider of two: the differences that swaps do not reject, and the bootstrap-t, which is right
+    where a mean and its standard error go together, as with few large losses. Ends are within the units' differences.
     """
-    units = metric.unit_values(pairs)
-    scores, errors = [], []
-    for indices in bootstrap_indices(rng, metric.shape[1], num_resamples):
-        times = draw_counts(indices)
-        scores.append(metric.resampled(indices, times=times))
-        errors.append(units.errors(times))
-    resampled = np.concatenate(scores)
-    return resampled[:, pairs[:, 1]] - resampled[:, pairs[:, 0]], np.concatenate(errors)
+    num_units, pairs = metric.shape[1], np.array([(0, other) for other in range(1, metric.shape[0])])
+    units, delta = metric.unit_values(pairs), metric.deltas(pairs)
+    ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
+    swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, level=max(levels))
+    resampled = _resampled(metric, np.random.default_rng(seed), NUM_RESAMPLES, pairs)
+    counts = bootstrap_counts(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
+    errors = np.concatenate([units.errors(times) for times in counts])
+    [error] = units.errors(np.ones((1, num_units)))
+
+    def wider(level: float) -> NDArray[np.float64]:
+        by_swaps = swaps.interval(level)
+        low, high = studentised_interval(delta, error, resampled, errors, num_units, level / 2)
+        ends = np.minimum(by_swaps[:, 0], low), np.maximum(by_swaps[:, 1], high)
+        return np.stack([np.clip(end, *metric.bounds(pairs)) for end in ends], axis=1)
+
+    return np.stack([wider(level) for level in levels])
 
 
 def _result(
@@ -747,36 +934,45 @@ def _result(
     score: NDArray[np.float64],
     delta: NDArray[np.float64],
     p: NDArray[np.float64],
-    resampled: tuple[NDArray[np.float64], NDArray[np.float64]],
+    interval: NDArray[np.float64],
+    resampled: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test."""
-    num_units, units, (differences, errors) = metric.shape[1], metric.unit_values(pairs), resampled
+    num_units, units = metric.shape[1], metric.unit_values(pairs)
     [error] = units.errors(np.ones((1, num_units)))
-    studentised = (delta, error, differences, errors, num_units)
-    interval, interval_90 = (studentised_intervals(*studentised, tail).T for tail in (SIGNIFICANT / 2, SIGNIFICANT))
-    differing = np.stack([metric.differing(*pair) for pair in pairs])  # (pairs, units)
-    run_share = None
-    if isinstance(metric, SegmentMeans) and metric.runs:
-        variances = np.array([run_variance(runs) for runs in metric.runs])[pairs].sum(axis=1)
-        share = np.zeros(len(pairs))
-        run_share = np.minimum(np.divide(variances, error**2, out=share, where=error > 0), 1)
-    wins = (differences < 0 if metric.lower_is_better else differences > 0).mean(axis=0)
+    is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
+    interval = np.where(is_degenerate, delta[:, None], interval)
+    differing = metric.differing(pairs)
+    wins = (resampled < 0 if metric.lower_is_better else resampled > 0).mean(axis=0)
     return PairedTestResult(
         score,
         pairs,
         delta,
         interval,
-        interval_90,
         error,
         differing.sum(axis=1),
         tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
-        run_share,
+        _run_share(metric, pairs, error),
         p,
         holm(p),
         wins,
         names,
     )
+
+
+def _run_share(
+    metric: CorpusScores, pairs: NDArray[np.int64], error: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return the part of each squared error that is due to runs, (pairs,): see `PairedTestResult.run_share`."""
+    if not isinstance(metric, SegmentMeans) or not metric.runs:
+        return None
+    share = np.full(len(pairs), np.nan)
+    for row, pair in enumerate(pairs):
+        runs = [metric.runs[system] for system in pair]
+        if min(map(len, runs)) > 1 and metric.shape[1] >= MIN_UNITS and error[row] > 0:
+            share[row] = min(1, sum(map(run_variance, runs)) / error[row] ** 2)
+    return share
 
 
 def segment_outcomes(

@@ -28,9 +28,9 @@ MIN_PLANNED_UNITS = 20
 MAX_UNITS = 1 << 53
 """The search for the number of units ends here."""
 
-STRETCH = 10
-"""What the skewness of n units adds to Student's t is multiplied by 1 + 10 / n: samples are less skewed than their
-population. Chosen by simulation of exponential and lognormal differences."""
+STRETCH = 2, 40
+"""What the skewness of n units adds to Student's t is multiplied by 2 + 40 / n: samples are less skewed than their
+population. Chosen by simulation of lognormal losses."""
 
 DEGENERATE = 1e-6
 """A resample whose standard error is below this share of the observed one has none."""
@@ -67,7 +67,7 @@ def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.floa
     return np.quantile(resampled, [tail, 1 - tail], axis=0)
 
 
-def studentised_intervals(
+def studentised_interval(
     estimates: NDArray[np.float64],
     errors: NDArray[np.float64],
     resampled: NDArray[np.float64],
@@ -75,11 +75,11 @@ def studentised_intervals(
     num_units: int,
     tail: float,
 ) -> NDArray[np.float64]:
-    """Return intervals that are at each end the wider of Student's and the bootstrap-t, (2, estimates).
+    """Return the ends of intervals by the bootstrap-t, at no end narrower than Student's, (2, estimates).
 
-    The second is right for skewed differences, whose mean and standard error go together; the first protects it where
-    long tails on both sides, or few units that differ, make resamples alike. Fewer than 6 units have the first alone.
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5.
+    The bootstrap-t is right for skewed differences, whose mean and standard error go together; Student's t protects it
+    where long tails on both sides make resamples alike. Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+    section 12.5.
 
     Args:
         estimates: the observed values, (estimates,).
@@ -96,9 +96,9 @@ def studentised_intervals(
     ratios = np.sort(np.where(is_degenerate, beyond, ratios), axis=0)  # (resamples, estimates)
     last = len(ratios) - 1
     place = min(last, int(np.ceil((1 - tail) * (last + 2))) - 1)
-    t, stretch = student_quantile(1 - tail, num_units), 1 + STRETCH / num_units
+    t, stretch = student_quantile(1 - tail, num_units), STRETCH[0] + STRETCH[1] / num_units
     below, above = (
-        t + stretch * np.where(np.isfinite(ends) & (num_units >= MIN_TESTED_UNITS), np.maximum(ends - t, 0), 0)
+        t + stretch * np.where(np.isfinite(ends), np.maximum(ends - t, 0), 0)
         for ends in (ratios[place], -ratios[last - place])
     )
     return np.stack([estimates - below * errors, estimates + above * errors])
@@ -157,8 +157,11 @@ class PowerCurve:
         return num_steps * step if num_steps < 1 << 20 else None
 
     def needed(self, difference: float) -> int | None:
-        """Return how many units find a true difference with a power of `POWER`; None if too few units differ."""
-        if not self.is_known or not difference:
+        """Return how many units find a true difference with a power of `POWER`; None if too few units differ, or none
+        would be enough.
+        """
+        if not self.is_known:
             return None
         units = range(MIN_TESTED_UNITS, MAX_UNITS)
-        return units[bisect_left(units, POWER, key=lambda planned: self.power(difference, planned))]
+        place = bisect_left(units, POWER, key=lambda planned: self.power(difference, planned))
+        return units[place] if place < len(units) else None

@@ -1,6 +1,6 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, NamedTuple
@@ -57,15 +57,10 @@ class SystemResult:
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
 
     delta_low: float | None = None
-    """The low end of the 95 % interval of the difference."""
+    """The low end of the 95 % interval of the difference, which holds the differences that the test does not reject;
+    None where it can reject none, as with fewer than 6 segments."""
 
     delta_high: float | None = None
-    """The high end."""
-
-    delta_low_90: float | None = None
-    """The low end of the 90 % interval of the difference, by which systems are equivalent or not."""
-
-    delta_high_90: float | None = None
     """The high end."""
 
     delta_error: float | None = None
@@ -93,17 +88,25 @@ class SystemResult:
     """Units, segments or documents, on which the two differ."""
 
     run_share: float | None = None
-    """The part of the squared standard error of the difference that is due to runs; None without runs."""
+    """The part of the squared standard error of the difference that is due to runs; None without runs, for a single run
+    of either system, or with fewer than 20 segments or documents."""
 
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
 
     not_worse: bool | None = None
-    """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 %; None without a margin."""
+    """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 % over the number of systems;
+    false where fewer than 20 units differ; None without a margin."""
 
     equivalent: bool | None = None
-    """Whether the two differ by less than the margin, at a level of 5 %; None without a margin."""
+    """Whether the two differ by less than the margin, at a level of 5 % over the number of systems; likewise."""
+
+    equivalent_low: float | None = None
+    """The low end of the interval of the difference by which systems are equivalent or not; None without a margin."""
+
+    equivalent_high: float | None = None
+    """The high end."""
 
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
@@ -129,10 +132,10 @@ class PairResult:
     system: str
     delta: float
 
-    delta_low: float
-    """The low end of the 95 % interval of the difference."""
+    delta_low: float | None
+    """The low end of the 95 % interval of the difference; None as for `SystemResult`."""
 
-    delta_high: float
+    delta_high: float | None
     p: float
 
     p_holm: float
@@ -319,7 +322,8 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     p = f"p {equals(system.p)}"
     if metric.is_corrected:
         p += f" ({p_value(system.p_holm)} with Holm's correction)"
-    size = f"{signed(system.delta, metric)}, 95 % interval {_ends(metric, system.delta_low, system.delta_high)}, {p}"
+    ends = interval(metric, system.delta_low, system.delta_high)
+    size = f"{signed(system.delta, metric)}, {f'95 % interval {ends}, ' if ends else ''}{p}"
     relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
     remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}"
     return Verdict(judged, f"{relation} {baseline}: {size}.{remarks}", segments)
@@ -337,8 +341,9 @@ def is_significant(judged: Outcome | None) -> bool:
     return judged in ("better", "worse")
 
 
-def _ends(metric: MetricResult, low: float | None, high: float | None) -> str:
-    return f"{signed(low or 0.0, metric)} to {signed(high or 0.0, metric)}"
+def interval(metric: MetricResult, low: float | None, high: float | None) -> str:
+    """Return an interval; nothing where there is none."""
+    return "" if low is None or high is None else f"{signed(low, metric)} to {signed(high, metric)}"
 
 
 def _few_differ(metric: MetricResult, system: SystemResult) -> str:
@@ -422,8 +427,10 @@ def untested_groups(metric: MetricResult) -> str:
 
 
 def headline(metric: MetricResult) -> str:
-    """Return a sentence with the system that scores best, and those that it is significantly better than."""
-    first, *others = (metric.systems[row].name for row in metric.ranked)
+    """Return a sentence with the system that scores best, or those that do, and what the tests say of the others."""
+    best = [row for row in metric.ranked if metric.systems[row].score == metric.systems[metric.ranked[0]].score]
+    names = [metric.systems[row].name for row in best]
+    others = [metric.systems[row].name for row in metric.ranked[len(best) :]]
     tests: dict[tuple[str, str], Outcome] = {
         (pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs
     }
@@ -431,20 +438,32 @@ def headline(metric: MetricResult) -> str:
         baseline = metric.systems[0].name
         against = ((system.name, outcome(metric, system)) for system in metric.systems)
         tests = {(baseline, name): judged for name, judged in against if judged is not None}
-    better = [name for name in others if tests.get((name, first)) == "better" or tests.get((first, name)) == "worse"]
-    undecided = [name for name in others if ((name, first) in tests or (first, name) in tests) and name not in better]
-    untested = [name for name in others if name not in better and name not in undecided]
-    by_relation = {
-        "significantly better than": better,
-        "not significantly better than": undecided,
-        "not tested against": untested,
+    relations = {name: _relations(name, others, tests) for name in names}
+    subject = f"{names[0]} scores best" if len(names) == 1 else f"{listed(names)} score best, equally"
+    if not others:
+        return f"{subject}."
+    if len({*relations.values()}) == 1:
+        return f"{subject}: {relations[names[0]]}."
+    return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
+
+
+def _relations(best: str, others: Sequence[str], tests: Mapping[tuple[str, str], Outcome]) -> str:
+    """Return which of the systems that score lower the best is significantly better than."""
+    by_relation: dict[str, list[str]] = {
+        "significantly better than": [],
+        "not significantly better than": [],
+        "not tested against": [],
     }
-    parts = (
+    for name in others:
+        is_tested = (name, best) in tests or (best, name) in tests
+        is_better = tests.get((name, best)) == "better" or tests.get((best, name)) == "worse"
+        relation = "not significantly better than" if is_tested else "not tested against"
+        by_relation["significantly better than" if is_better else relation].append(name)
+    return "; ".join(
         f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
         for words, names in by_relation.items()
         if names
     )
-    return f"{first} scores best: {'; '.join(parts)}."
 
 
 def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:
@@ -452,8 +471,9 @@ def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) ->
         return ""
     margin = score(metric.margin, metric)
     if system.equivalent:
-        ends = _ends(metric, system.delta_low_90, system.delta_high_90)
-        return f" The two are equivalent within {margin}: 90 % interval {ends}."
+        ends = interval(metric, system.equivalent_low, system.equivalent_high)
+        share = 100 * (1 - 2 * SIGNIFICANT / (len(metric.systems) - 1))
+        return f" The two are equivalent within {margin}: {share:.4g} % interval {ends}."
     if system.not_worse:
         return f" It is not worse than {baseline} by {margin} or more."
     return f" Whether it is worse than {baseline} by {margin} or more remains open."

@@ -58,14 +58,15 @@ def dots(drawing):
 
 
 def test_the_interval_of_each_difference_has_its_ends():
-    metric = metric_result("bertscore", ["a", "b"], [[0.1, 0.3, 0.5], [0.2, 0.5, 0.8]])
+    metric = metric_result("bertscore", ["a", "b"], [[0.1, 0.3, 0.5] * 2, [0.2, 0.5, 0.8] * 2])
     chart = intervals(metric)
     one = metric.systems[1]
     assert [row.name for row in chart.rows] == ["b", "a"]
     interval = f"95 % interval {one.delta_low:+.4f} to {one.delta_high:+.4f}"
     assert chart.rows[0].text == f"Difference +0.2000, {interval}"
     ends = re.search(r'"bar" x1="([\d.]+)%" x2="([\d.]+)%"', chart.rows[0].body).groups()
-    assert [*map(float, ends)] == pytest.approx([100 * 0.04 / 1.08, 100 * 1.04 / 1.08], abs=0.01)  # after the margin
+    shares = [(0.04 + end / 0.3) / 1.08 for end in (0.1, 0.3)]  # after the margin
+    assert [*map(float, ends)] == pytest.approx([100 * share for share in shares], abs=0.01)
     assert "bar" not in chart.rows[1].body
 
 

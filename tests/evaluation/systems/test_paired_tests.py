@@ -17,6 +17,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     bootstrap_indices,
     holm,
     kept_segments,
+    margin_intervals,
     paired_bootstrap,
     paired_permutation,
     segment_outcomes,
@@ -104,31 +105,83 @@ def test_the_exact_p_is_scipys():
     assert paired_permutation([np.zeros(12), difference]).p[0] == pytest.approx(exact.pvalue)
 
 
-@pytest.mark.parametrize(("won", "lost"), [(1, 0), (5, 0), (9, 2), (6, 6), (40, 20)])
+@pytest.mark.parametrize(("won", "lost"), [(1, 0), (5, 0), (9, 2), (6, 6), (40, 20), (100, 0), (51, 49)])
 def test_of_scores_of_0_and_1_it_is_mcnemars_test(won, lost):
     scores = np.zeros((2, 100))
     scores[1, :won], scores[0, won : won + lost] = 1, 1
     exact, mid = (paired_permutation(scores, mid_p=mid_p).p[0] for mid_p in (False, True))
     binomial = stats.binomtest(won, won + lost)
-    tolerance = 1e-12 if won + lost <= 13 else 0.005  # the swaps are drawn
-    assert exact == pytest.approx(binomial.pvalue, abs=tolerance)
+    assert exact == pytest.approx(binomial.pvalue, abs=1e-12)
     equal = stats.binom.pmf(won, won + lost, 0.5) * (1 if won == lost else 2)
-    assert mid == pytest.approx(binomial.pvalue - equal / 2, abs=tolerance)
+    assert mid == pytest.approx(binomial.pvalue - equal / 2, abs=1e-12)
 
 
-@pytest.mark.parametrize("tail", [0.025, 0.05])
-def test_an_interval_is_the_wider_of_two_at_each_end(tail):
+DIFFERENCES = {
+    "normal": (SHAPES["normal"], 40, None),
+    "skewed": (SHAPES["lognormal"], 25, None),
+    "few grades": (SHAPES["0, 0.5 or 1"], 30, None),
+    "7 segments": (SHAPES["normal"], 7, None),
+    "13 segments": (SHAPES["exponential"], 13, None),
+    "documents": (SHAPES["normal"], 210, np.arange(20).repeat(np.arange(1, 21))),
+}
+
+
+@pytest.mark.parametrize("mid_p", [False, True])
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_the_interval_holds_the_differences_that_are_not_rejected(name, mid_p):
+    shape, segments, documents = DIFFERENCES[name]
+    differences = shape(np.random.default_rng(5), segments) + 0.2
+
+    def test(true_difference):
+        metric = SegmentMeans([np.full(segments, true_difference), differences])
+        return paired_permutation(metric if documents is None else metric.by_document(documents), mid_p=mid_p)
+
+    [(low, high)] = test(0).interval
+    assert low < high
+    for inside, outside in ((low + 1e-6, low - 1e-6), (high - 1e-6, high + 1e-6)):
+        assert test(outside).p[0] < 0.05 <= test(inside).p[0] + mid_p / 2**13  # which counts half of the data
+
+
+def test_intervals_and_p_agree():
+    rng = np.random.default_rng(9)
+    for seed in range(300):
+        segments = int(rng.integers(6, 60))
+        shape = SHAPES[[*SHAPES][seed % len(SHAPES)]]
+        scores = [np.zeros(segments), shape(rng, segments) + rng.normal() * 2 / segments**0.5]
+        mid_p = bool(seed % 2)
+        result = paired_permutation(scores, mid_p=mid_p, num_swaps=2000, num_resamples=1, seed=seed)
+        [(low, high)], [p] = result.interval, result.p
+        assert (low > 0 or high < 0) <= (p < 0.05)
+        assert (low < 0 < high) <= (p >= 0.05)
+        values = [scores[1].min(), low, result.delta[0], high, scores[1].max()]
+        assert np.diff(values).min() >= -1e-15
+
+
+def test_a_few_exceptions_among_constant_differences_do_not_widen_the_interval():
+    differences = np.array([0.3, 0.301] * 4 + [0.3, -0.2])
+    result = paired_permutation([0 * differences, differences])
+    assert result.p[0] < 0.05
+    assert result.interval[0] == pytest.approx([0.13366, 0.30075], abs=1e-5)
+
+
+def test_fewer_than_6_segments_have_no_interval():
+    assert paired_permutation([np.zeros(5), np.arange(1, 6)]).interval.tolist() == [[-np.inf, np.inf]]
+    [_, system] = compare(scores={"base": [0.1] * 5, "new": [0.4] * 5}).to_dict()["systems"]
+    assert system["metrics"]["score"]["delta_low"] is system["metrics"]["score"]["delta_high"] is None
+
+
+def test_the_interval_of_a_margin_is_the_wider_of_two_at_each_end():
     differences = np.random.default_rng(6).lognormal(size=40) - 1.5
-    result = paired_permutation([0 * differences, differences], num_swaps=1, num_resamples=1000, seed=3)
+    metric = SegmentMeans([0 * differences, differences])
     indices = np.random.default_rng(3).choice(40, size=(1000, 40), replace=True)
-    error = stats.sem(differences)
-    mean = differences.mean()
+    error, mean = stats.sem(differences), differences.mean()
     ratios = sorted((differences[row].mean() - mean) / stats.sem(differences[row]) for row in indices)
-    t = stats.t.ppf(1 - tail, 39)
-    place = int(np.ceil((1 - tail) * 1001)) - 1
-    above, below = (t + (1 + 10 / 40) * max(0, end - t) for end in (-ratios[999 - place], ratios[place]))
-    found = result.interval[0] if tail == 0.025 else result.interval_90[0]
-    assert found == pytest.approx([mean - below * error, mean + above * error], rel=2e-3)
+    [[[low, high]]] = margin_intervals(metric, [0.1], seed=3)
+    t = stats.t.ppf(0.95, 39)
+    place = int(np.ceil(0.95 * 1001)) - 1
+    below, above = (t + (2 + 40 / 40) * max(0, end - t) for end in (ratios[place], -ratios[999 - place]))
+    assert low == pytest.approx(mean - below * error, rel=2e-3)
+    assert high == pytest.approx(min(differences.max(), mean + above * error), rel=2e-3)
 
 
 AT_ONCE = 50

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.systems.compare_systems import metric_result
-from bertscore_onnx_evaluation.systems.paired_tests import SegmentMeans, paired_permutation
+from bertscore_onnx_evaluation.systems.compare_systems import margin_levels, metric_result
+from bertscore_onnx_evaluation.systems.paired_tests import SegmentMeans, margin_intervals, paired_permutation
 from bertscore_onnx_evaluation.systems.power import PowerCurve, student_quantile, tail_share
 from tests.evaluation.simulations import SHAPES
 
@@ -38,7 +39,7 @@ def test_few_units_that_differ_have_no_plan():
     assert [round(tail_share(0.025, number), 4) for number in (20, 100, 10**6)] == [0.0159, 0.0231, 0.025]
     curve = PowerCurve(0.1, 1000, 19, 3.0)
     assert curve.detectable() is curve.needed(0.3) is None
-    assert PowerCurve(0.1, 50, 50, 3.0).needed(0) is None
+    assert PowerCurve(0.1, 50, 50, 3.0).needed(1e-17) is None
 
 
 @pytest.mark.parametrize("difference", [0.05, 0.2, 0.5, 9])
@@ -124,29 +125,44 @@ def test_as_many_segments_as_needed_have_the_power(name, difference, record_prop
     assert found == pytest.approx(0.8, abs=0.04 if name == "normal" else 0.1)
 
 
-def rates_at_the_margin(shape, segments, trials):
-    """Return how often a system that is worse by the margin is found not worse, or equivalent; fifty at once."""
+def rates_at_the_margin(name, segments, trials, *, systems=1, together=48):
+    """Return how often some of so many systems, all worse by the margin, is found not worse, or equivalent.
+
+    Many systems share their swaps and resamples, which takes far less time.
+    """
+    shape, margin = SHAPES[name], MARGINS.get(name, 0.5)
     found = []
-    for start in range(0, trials, 50):
-        drawn = [shape(np.random.default_rng([segments, seed]), segments) - 0.5 for seed in range(start, start + 50)]
-        scores = np.stack([np.zeros(segments), *drawn])
-        result = paired_permutation(SegmentMeans(scores), seed=start, num_swaps=1, num_resamples=1000)
-        metric, names = MetricScores(None, scores, "simulated"), [f"system {row}" for row in range(51)]
-        of_metric = metric_result("bleu", metric, result, names, "", (segments, "segment"), margin=0.5)
+    for start in range(0, trials * systems, together):
+        drawn = [shape(np.random.default_rng([segments, start, row]), segments) - margin for row in range(together)]
+        metric = SegmentMeans([np.zeros(segments), *drawn])
+        result = paired_permutation(metric, seed=start, num_swaps=1, num_resamples=1)
+        ends = margin_intervals(metric, margin_levels(systems), num_swaps=2000, seed=start)
+        names = [f"system {row}" for row in range(together + 1)]
+        scores = MetricScores(None, np.stack([np.zeros(segments), *drawn]), "simulated")
+        of_metric = metric_result(
+            "bleu", scores, result, names, "", (segments, "segment"), margin=margin, margin_ends=ends
+        )
         found += [(system.not_worse, system.equivalent) for system in of_metric.systems[1:]]
-    return np.mean(found, axis=0)
+    return np.mean(np.reshape(found[: trials * systems], (trials, systems, 2)).any(axis=1), axis=0)
+
+
+MARGINS = {"4 % lost, 1 % won": 0.03, "5 % fail": 0.05}
+"""The differences of their means, by which these shapes are worse; others by half a deviation."""
 
 
 def test_a_system_worse_by_the_margin_is_seldom_found_not_worse():
-    assert rates_at_the_margin(SHAPES["exponential losses"], 20, 150).max() <= 0.1
+    assert rates_at_the_margin("exponential losses", 20, 144).max() <= 0.1
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("segments", [20, 100, 1000])
-@pytest.mark.parametrize("name", ["normal", "exponential losses", "30 % differ"])
-def test_errors_at_the_margin_over_many_trials(segments, name, record_property):
-    not_worse, equivalent = rates_at_the_margin(SHAPES[name], segments, 2000)
-    record_property(f"not worse, though worse by the margin: {name} | {segments:,} segments", f"{not_worse:.3f}")
-    record_property(f"equivalent, though worse by the margin: {name} | {segments:,} segments", f"{equivalent:.3f}")
-    assert not_worse <= 0.035
-    assert equivalent <= 0.06
+@pytest.mark.parametrize(
+    ("segments", "systems"), [(20, 1), (100, 1), (1000, 1), (20, 3), (100, 3), (20, 10), (100, 10)]
+)
+@pytest.mark.parametrize("name", ["normal", "exponential losses", "lognormal losses", "4 % lost, 1 % won", "5 % fail"])
+def test_errors_at_the_margin_over_many_trials(segments, systems, name, record_property):
+    rates = rates_at_the_margin(name, segments, 2000, systems=systems)
+    for verdict, rate in zip(("not worse", "equivalent"), rates, strict=True):
+        record_property(f"{name}, {plural(systems, 'system')}: {verdict} | {segments:,} segments", f"{rate:.3f}")
+    if name != "5 % fail":  # of 20 segments, or of 100 of ten systems, none may fail that is seen
+        assert rates[0] <= (0.035 if systems == 1 else 0.06)
+        assert rates[1] <= 0.06

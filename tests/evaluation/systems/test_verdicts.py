@@ -31,8 +31,8 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
         delta=delta,
         delta_low=delta - 0.02 * scale,
         delta_high=delta + 0.03 * scale,
-        delta_low_90=delta - 0.01 * scale,
-        delta_high_90=delta + 0.02 * scale,
+        equivalent_low=delta - 0.01 * scale,
+        equivalent_high=delta + 0.02 * scale,
         p=p,
         p_holm=p,
         wins=0.9,
@@ -69,7 +69,7 @@ def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
 def test_holms_p_decides_between_several_systems():
     found = metric(0.01, 0.02)
     new = replace(found.systems[1], p_holm=0.06)
-    found = replace(found, systems=(found.systems[0], new, replace(new, name="newer")))
+    found = replace(found, systems=(found.systems[0], new, replace(new, name="newer", score=0.505)))
     reading = verdict(found, new, "base")
     assert headline(found).startswith("new scores best: not significantly better than base")
     assert reading.name == "unclear"
