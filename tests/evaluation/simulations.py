@@ -65,6 +65,9 @@ SHAPES = {
     "5 % fail": Shape(lambda rng, number: 0.05 + np.where(rng.random(number) < 0.05, -1, rng.normal(0, 0.02, number))),
     "lognormal": Shape(lambda rng, number: rng.lognormal(size=number) - np.exp(0.5)),
     "two lognormal scores": Shape(lambda rng, number: rng.lognormal(size=number) - rng.lognormal(size=number)),
+    "few exceptions": Shape(
+        lambda rng, number: np.where(rng.random(number) < 0.1, -0.45, 0.05) + rng.normal(0, 0.003, size=number)
+    ),
     "2 % fail": Shape(lambda rng, number: np.where(rng.random(number) < 0.02, -1, 0.02 / 0.98)),
     "30 % differ": Shape(lambda rng, number: rng.normal(size=number) * 0.3**-0.5, 0.3),
     "10 % differ": Shape(normal, 0.1),

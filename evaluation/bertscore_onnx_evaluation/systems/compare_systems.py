@@ -39,6 +39,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     approximate_randomization,
     check_draws,
     document_numbers,
+    effective_units,
     holm,
     margin_intervals,
     paired_bootstrap,
@@ -316,7 +317,7 @@ def metric_result(
         if margin is not None and margin_ends is not None:
             (not_worse_low, not_worse_high), (equivalent_low, equivalent_high) = margin_ends[:, row].tolist()
             largest_loss = not_worse_high if metric.lower_is_better else -not_worse_low
-            is_open = tested.differing[row] < MIN_PLANNED_UNITS
+            is_open = min(tested.differing[row], tested.effective_units) < MIN_PLANNED_UNITS
             judged["not_worse"] = not is_open and largest_loss < margin
             # Two one-sided tests: D. J. Schuirmann, 1987
             judged["equivalent"] = not is_open and max(-equivalent_low, equivalent_high) < margin
@@ -358,6 +359,7 @@ def metric_result(
         metric.unrelated,
         margin,
         units,
+        tested.effective_units,
         tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
     )
     return with_ranks(result)
@@ -383,7 +385,7 @@ def group_results(
 ) -> tuple[GroupResult, ...]:
     """Score and test the systems on the segments of each group, whose name is given for each segment.
 
-    Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
+    Groups that count as fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
     """
     results: list[GroupResult] = []
     p_values: list[float] = []
@@ -399,7 +401,7 @@ def group_results(
         systems += [
             GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
         ]
-        if num_units >= MIN_UNITS:
+        if effective_units(group.sizes) >= MIN_UNITS:
             tested = test(group)
             ends = zip(systems[1:], map(_finite, tested.interval), tested.p.tolist(), strict=True)
             systems[1:] = [replace(system, delta_low=low, delta_high=high, p=p) for system, (low, high), p in ends]

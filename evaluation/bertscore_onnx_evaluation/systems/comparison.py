@@ -154,9 +154,14 @@ class Comparison(Result):
     def warnings(self) -> list[str]:
         """The reasons why the tests are weaker than they seem."""
         sentences = []
-        number, unit = self.metrics[0].units
+        (number, unit), effective = self.metrics[0].units, self.metrics[0].effective_units
         if number < MIN_UNITS:
             sentences.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
+        elif effective < MIN_UNITS:
+            sentences.append(
+                f"Tested on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
+                f"{effective:.0f} of one size. Results on so few say little about other texts."
+            )
         num_pairs = max(len(metric.pairs) or len(metric.systems) - 1 for metric in self.metrics)
         if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
             _, draws = TESTS[self.test]
@@ -165,6 +170,12 @@ class Comparison(Result):
                 f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
             )
         for metric in self.metrics:
+            numbers = [system.runs for system in metric.systems if system.runs]
+            if len({*numbers}) > 1:
+                sentences.append(
+                    f"Under {metric.title} some systems have {min(numbers)} and others {max(numbers)} runs: p may be "
+                    "too small, and intervals too short. Give each system as many."
+                )
             sentences += [
                 f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
                 "runs, and others may differ by more than the intervals."
@@ -332,9 +343,13 @@ class Comparison(Result):
         if mcnemar := self.mcnemar(metric):
             yield mcnemar
 
+    def is_mcnemar(self, metric: MetricResult) -> bool:
+        """Return whether the test is McNemar's, since scores are 0 or 1."""
+        return self.test in ("permutation", "mid-p") and not self.documents and metric.is_binary
+
     def mcnemar(self, metric: MetricResult) -> str:
         """Return which test it is of scores of 0 and 1; nothing for others, or for other tests."""
-        if self.test not in ("permutation", "mid-p") or self.documents or not metric.is_binary:
+        if not self.is_mcnemar(metric):
             return ""
         return f"The scores are 0 or 1, so the test is McNemar's{', mid-p' if self.test == 'mid-p' else ', exact'}."
 

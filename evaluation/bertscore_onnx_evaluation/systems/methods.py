@@ -4,7 +4,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.comparison import Comparison
-from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_SWAPS
 
 _TESTS = {
     "permutation": "a two-sided paired permutation test",
@@ -51,23 +51,39 @@ def methods_paragraph(comparison: Comparison) -> str:
     runs = sorted({system.runs for metric in comparison.metrics for system in metric.systems if system.runs})
     means = f", each the mean of {' to '.join(map(str, {runs[0]: 0, runs[-1]: 0}))} runs" if runs else ""
     metrics = listed([metric.title for metric in comparison.metrics])
-    drawn = "resamples" if comparison.test == "sacrebleu-bs" else "random swaps"
+    is_bootstrap = comparison.test == "sacrebleu-bs"
+    drawn = f"{count(draws)} resamples of {unit}s, seed {comparison.seed}" if is_bootstrap else _swaps(comparison)
+    test = f"a paired permutation test with {count(NUM_SWAPS)} swaps does" if is_bootstrap else "the same swaps do"
     num_tests = len(comparison.metrics[0].pairs) or len(others)
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
     dropped = plural(len(comparison.dropped), "segment")
     left_out = f" {dropped} with missing values were left out." if comparison.dropped else ""
-    groups = max((len(metric.groups) for metric in comparison.metrics), default=0)
-    by_group = f" Tests within {groups} groups of segments were corrected together." if groups else ""
-    num_resamples = count(draws if comparison.test == "sacrebleu-bs" else NUM_RESAMPLES)
+    groups = max(sum(group.systems[-1].p is not None for group in metric.groups) for metric in comparison.metrics)
+    by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
     return (
         f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
-        f"tested with {_TESTS[comparison.test]} ({count(draws)} {drawn} of whole {unit}s, seed "
-        f"{comparison.seed}){holm}; 95 % intervals of differences are, at each end, the wider of Student's t and the "
-        f"bootstrap-t ({num_resamples} resamples of {unit}s).{by_group} All figures were computed with bertscore-onnx "
+        f"tested with {_TESTS[comparison.test]} ({drawn}){holm}; 95 % intervals of differences "
+        f"hold those that {test} not reject.{by_group} All figures were computed with bertscore-onnx "
         f"{__version__} ({signatures})."
     )
+
+
+def _swaps(comparison: Comparison) -> str:
+    """Return which swaps gave p."""
+    _, unit = comparison.metrics[0].units
+    swaps = f"{count(comparison.num_resamples)} random swaps of whole {unit}s, seed {comparison.seed}"
+    if comparison.test == "sacrebleu-ar":
+        return swaps
+    exact = [
+        comparison.is_mcnemar(metric) or (system.differing or 0) <= MAX_EXACT
+        for metric in comparison.metrics
+        for system in metric.systems[1:]
+    ]
+    if all(exact):
+        return f"all swaps of whole {unit}s"
+    return f"{swaps}, or all of them where at most {MAX_EXACT} differ" if any(exact) else swaps
 
 
 def bibtex(comparison: Comparison) -> str:

@@ -546,6 +546,9 @@ class PairedTestResult:
     differing: NDArray[np.int64]
     """The number of units in which the two systems differ, (pairs,)."""
 
+    effective_units: float
+    """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ s²."""
+
     power_curves: tuple[PowerCurve | None, ...]
     """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
 
@@ -878,13 +881,20 @@ def _of_rows(scores: ArrayLike, value: Value) -> SegmentMeans:
     return metric
 
 
+def effective_units(sizes: NDArray[np.float64]) -> float:
+    """Return how many units of one size would tell as much as these, (units,): (Σ s)² / Σ s²."""
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
 def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num_tests: int) -> PowerCurve | None:
     """Return the power of the test of a pair; None if its units are too few, or differ by the same."""
     pair_units = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
-    number = len(pair_units.sizes)
-    if number < 2:
+    if len(pair_units.sizes) < 2:
         return None
-    error = float(pair_units.errors(np.ones((1, number)))[0, 0] * pair_units.sizes.sum() / units.sizes.sum())
+    number = effective_units(pair_units.sizes)
+    error = float(
+        pair_units.errors(np.ones((1, len(pair_units.sizes))))[0, 0] * pair_units.sizes.sum() / units.sizes.sum()
+    )
     largest = np.abs(units.values[pair]).max()
     if error <= DEGENERATE * largest:
         return None
@@ -952,6 +962,7 @@ def _result(
         interval,
         error,
         differing.sum(axis=1),
+        effective_units(metric.sizes),
         tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
         _run_share(metric, pairs, error),
         p,
@@ -970,7 +981,7 @@ def _run_share(
     share = np.full(len(pairs), np.nan)
     for row, pair in enumerate(pairs):
         runs = [metric.runs[system] for system in pair]
-        if min(map(len, runs)) > 1 and metric.shape[1] >= MIN_UNITS and error[row] > 0:
+        if min(map(len, runs)) > 1 and effective_units(metric.sizes) >= MIN_UNITS and error[row] > 0:
             share[row] = min(1, sum(map(run_variance, runs)) / error[row] ** 2)
     return share
 

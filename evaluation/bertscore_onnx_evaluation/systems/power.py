@@ -117,8 +117,8 @@ class PowerCurve:
 
     num_units: int
 
-    num_differing: int
-    """Units in which the systems differ."""
+    num_differing: float
+    """Units in which the systems differ; of unequal size, as many of one size as would tell as much."""
 
     kurtosis: float
     """Of the differences of these, 3 where they are normal: it says how well the error is known."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import floor, log10
+from math import floor, inf, log10
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -212,6 +212,9 @@ class MetricResult:
     units: tuple[int, str] = (0, "segment")
     """The number of units that the test exchanged, and what they are: segments or documents."""
 
+    effective_units: float = inf
+    """How many units of one size would tell as much: fewer, where documents have unequal sizes."""
+
     run_effects: tuple[tuple[str, float], ...] = ()
     """The systems whose runs differ as wholes, with p of the test."""
 
@@ -420,10 +423,15 @@ def clusters_in_words(metric: MetricResult) -> str:
 
 def untested_groups(metric: MetricResult) -> str:
     """Return which groups are too small for a test; nothing if none is."""
-    small = [group.name for group in metric.groups if group.num_units < MIN_UNITS]
+    small = [group.name for group in metric.groups if group.systems[-1].p is None]
     if not small:
         return ""
-    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s: {listed(small)}."
+    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s{_by_size(metric)}: {listed(small)}."
+
+
+def _by_size(metric: MetricResult) -> str:
+    """Return how units of unequal size were counted."""
+    return ", counted by their sizes" if metric.effective_units < metric.units[0] else ""
 
 
 def headline(metric: MetricResult) -> str:
@@ -505,7 +513,8 @@ def power(metric: MetricResult) -> str:
     tested = [system for system in metric.systems if system.detectable and system.delta is not None]
     without = [system.name for system in metric.systems[1:] if system not in tested and system.differing]
     too_few = (
-        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's, too few to plan with."
+        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's{_by_size(metric)}, "
+        "too few to plan with."
     )
     if not tested:
         return too_few if without else ""
@@ -525,20 +534,22 @@ def power(metric: MetricResult) -> str:
 
 
 def runs(metric: MetricResult) -> str:
-    """Return how much of the error is due to runs, and what more of them would help; nothing without runs."""
+    """Return what results of runs are about, and how much of the error is due to runs; nothing without runs."""
+    numbers = sorted({system.runs for system in metric.systems if system.runs})
+    if not numbers:
+        return ""
+    each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    words = f"Scores are means of {each} runs. Results are about these runs, unless runs differ by sampling alone."
     shares = [(system.run_share, system.name) for system in metric.systems if system.run_share is not None]
     if not shares:
-        return ""
+        return words
     share, name = max(shares)
     _, unit = metric.units
-    numbers = sorted({system.runs or 1 for system in metric.systems})
-    each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     subject = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
     more_runs, more_units = (_percent(1 - (1 - part / 2) ** 0.5) for part in (share, 1.0))
     return (
-        f"Scores are means of {each} runs. Of the squared error of {subject}, {_percent(share)} is due to runs and "
-        f"{_percent(1 - share)} to {unit}s: twice the runs would narrow the interval by {more_runs}, twice the "
-        f"{unit}s by {more_units}."
+        f"{words} Of the squared error of {subject}, {_percent(share)} is due to runs and {_percent(1 - share)} to "
+        f"{unit}s: twice the runs would narrow the interval by {more_runs}, twice the {unit}s by {more_units}."
     )
 
 

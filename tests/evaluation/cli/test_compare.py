@@ -33,7 +33,7 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
     )
     assert result.stdout.startswith(expected.table() + "\n\nSegments on which other and base differ most:\n1  ")
     assert "other      a dog sits on the mat\n" in result.stdout
-    assert "95 % interval" in result.stdout
+    assert "does not differ significantly from base" in result.stdout
     assert "95 % of delta" in result.stdout
 
 

@@ -47,7 +47,7 @@ def test_the_methods_name_test_unit_correction_and_seed():
     found = compare(scores={"COMET": systems}, documents=["x", "y"] * 20, seed=7)
     for words in (
         "We compared a and b with base by COMET on 40 segments of 2 documents.",
-        "a two-sided paired permutation test (10,000 random swaps of whole documents, seed 7), with Holm's correction",
+        "a two-sided paired permutation test (all swaps of whole documents), with Holm's correction",
         f"bertscore-onnx {__version__} (COMET: COMET|scores:given|test:permutation|documents:2|",
     ):
         assert words in found.methods
@@ -62,6 +62,41 @@ def test_the_entries_are_those_of_what_was_used():
         "@inproceedings{post-2018-call,",
         "@software{bertscore-onnx,",
     ]
+
+
+@pytest.mark.parametrize("change", [lambda scores: scores, lambda scores: 10 * scores, lambda scores: scores + 7])
+def test_means_that_are_equal_but_for_rounding_are_equal(change):
+    rng = np.random.default_rng(3)
+    for seed in range(40):
+        base = change(rng.integers(0, 11, 60) / (10 if seed % 2 else 3))
+        scores = {"base": base, "new": rng.permutation(base), "worse": base - 0.1}
+        found = compare(scores=scores, all_pairs=bool(seed % 3), power=[0.1], num_resamples=999, seed=seed)
+        _, new, _ = found.metrics[0].systems
+        assert (new.delta, new.p, new.p_holm) == (0, 1, 1)
+        assert "new has the same score as base." in found.table()
+        assert found.to_dict()["headlines"]["score"].startswith("base and new score best, equally")
+
+
+def test_a_huge_score_hides_no_difference():
+    base = np.full(51, 5.0)
+    base[50] = 5e13
+    scores = {"base": base, "worse": np.where(np.arange(51) < 50, 1, base)}
+    [_, worse] = compare(scores=scores).metrics[0].systems
+    assert (worse.differing, worse.lost, worse.tied) == (50, 50, 1)
+    assert worse.p < 1e-14
+    assert worse.delta == pytest.approx(-200 / 51)
+
+
+def test_systems_that_score_best_equally_have_a_verdict_each():
+    noise = np.random.default_rng(1).normal(size=40)
+    flat = np.full(40, 0.5)
+    scores = {"base": flat, "noisy": 0.5 + noise - noise.mean(), "last": flat - 0.05}
+    headline = compare(scores=scores, all_pairs=True).to_dict()["headlines"]["score"]
+    assert headline == (
+        "base and noisy score best, equally. base is significantly better than last. noisy is not significantly better "
+        "than last."
+    )
+    assert compare(scores={"a": flat, "b": flat}).to_dict()["headlines"]["score"] == "a and b score best, equally."
 
 
 def test_zeros_and_ones_are_tested_by_mcnemar():

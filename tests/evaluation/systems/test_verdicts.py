@@ -146,7 +146,8 @@ def test_runs_are_put_into_words():
     found = metric(0.01, 0.4)
     new = replace(found.systems[1], runs=5, run_share=0.5)
     assert runs(replace(found, systems=(replace(found.systems[0], runs=5), new))) == (
-        "Scores are means of 5 runs. Of the squared error of the difference, 50 % is due to runs and 50 % to segments: "
+        "Scores are means of 5 runs. Results are about these runs, unless runs differ by sampling alone. Of "
+        "the squared error of the difference, 50 % is due to runs and 50 % to segments: "
         "twice the runs would narrow the interval by 13 %, twice the segments by 29 %."
     )
     assert runs(found) == ""
