@@ -39,7 +39,6 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     approximate_randomization,
     check_draws,
     document_numbers,
-    effective_units,
     holm,
     margin_intervals,
     paired_bootstrap,
@@ -385,7 +384,7 @@ def group_results(
 ) -> tuple[GroupResult, ...]:
     """Score and test the systems on the segments of each group, whose name is given for each segment.
 
-    Groups that count as fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
+    Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
     """
     results: list[GroupResult] = []
     p_values: list[float] = []
@@ -401,7 +400,7 @@ def group_results(
         systems += [
             GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
         ]
-        if effective_units(group.sizes) >= MIN_UNITS:
+        if num_units >= MIN_UNITS:
             tested = test(group)
             ends = zip(systems[1:], map(_finite, tested.interval), tested.p.tolist(), strict=True)
             systems[1:] = [replace(system, delta_low=low, delta_high=high, p=p) for system, (low, high), p in ends]

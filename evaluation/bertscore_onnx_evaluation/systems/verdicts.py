@@ -423,15 +423,10 @@ def clusters_in_words(metric: MetricResult) -> str:
 
 def untested_groups(metric: MetricResult) -> str:
     """Return which groups are too small for a test; nothing if none is."""
-    small = [group.name for group in metric.groups if group.systems[-1].p is None]
+    small = [group.name for group in metric.groups if group.num_units < MIN_UNITS]
     if not small:
         return ""
-    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s{_by_size(metric)}: {listed(small)}."
-
-
-def _by_size(metric: MetricResult) -> str:
-    """Return how units of unequal size were counted."""
-    return ", counted by their sizes" if metric.effective_units < metric.units[0] else ""
+    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s: {listed(small)}."
 
 
 def headline(metric: MetricResult) -> str:
@@ -512,9 +507,10 @@ def power(metric: MetricResult) -> str:
     num_units, unit = metric.units
     tested = [system for system in metric.systems if system.detectable and system.delta is not None]
     without = [system.name for system in metric.systems[1:] if system not in tested and system.differing]
+    by_size = ", counted by their sizes" if metric.effective_units < num_units else ""
     too_few = (
-        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's{_by_size(metric)}, "
-        "too few to plan with."
+        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's{by_size}, too few to "
+        "plan with."
     )
     if not tested:
         return too_few if without else ""
