@@ -36,23 +36,30 @@ def names_of_files(files: Sequence[str]) -> list[str]:
     ]
 
 
-def read_scores(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
+def read_scores(name: str, dialect: Dialect = DEFAULT_DIALECT, system: str | None = None) -> WholeTable:
     """Read a file of segment scores; raise InputError for a file of another form.
 
     Tables keep their columns. Scores of COMET and of WMT get the columns system, segment and score, and those of COMET
-    metric; one number a line gets the column score.
+    metric; one number a line gets the column score. A single system in such a file may be given its name.
     """
     table_format = dialect.format or format_of(name)
     is_table = dialect.format not in (None, "text") or dialect.has_settings or name == STANDARD_INPUT
     if not is_table and name.removesuffix(".gz").endswith(WMT):
-        return _of_wmt(name, _lines(name))
-    if dialect.format is None and table_format == "jsonl" and (rows := _comet_json(name)) is not None:
+        return _of_wmt(name, _lines(name), system)
+    if dialect.format is None and table_format == "jsonl" and (rows := _comet_json(name, system)) is not None:
         return rows
     if is_table or table_format != "text":
-        return read_table(name, dialect)
+        table = read_table(name, dialect)
+        if table_format in ("tsv", "csv") and dialect.has_header and all(map(_is_number, table.names)):
+            shown = ", ".join(map(shortened, table.names[:3]))
+            raise InputError(
+                f"{name} has numbers in its first line, {shown}; expected names of columns. If it has no header, add "
+                "--input-format header=no."
+            )
+        return table
     lines = _lines(name)
     if any(_COMET_LINE.fullmatch(line) for line in lines):
-        return _comet_lines(name, lines)
+        return _comet_lines(name, lines, system)
     if lines[0].startswith("{"):
         return read_table(name, replace(dialect, format="jsonl"))
     table = WholeTable(name, ["score"], [(f"{name}, line {at}", {"score": line}) for at, line in enumerate(lines, 1)])
@@ -77,31 +84,35 @@ def _lines(name: str) -> list[str]:
     return lines
 
 
-def _long_table(name: str, metric: str, cells: Sequence[tuple[str, str, int, object]]) -> WholeTable:
+def _long_table(
+    name: str, metric: str | None, cells: Sequence[tuple[str, str, int, object]], system: str | None
+) -> WholeTable:
     """Return a table from places, files, segments and scores; systems are called after their files."""
     files = [*dict.fromkeys(file for _, file, _, _ in cells)]
-    systems = dict(zip(files, names_of_files(files), strict=True))
+    named = [system] if system is not None and len(files) == 1 else files if metric is None else names_of_files(files)
+    systems = dict(zip(files, named, strict=True))
+    of_metric = {} if metric is None else {"metric": metric}
     records = [
-        (f"{name}, {place}", {"system": systems[file], "segment": segment, "score": score, "metric": metric})
+        (f"{name}, {place}", {"system": systems[file], "segment": segment, "score": score, **of_metric})
         for place, file, segment, score in cells
     ]
-    return WholeTable(name, ["system", "segment", "score", "metric"], records)
+    return WholeTable(name, ["system", "segment", "score", *of_metric], records)
 
 
-def _of_wmt(name: str, lines: Sequence[str]) -> WholeTable:
+def _of_wmt(name: str, lines: Sequence[str], named: str | None) -> WholeTable:
     counts: dict[str, int] = {}
-    records = []
+    cells = []
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if len(fields) != 2:
             raise InputError(f"{name}, line {number}: there are {len(fields)} fields; expected a system and its score.")
         system, score = fields
         counts[system] = counts.get(system, 0) + 1
-        records.append((f"{name}, line {number}", {"system": system, "segment": counts[system], "score": score}))
-    return WholeTable(name, ["system", "segment", "score"], records)
+        cells.append((f"line {number}", system, counts[system], score))
+    return _long_table(name, None, cells, named)
 
 
-def _comet_lines(name: str, lines: Sequence[str]) -> WholeTable:
+def _comet_lines(name: str, lines: Sequence[str], system: str | None) -> WholeTable:
     """Return the scores in what `comet-score` prints, a line for each system and segment."""
     rows = []
     for number, line in enumerate(lines, 1):
@@ -113,10 +124,10 @@ def _comet_lines(name: str, lines: Sequence[str]) -> WholeTable:
                 f"{name}, line {number}: {shortened(line)!r} is none of the lines that comet-score prints. Keep these "
                 f"alone: `grep -P '\\tSegment ' {name} > NEW_FILE`."
             )
-    return _long_table(name, "COMET", rows)
+    return _long_table(name, "COMET", rows, system)
 
 
-def _comet_json(name: str) -> WholeTable | None:
+def _comet_json(name: str, system: str | None) -> WholeTable | None:
     """Return the scores in what `comet-score --to_json` writes, an object with the segments of each file; or None."""
     with open_source(name) as source:
         lines = [line for [line] in read_whole_rows(([line] for line in read_lines(source, "scores")), source.title)]
@@ -143,4 +154,4 @@ def _comet_json(name: str) -> WholeTable | None:
         for file, segments in record.items()
         for segment, row in enumerate(segments)
     ]
-    return _long_table(name, key, cells)
+    return _long_table(name, key, cells, system)

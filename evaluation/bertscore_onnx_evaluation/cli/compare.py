@@ -405,12 +405,13 @@ def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, A
     for name, of_name in _named_files(given, "--scores").items():
         for file in of_name:
             log = read_log(file) if dialect.format is None else None
+            system = name if f"{name}={file}" in given else None
             if log is None:
-                tables.setdefault(name, []).append(read_scores(file, dialect))
+                tables.setdefault(name, []).append(read_scores(file, dialect, system))
             elif len(of_name) > 1:
                 raise typer.BadParameter(f"{file} is a log, whose runs are its epochs.", param_hint="--scores")
             else:
-                logs.append(replace(log, system=name) if f"{name}={file}" in given else log)
+                logs.append(log if system is None else replace(log, system=system))
     if not logs:
         return tables, [], None
     log_table, lower, notes = join_logs(logs)

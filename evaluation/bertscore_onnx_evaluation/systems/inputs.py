@@ -162,7 +162,7 @@ def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
             parts = parts if any(choice.systems for choice in group) else []
         parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
         parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
-        parts += [f"ignored {', '.join(ignored)}"] * bool(ignored)
+        parts += [f"ignored {', '.join(name or repr(name) for name in ignored)}"] * bool(ignored)
         sentences.append(f"{start}{'; '.join(parts)}.")
     return [*sentences, f"The baseline is {baseline}."] if sentences else []
 

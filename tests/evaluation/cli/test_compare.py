@@ -239,7 +239,7 @@ def test_a_text_may_look_like_a_number(run, refused, write):
     lines[9] = lines[9].replace("the cat", "2023")
     options = ("--metric", "chrf", "--examples", 0, "--systems", "old", "mid", "new")
     result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
-    assert "systems old, mid, new; reference reference; segments by id; ignored note, ." in result.stderr
+    assert "systems old, mid, new; reference reference; segments by id; ignored note, ''." in result.stderr
     names, *rows = (line.split(",") for line in lines)
     records = [dict(zip(names, row, strict=True)) for row in rows]
     assert run("compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options).stdout == (

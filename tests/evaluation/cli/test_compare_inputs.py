@@ -335,6 +335,19 @@ CASES = {
     "COMET in JSON for each system": Case(
         {"a.json": comet("A"), "b.json": comet("B")}, "--scores a.json b.json", {"COMET": ab()}
     ),
+    "COMET with names": Case(
+        {"1.json": comet("A"), "2.json": comet("A").replace("0.", "0.0")},
+        "--scores new=2.json old=1.json",
+        {"COMET": {"new": [float(str(one).replace("0.", "0.0")) for one in FIRST["A"]], "old": FIRST["A"]}},
+    ),
+    "numbers without a header": Case(
+        {"A.csv": ".5\n.6\n", "B.csv": ".4\n.3\n"}, "--scores A.csv B.csv", said=("header=no",)
+    ),
+    "ids in an unnamed column, in another order": Case(
+        {"A.csv": table({"": IDS, "x": FIRST["A"]}), "B.csv": table({"": IDS, "x": FIRST["B"]}, order=ORDER)},
+        "--scores A.csv B.csv",
+        said=("the same values of '', in another order",),
+    ),
     "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
     "COMET as printed, for each system": Case(
         {"a.log": printed("A"), "b.log": printed("B")}, "--scores a.log b.log", {"COMET": ab()}
