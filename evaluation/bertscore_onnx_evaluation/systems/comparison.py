@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
+from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.inputs import ColumnChoice, in_words
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (

@@ -6,7 +6,7 @@ segments stand in the natural order of their ids, so that the order of rows chan
 joined by position.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -18,10 +18,18 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.tables.batches import check_form
-from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names
+from bertscore_onnx.tables.columns import NO_IDS
 from bertscore_onnx.tables.table import listed, natural_key
 from bertscore_onnx.tables.whole_table import WholeTable, row_labels
 from bertscore_onnx.text.texts import collect_strings
+from bertscore_onnx_evaluation.column_roles import (
+    BY_PRODUCTS,
+    USUAL_COLUMNS,
+    ColumnChoice,
+    Roles,
+    as_argument,
+    roles_of,
+)
 from bertscore_onnx_evaluation.systems.join import (
     Missing,
     SegmentColumns,
@@ -47,124 +55,6 @@ SystemScores = Any
 
 ALL = "all"
 """In place of names of systems: all columns without another role, or all systems that there are."""
-
-
-# The columns of a table, by their roles.
-
-USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "system": ("system",),
-    "candidate": ("candidate",),
-    "score": ("score",),
-    "metric": ("metric",),
-    "reference": REFERENCE_COLUMNS,
-    "segment": ID_COLUMNS,
-    "document": ("document", "document_id", "doc", "doc_id"),
-    "run": ("run",),
-}
-"""The names that the column of each role has unless it is named; the first one that a table has counts."""
-
-BY_PRODUCTS = (BEST, "truncated")
-"""Columns that stand beside scores of ours, and are none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The columns of tables by their roles: those that are named, and otherwise the usual ones."""
-
-    named: Mapping[str, tuple[str, ...]]
-
-    @property
-    def are_by_position(self) -> bool:
-        """Whether rows are joined by position, whatever ids they have."""
-        return self.named.get("segment") == (NO_IDS,)
-
-    def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
-        """Return the columns of a role that a table has; several only if they are named."""
-        return self.among(table.names, role)
-
-    def among(self, names: Collection[str], role: str) -> tuple[str, ...]:
-        """Return which of these columns have a role."""
-        if role in self.named:
-            return tuple(name for name in self.named[role] if name in names)
-        return tuple(name for name in USUAL_COLUMNS.get(role, ()) if name in names)[:1]
-
-    def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
-        """Return the columns of a role; raise InputError if a table lacks one."""
-        option = as_argument(role, "NAME")
-        alternatives = [(name,) for name in self.named[role]] if role in self.named else [USUAL_COLUMNS[role]]
-        return tuple(table.find(names, option) for names in alternatives)
-
-    def ids(self, table: WholeTable) -> str | None:
-        """Return the column of ids; None if a table has none, or none is to be used."""
-        if self.are_by_position:
-            return None
-        if "segment" in self.named:
-            [name] = self.required(table, "segment")
-            return name
-        return next(iter(self.of(table, "segment")), None)
-
-    def without(self, table: WholeTable) -> list[str]:
-        """Return the columns of a table that have no role."""
-        with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
-        return [name for name in table.names if name not in with_role and name not in table.levels]
-
-
-def as_argument(role: str, names: str | Sequence[str]) -> str:
-    """Return the argument that gives columns a role, as messages have it; the command line has an option for it."""
-    return f"columns={dumps({role: names}, ensure_ascii=False)}"
-
-
-def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = None) -> Roles:
-    """Return the roles that a caller names; raise InputError for another role, or several columns where one counts."""
-    named = {}
-    for role, names in (columns or {}).items():
-        if role not in USUAL_COLUMNS:
-            raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
-        named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
-        if len(named[role]) > 1 and role not in ("reference", "score"):
-            raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
-    return Roles(named | ({"group": (by,)} if isinstance(by, str) else {}))
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChoice:
-    """What was taken from a file, or from a data frame."""
-
-    table: str
-    """The file, or the argument that was the data frame."""
-
-    systems: tuple[str, ...]
-    """The systems that it has; none if it has references or documents alone."""
-
-    roles: Mapping[str, tuple[str, ...]]
-    """The columns that were used, by role; without `segment`, rows were joined by position."""
-
-    ignored: tuple[str, ...]
-    """All other columns, and systems that were not named."""
-
-
-def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
-    """Return sentences about what was taken; files from which the same was taken share one."""
-    alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]], list[ColumnChoice]] = {}
-    for choice in choices:
-        alike.setdefault((tuple(choice.roles.items()), choice.ignored), []).append(choice)
-    sentences = []
-    for (roles, ignored), group in alike.items():
-        if all(len(choice.systems) == 1 for choice in group):
-            files: dict[str, list[str]] = {}
-            for choice in group:
-                files.setdefault(choice.systems[0], []).append(choice.table)
-            start = ", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items()) + "; "
-            parts = []
-        else:
-            start = ", ".join(choice.table for choice in group) + ": "
-            parts = [f"systems {', '.join(name for choice in group for name in choice.systems)}"]
-            parts = parts if any(choice.systems for choice in group) else []
-        parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
-        parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
-        parts += [f"ignored {', '.join(name or repr(name) for name in ignored)}"] * bool(ignored)
-        sentences.append(f"{start}{'; '.join(parts)}.")
-    return [*sentences, f"The baseline is {baseline}."] if sentences else []
 
 
 class UnnamedSystemsError(InputError):
@@ -296,16 +186,19 @@ class InputReader:
         """Return by metric the values of systems, in a column for each; None or NaN where a system has none."""
         are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
         if self.roles.of(table, "system") and not are_columns:
-            return self._in_rows(table, role, names, metric)
+            values = self.roles.required(table, role)
+            by_metric: dict[str, SegmentColumns] = {}
+            for name in values:
+                by_metric |= self._in_rows(table, role, name, names, name if len(values) > 1 else metric)
+            return by_metric
         if names is None:
             raise self._unnamed(table, role)
-        chosen = self.roles.without(table) if names == [ALL] else names
+        chosen = self._free(table) if names == [ALL] else names
         for name in chosen:
             table.find(name, "`systems`")
         columns = {name: self._values(table, role, name) for name in chosen}
-        if self.roles.of(table, "run"):
-            return {metric: self._by_run(table, columns, {})}
-        return {metric: replace(self._with_ids(table, columns, {}), systems=tuple(columns))}
+        whole = self._by_run(table, columns, {}) if self.roles.of(table, "run") else self._with_ids(table, columns, {})
+        return {metric: replace(whole, systems=tuple(columns))}
 
     def _unnamed(self, table: WholeTable, role: str) -> "UnnamedSystemsError":
         free = self._free(table)
@@ -316,10 +209,10 @@ class InputReader:
         return [name for name in self.roles.without(table) if name not in BY_PRODUCTS]
 
     def _in_rows(
-        self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str
+        self, table: WholeTable, role: str, value_column: str, names: Sequence[str] | None, metric: str
     ) -> dict[str, SegmentColumns]:
         """Return the values of systems of which each row has one; they are in the order of the table, or as named."""
-        [value_column], [system_column] = self.roles.required(table, role), self.roles.required(table, "system")
+        [system_column] = self.roles.required(table, "system")
         metric_columns = self.roles.of(table, "metric") if role == "score" else ()
         systems = table.keys(system_column)
         metrics = table.keys(metric_columns[0]) if metric_columns else [metric] * len(table)
@@ -435,13 +328,8 @@ class InputReader:
             given = {str(name): part for name, part in given.items()}
         are_tables = [_is_table(part) for part in given.values()] if isinstance(given, Mapping) else []
         has_parts = any(are_tables)
-        if not all(are_tables):
-            if has_parts:
-                raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
-            for name, part in given.items():
-                if not isinstance(part, Iterable):
-                    raise InputTypeError(f"scores[{name!r}] is {part!r}; expected a number for each segment.")
-            given = {name: numbers_of(part, self.value, f"scores[{name!r}]") for name, part in given.items()}
+        if has_parts and not all(are_tables):
+            raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
         found: dict[str, list[SegmentColumns]] = {}
         of_systems: dict[str, list[WholeTable]] = {}
         for name, part in (given if has_parts else {"score": given}).items():
@@ -450,8 +338,8 @@ class InputReader:
                 by_metric = {name: self._numbers_by_system(part, names, title)}
             else:
                 tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
-                columns = {*tables[0].names}
-                are_columns = names is not None and (names == [ALL] or bool({*names} & columns - {*given}))
+                named = self._free(tables[0]) if names == [ALL] else [*(names or ())]
+                are_columns = bool({*named} & {*tables[0].names} - {*given})
                 if has_parts and not are_columns and not self.roles.of(tables[0], "system"):
                     of_systems[name] = tables
                     continue
@@ -460,7 +348,8 @@ class InputReader:
             _merge(by_metric, found, title)
         if of_systems:
             _merge(self._metrics_of(of_systems, names), found, "scores")
-        return _of_same_systems(found)
+        _check_same_systems(found)
+        return found
 
     def _numbers_by_system(
         self, given: Mapping[str, Any], names: Sequence[str] | None, title: str
@@ -468,6 +357,9 @@ class InputReader:
         """Return the scores in a mapping, whose keys are systems unless they have a role."""
         roles = [name for role in ("segment", "run", "document", "group") for name in self.roles.among(given, role)]
         chosen = [name for name in given if name not in roles] if names is None or names == [ALL] else names
+        for name, part in given.items():
+            if not isinstance(part, Iterable):
+                raise InputTypeError(f"{title}[{name!r}] is {part!r}; expected a number for each segment.")
         values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
         are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
         if not (roles or are_plain) and len(values) == len(chosen):
@@ -478,7 +370,7 @@ class InputReader:
         self, tables: Mapping[str, Sequence[WholeTable]], names: Sequence[str] | None
     ) -> dict[str, list[SegmentColumns]]:
         """Return by metric the scores in the columns of tables, each of one system or of a run of it."""
-        chosen = [*tables] if names is None else names
+        chosen = [*tables] if names is None or names == [ALL] else names
         first = next(iter(tables.values()))[0]
         for name in chosen:
             if name not in tables:
@@ -552,27 +444,17 @@ def _merge(added: Mapping[str, list[SegmentColumns]], found: dict[str, list[Segm
         found.setdefault(metric, []).extend(parts)
 
 
-def _of_same_systems(found: Mapping[str, list[SegmentColumns]]) -> dict[str, list[SegmentColumns]]:
-    """Return the scores of those systems that the first metric has; raise InputError if another one lacks some."""
-    names = [name for parts in [*found.values()][:1] for columns in parts for name in columns.columns]
-    kept: dict[str, list[SegmentColumns]] = {}
-    for metric, parts in found.items():
-        available = [name for columns in parts for name in columns.columns]
-        if lacking := next((name for name in names if name not in available), None):
-            titles = ", ".join(dict.fromkeys(columns.title for columns in parts))
+def _check_same_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
+    """Raise InputError unless all metrics have scores of the same systems."""
+    systems = {metric: [name for columns in parts for name in columns.columns] for metric, parts in found.items()}
+    first = next(iter(systems), "")
+    for metric, names in systems.items():
+        for name in {*names} ^ {*systems[first]}:
+            given, other = (metric, first) if name in names else (first, metric)
             raise InputError(
-                f"{titles} lacks the system {lacking!r}, which has other scores; it has {listed(available)}."
+                f"The system {name!r} has scores of {given}, and none of {other}. Add them, or name systems that have "
+                "both with `systems`."
             )
-        for columns in parts:
-            values = {name: column for name, column in columns.columns.items() if name in names}
-            ignored = tuple(name for name in columns.columns if name not in names)
-            if values:
-                systems = tuple(name for name in columns.systems if name in names)
-                part = replace(
-                    columns, columns=values, systems=systems, ignored_systems=columns.ignored_systems + ignored
-                )
-                kept.setdefault(metric, []).append(part)
-    return kept
 
 
 def _has_runs(values: Any) -> bool:

@@ -195,6 +195,25 @@ CASES = {
         "--scores s.csv",
         {"x": ab(), "y": ab(SECOND)},
     ),
+    "long with a column for each metric": Case(
+        {
+            "s.csv": table(
+                {
+                    "model": ["A"] * 30 + ["B"] * 30,
+                    "id": IDS * 2,
+                    "x": FIRST["A"] + FIRST["B"],
+                    "y": SECOND["A"] + SECOND["B"],
+                }
+            )
+        },
+        "--scores s.csv --columns system=model score=x+y",
+        {"x": ab(), "y": ab(SECOND)},
+    ),
+    "all of the files for each system": Case(
+        {f"{name}.csv": table({"id": IDS, "score": FIRST[name]}) for name in "AB"},
+        "--scores A.csv B.csv --systems all",
+        {"score": ab()},
+    ),
     "long with runs": Case(
         {"s.csv": table({**LONG_RUNS, "score": FIRST["A"] + SECOND["A"] + FIRST["B"] + SECOND["B"]})},
         "--scores s.csv",

@@ -70,7 +70,7 @@ def test_the_systems_are_taken_by_their_names(columns):
             lambda columns: {"a": columns, "b": {"base": [1.0], "other": [2.0], "third": [3.0]}},
             r"scores\['b'\] has 1 row",
         ),
-        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, r"scores\['b'\] lacks the system 'other'"),
+        (lambda columns: {"a": columns, "b": {"base": [1.0]}}, "has scores of a, and none of b"),
     ],
 )
 def test_scores_that_do_not_fit_are_refused(columns, change, message):

@@ -1,0 +1,125 @@
+"""The columns of the tables that `compare` reads, by their roles; and what was taken from each of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from json import dumps
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names
+from bertscore_onnx.tables.table import listed
+from bertscore_onnx.tables.whole_table import WholeTable
+
+USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "system": ("system",),
+    "candidate": ("candidate",),
+    "score": ("score",),
+    "metric": ("metric",),
+    "reference": REFERENCE_COLUMNS,
+    "segment": ID_COLUMNS,
+    "document": ("document", "document_id", "doc", "doc_id"),
+    "run": ("run",),
+}
+"""The names that the column of each role has unless it is named; the first one that a table has counts."""
+
+BY_PRODUCTS = (BEST, "truncated")
+"""Columns that stand beside scores of ours, and are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns of tables by their roles: those that are named, and otherwise the usual ones."""
+
+    named: Mapping[str, tuple[str, ...]]
+
+    @property
+    def are_by_position(self) -> bool:
+        """Whether rows are joined by position, whatever ids they have."""
+        return self.named.get("segment") == (NO_IDS,)
+
+    def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role that a table has; several only if they are named."""
+        return self.among(table.names, role)
+
+    def among(self, names: Collection[str], role: str) -> tuple[str, ...]:
+        """Return which of these columns have a role."""
+        if role in self.named:
+            return tuple(name for name in self.named[role] if name in names)
+        return tuple(name for name in USUAL_COLUMNS.get(role, ()) if name in names)[:1]
+
+    def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role; raise InputError if a table lacks one."""
+        option = as_argument(role, "NAME")
+        alternatives = [(name,) for name in self.named[role]] if role in self.named else [USUAL_COLUMNS[role]]
+        return tuple(table.find(names, option) for names in alternatives)
+
+    def ids(self, table: WholeTable) -> str | None:
+        """Return the column of ids; None if a table has none, or none is to be used."""
+        if self.are_by_position:
+            return None
+        if "segment" in self.named:
+            [name] = self.required(table, "segment")
+            return name
+        return next(iter(self.of(table, "segment")), None)
+
+    def without(self, table: WholeTable) -> list[str]:
+        """Return the columns of a table that have no role."""
+        with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
+        return [name for name in table.names if name not in with_role and name not in table.levels]
+
+
+def as_argument(role: str, names: str | Sequence[str]) -> str:
+    """Return the argument that gives columns a role, as messages have it; the command line has an option for it."""
+    return f"columns={dumps({role: names}, ensure_ascii=False)}"
+
+
+def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = None) -> Roles:
+    """Return the roles that a caller names; raise InputError for another role, or several columns where one counts."""
+    named = {}
+    for role, names in (columns or {}).items():
+        if role not in USUAL_COLUMNS:
+            raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
+        named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
+        if len(named[role]) > 1 and role not in ("reference", "score"):
+            raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
+    return Roles(named | ({"group": (by,)} if isinstance(by, str) else {}))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """What was taken from a file, or from a data frame."""
+
+    table: str
+    """The file, or the argument that was the data frame."""
+
+    systems: tuple[str, ...]
+    """The systems that it has; none if it has references or documents alone."""
+
+    roles: Mapping[str, tuple[str, ...]]
+    """The columns that were used, by role; without `segment`, rows were joined by position."""
+
+    ignored: tuple[str, ...]
+    """All other columns, and systems that were not named."""
+
+
+def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
+    """Return sentences about what was taken; files from which the same was taken share one."""
+    alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]], list[ColumnChoice]] = {}
+    for choice in choices:
+        alike.setdefault((tuple(choice.roles.items()), choice.ignored), []).append(choice)
+    sentences = []
+    for (roles, ignored), group in alike.items():
+        if all(len(choice.systems) == 1 for choice in group):
+            files: dict[str, list[str]] = {}
+            for choice in group:
+                files.setdefault(choice.systems[0], []).append(choice.table)
+            start = ", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items()) + "; "
+            parts = []
+        else:
+            start = ", ".join(choice.table for choice in group) + ": "
+            parts = [f"systems {', '.join(name for choice in group for name in choice.systems)}"]
+            parts = parts if any(choice.systems for choice in group) else []
+        parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
+        parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
+        parts += [f"ignored {', '.join(name or repr(name) for name in ignored)}"] * bool(ignored)
+        sentences.append(f"{start}{'; '.join(parts)}.")
+    return [*sentences, f"The baseline is {baseline}."] if sentences else []
