@@ -31,7 +31,7 @@ from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, di
 from bertscore_onnx.cli.terminal import ARGUMENTS, echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.sources import open_source, read_whole_rows
+from bertscore_onnx.tables.sources import format_of, open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Html,
@@ -238,7 +238,8 @@ def compare(
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
     if not ref and (len(cand or ()) > 1 or (metrics and not cand)):
-        raise typer.BadParameter("give at least one file of references.", param_hint="--ref")
+        own = f"; if {cand[0]} has them too, -r {cand[0]}" if cand and format_of(cand[0]) != "text" else ""
+        raise typer.BadParameter(f"give at least one file of references{own}.", param_hint="--ref")
     if has_bertscore:
         check_model(settings["model_type"], settings["lang"])
     check_effects(
