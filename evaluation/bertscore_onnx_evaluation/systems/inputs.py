@@ -493,7 +493,10 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
         )
     if isinstance(values, list | tuple) and values and all(map(is_prf, values)):
         return [numbers_of(run, value, title) for run in values]
-    return [*values] if isinstance(values, Iterator) else values
+    if isinstance(values, Iterator):
+        return [*values]
+    is_tensor = hasattr(values, "__array__") and type(values).__module__.partition(".")[0] != "pandas"
+    return np.asarray(values) if is_tensor else values
 
 
 def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:

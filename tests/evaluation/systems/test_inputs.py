@@ -103,9 +103,23 @@ def test_every_form_of_scores_gives_the_same(form):
     assert deltas(compare(scores=SCORES[form](), systems=["B", "A"])) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
 
 
+class Tensor:
+    """Numbers as PyTorch has them: neither a list nor an array."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+    def __iter__(self):
+        return map(Tensor, self._values)
+
+
 ODD_FORMS = {
     "iterators": lambda: {name: iter(scores) for name, scores in AB.items()},
     "a column with nulls": lambda: {name: pandas.Series(scores, dtype="Float64") for name, scores in AB.items()},
+    "tensors": lambda: {name: Tensor(scores) for name, scores in AB.items()},
     "an array of pandas": lambda: {name: pandas.array(scores) for name, scores in AB.items()},
     "a named index": lambda: pandas.DataFrame(
         {"score": np.concatenate([*AB.values()])},
