@@ -339,8 +339,8 @@ class InputReader:
             else:
                 tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
                 named = self._free(tables[0]) if names == [ALL] else [*(names or ())]
-                are_columns = bool({*named} & {*tables[0].names} - {*given})
-                if has_parts and not are_columns and not self.roles.of(tables[0], "system"):
+                are_columns = not has_parts or bool({*named} & {*tables[0].names} - {*given})
+                if not are_columns and not self.roles.of(tables[0], "system"):
                     of_systems[name] = tables
                     continue
                 runs = [self._systems_of(table, "score", names, name) for table in tables]

@@ -199,6 +199,18 @@ def test_columns_are_systems_if_they_are_named(frame):
     assert deltas(named) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
 
 
+@pytest.mark.parametrize("form", ["arrow", "datasets", "dict"])
+def test_tables_of_other_packages_are_read(frame, form):
+    columns = {name: frame[name].tolist() for name in ("tokens", "A", "B")}
+    package = pytest.importorskip({"arrow": "pyarrow", "datasets": "datasets", "dict": "pandas"}[form])
+    made = {"arrow": lambda: package.table(columns), "datasets": lambda: package.Dataset.from_dict(columns)}
+    table = made.get(form, lambda: columns)()
+    expected = {"score": delta(NUMBERS["A"], NUMBERS["B"])}
+    assert deltas(compare(scores=table, systems=["A", "B"])) == expected
+    by_metric = compare(scores={"x": table, "y": table}, systems=["A", "B"])
+    assert deltas(by_metric) == {"x": expected["score"], "y": expected["score"]}
+
+
 def test_columns_of_tables_of_systems_are_metrics(frame):
     other = frame.assign(A=frame["B"], B=frame["C"])
     found = compare(scores={"base": frame, "new": other}, columns={"score": ["A", "B"]})
