@@ -297,13 +297,19 @@ def exchange_systems(human: Floats, metrics: Floats, *, permutations: int = 1000
 
     def difference(first: int, second: int, signs: Floats) -> Floats:
         total, change = metrics[first] + metrics[second], signs * (metrics[first] - metrics[second])
-        x, y = unit_vectors(total + change), unit_vectors(total - change)  # (exchanges, systems)
-        is_opposite, is_same = (np.abs(side).max(axis=1) <= ROUNDING for side in (x + y, x - y))
-        explained = np.where(is_opposite, 0, unit_vectors(x + y) @ human)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(is_same, np.nan, (unit_vectors(x - y) @ human) / np.sqrt(1 - explained**2))
+        change = change - change.mean(axis=1, keepdims=True)
+        x, y = (side / _norms(side) for side in (total + change, total - change))  # (exchanges, systems)
+        explained = np.nan_to_num(((x + y) @ human)[:, None] / _norms(x + y) ** 2) * (x + y)  # 0 where y is -x
+        partial_r: Floats = (x - y) @ human / (_norms(x - y) * _norms(human - explained))[:, 0]
+        return partial_r
 
     return _p_of_exchanges(difference, len(metrics), len(human), permutations, seed)
+
+
+def _norms(rows: Floats) -> Floats:
+    """Return the norm of each row, (rows, 1), NaN for one that is 0 but for rounding."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.where(norms > ROUNDING, norms, np.nan)[:, None]
 
 
 def permute_systems(human: Floats, metrics: Floats, *, permutations: int = 1000, seed: int = 0) -> Floats:
