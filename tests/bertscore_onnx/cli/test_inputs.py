@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
+import typer
 
 from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.specs import columns_of
@@ -126,6 +127,12 @@ def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
         files = choose_inputs([str(table)], [str(tmp_path / "r.parquet")])
         with nullcontext() if fits else pytest.raises(InputError, match="Row 2 is '3'"), open_pairs(files) as pairs:
             assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_the_role_of_ids_is_called_segment_too():
+    assert columns_of(["segment=name"], "id") == columns_of(["id=name"], "id")
+    with pytest.raises(typer.BadParameter, match="id is given 2 times"):
+        columns_of(["segment=name", "id=other"], "id")
 
 
 def test_rows_with_the_same_ids_in_another_order_are_joined(write):

@@ -91,6 +91,19 @@ def test_score_files_of_runs_are_one_metric(run_json, write, header):
     assert other["runs"] == 2
 
 
+def test_precision_and_recall_stand_beside_f(run_json, files, tiny_bundle):
+    metrics = ("bertscore,value=f", "bertscore,value=P", "bertscore,value=r")
+    record = run_json("compare", "-m", tiny_bundle, *files, "--metric", *metrics)
+    assert [*record["signatures"]] == ["bertscore", "bertscore,value=P", "bertscore,value=R"]
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        means = scorer.score(OTHER.splitlines(), REFERENCES.splitlines()).mean()
+    other = record["systems"][1]["metrics"]
+    assert [other[name]["score"] for name in record["signatures"]] == pytest.approx(
+        [means.F, means.P, means.R], abs=1e-6
+    )
+    assert other["bertscore"]["delta_error"] > 0
+
+
 def test_references_of_several_files_are_several_references(compared, write):
     record = compared("-r", write("more.txt", BASE))
     assert record["systems"][0]["metrics"]["bleu"]["score"] == pytest.approx(100)
@@ -160,6 +173,7 @@ def test_systems_that_do_not_fit_are_named(refused, files, write):
         (["--metric", "bleu,tokenize"], 2, "'bleu,tokenize' is not of the form NAME,FIELD=VALUE"),
         (["--metric", "chrf", "CHRF,word_order=2"], 2, "with each of them once"),
         (["--metric", "bertscore,idf=true", "-m", "x"], 2, "bertscore has the field value alone"),
+        (["--metric", "bertscore,value=F1", "-m", "x"], 2, "the value is P, R or F"),
         (["--metric", "bleu", "--resamples", "0"], 2, "resamples"),
     ],
 )
