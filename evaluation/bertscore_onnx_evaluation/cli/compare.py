@@ -89,7 +89,7 @@ def compare(
             "--systems",
             metavar="NAME...",
             help="The systems to compare: columns of a table, values of its column system, or names of files; all for "
-            "all of these, in a table every column without another role.  [default: all, but of columns none]",
+            "all of these, in a table every column without another role.  [default: all files or values, no columns]",
         ),
     ] = None,
     baseline: Annotated[

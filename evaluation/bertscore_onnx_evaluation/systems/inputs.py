@@ -94,6 +94,7 @@ class InputReader:
             raise InputError(f"value is {value!r}; expected one of {', '.join(get_args(Value))}.")
         self.roles, self.missing, self.value = roles, missing, value
         self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
+        self._ids: dict[WholeTable, list[str]] = {}
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -159,8 +160,10 @@ class InputReader:
         if name is None:
             whole = SegmentColumns(table.title, columns, None, table.labels, table.place, table=table, roles=roles)
             return replace(whole, roles={**roles, "segment": ("index",)}) if whole.is_indexed else whole
+        if table not in self._ids:
+            self._ids[table] = table.keys(name)
         used = {**roles, "segment": (name,)}
-        return SegmentColumns(table.title, columns, table.keys(name), None, table.place, table=table, roles=used)
+        return SegmentColumns(table.title, columns, self._ids[table], None, table.place, table=table, roles=used)
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""

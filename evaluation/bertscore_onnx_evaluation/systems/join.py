@@ -165,9 +165,11 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     ids_of_plain = _ids_of_positions(with_ids, plain[0]) if with_ids and plain else None
     positions: Sequence[str | int] = ids_of_plain or range(1, len(plain[0]) + 1 if plain else 1)
     by_position = {name: row for row, name in enumerate(positions)}
-    rows_of = [by_position if columns.ids is None else _rows_by_id(columns, missing) for columns in inputs]
-    ids = {name for rows in rows_of for name in rows}
-    ids.update(*(columns.ids or () for columns in with_ids))  # those that occur again too
+    by_ids = {id(columns.ids): columns for columns in with_ids}  # columns of one table share them
+    by_id = {key: _rows_by_id(columns, missing) for key, columns in by_ids.items()}
+    rows_of = [by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs]
+    ids = {name for rows in (by_position, *by_id.values()) for name in rows}
+    ids.update(*(columns.ids or () for columns in by_ids.values()))  # those that occur again too
     names = sorted(ids, key=natural_key) if with_ids else positions
     kept: list[str | int] = []
     dropped: list[str | int] = []
