@@ -157,18 +157,13 @@ class SegmentMeans:
         ratios = self.unit_values(pairs).values / self.sizes
         return ratios.min(axis=1), ratios.max(axis=1)
 
-    def exact_p(self, pairs: NDArray[np.int64], *, mid_p: bool) -> NDArray[np.float64]:
-        """Return the exact p of each pair whose differences have one size, as of scores of 0 and 1; else NaN; (pairs,).
-
-        It is that of the sign test, which for scores of 0 and 1 is McNemar's.
-        """
-        values, allowed = self.unit_values(pairs).values, self._rounding_of_pairs(pairs)
-        p = np.full(len(pairs), np.nan)
-        for pair, (differences, rounding) in enumerate(zip(values, allowed, strict=True)):
-            sizes = np.abs(differences[differences != 0])
-            if len(sizes) and np.ptp(sizes) <= 2 * rounding.max():
-                p[pair] = sign_test(int((differences > 0).sum()), int((differences < 0).sum()), mid_p=mid_p)
-        return p
+    def signs(self, pair: NDArray[np.int64]) -> tuple[int, int] | None:
+        """Return the units that the second system of a pair gains and loses if all differences have one size."""
+        [values], [rounding] = self.unit_values(pair[None]).values, self._rounding_of_pairs(pair[None])
+        sizes, allowed = np.abs(values[values != 0]), rounding[values != 0]
+        if not len(sizes) or np.ptp(sizes) > 2 * allowed.max():
+            return None
+        return int((values > 0).sum()), int((values < 0).sum())
 
     def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the means of the systems on resamples.
@@ -279,10 +274,6 @@ class SummedStatistics:
     def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the smallest and the largest difference that the score allows, (pairs,) each."""
         return np.full(len(pairs), -self._largest), np.full(len(pairs), self._largest)
-
-    def exact_p(self, pairs: NDArray[np.int64], *, mid_p: bool) -> NDArray[np.float64]:
-        """Return NaN, (pairs,): no p is known without swaps."""
-        return np.full(len(pairs), np.nan)
 
     def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
         """Return the differences of pairs of systems, (pairs, 2), unit by unit, by the slopes of the score.
@@ -635,11 +626,9 @@ def paired_permutation(
         ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
         swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, own=own)
     p = swaps.p(mid_p=mid_p)
-    for row, (differing, exact) in enumerate(
-        zip(metric.differing(pairs), metric.exact_p(pairs, mid_p=mid_p), strict=True)
-    ):
-        if not np.isnan(exact):
-            p[row] = exact
+    for row, differing in enumerate(metric.differing(pairs)):
+        if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
+            p[row] = sign_test(*signs, mid_p=mid_p)
         elif differing.sum() <= MAX_EXACT < num_units:
             one = slice(row, row + 1)
             every = _swaps(metric, pairs[one], delta[one], _all_swaps(differing), 2.0 ** differing.sum(), own=0)

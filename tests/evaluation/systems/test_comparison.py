@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import __version__
-from bertscore_onnx_evaluation import compare
+from bertscore_onnx_evaluation import compare, paired_permutation
 
 
 def random_comparison(seed):
@@ -85,6 +85,9 @@ def test_a_huge_score_hides_no_difference():
     assert (worse.differing, worse.lost, worse.tied) == (50, 50, 1)
     assert worse.p < 1e-14
     assert worse.delta == pytest.approx(-200 / 51)
+    gains = np.array([1, 2, 3, -4, 5, -6, 7, 8, -9, 10] + [0] * 41)
+    [with_it] = paired_permutation([base, base + gains]).p
+    assert with_it == paired_permutation([np.zeros(51), gains]).p[0]
 
 
 def test_systems_that_score_best_equally_have_a_verdict_each():
