@@ -178,20 +178,20 @@ class SegmentMeans:
         times = draw_counts(indices) if times is None else times
         return times @ self._scores.T / (times @ self.sizes)[:, None]
 
-    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the second system's mean minus the first's, after they swapped the segments that are not kept.
+    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return the function of swaps that returns the second system's mean minus the first's.
 
         Kept segments count for a system, and swapped ones against it.
 
         Args:
-            kept: which segments are not swapped, (swaps, segments).
             pairs: the rows of two systems each, (pairs, 2).
 
         Returns:
-            Differences, (swaps, pairs); those that are closer than `rounding` may be equal.
+            A function from 1 for each segment that is kept and 0 for each that is swapped, (swaps, segments), to
+            differences, (swaps, pairs); those that are closer than `rounding` may be equal.
         """
-        values = self.unit_values(pairs).values
-        return (2 * (kept.astype(np.float64) @ values.T) - values.sum(axis=1)) / self.sizes.sum()
+        values, total = self.unit_values(pairs).values, self.sizes.sum()
+        return lambda kept: (2 * (kept @ values.T) - values.sum(axis=1)) / total
 
 
 class SummedStatistics:
@@ -306,22 +306,24 @@ class SummedStatistics:
             sums = np.array([[system[row].sum(axis=0) for system in statistics] for row in indices])
         return np.array([self._scores(row) for row in sums])
 
-    def differences(self, kept: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the differences after swapping, (swaps, pairs), with `kept` and `pairs` as for `SegmentMeans`."""
-        kept_sums = self._sums(kept)
-        swapped_sums = self._sums(~kept)
-        return np.stack(
-            [
-                self._scores(kept_sums[:, second] + swapped_sums[:, first])
-                - self._scores(kept_sums[:, first] + swapped_sums[:, second])
-                for first, second in pairs
-            ],
-            axis=1,
-        )
+    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return the function of swaps that returns the differences of scores, as for `SegmentMeans`."""
 
-    def _sums(self, chosen: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum the statistics of segments as often as chosen, (rows, segments); (rows, systems, statistics)."""
-        times = chosen.astype(np.float64)
+        def differences(kept: NDArray[np.float64]) -> NDArray[np.float64]:
+            kept_sums, swapped_sums = self._sums(kept), self._sums(1 - kept)
+            return np.stack(
+                [
+                    self._scores(kept_sums[:, second] + swapped_sums[:, first])
+                    - self._scores(kept_sums[:, first] + swapped_sums[:, second])
+                    for first, second in pairs
+                ],
+                axis=1,
+            )
+
+        return differences
+
+    def _sums(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the statistics of segments so many times each, (rows, segments); (rows, systems, statistics)."""
         return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
 
     def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -696,17 +698,18 @@ def _swaps(
     reached, exceeded = np.zeros(len(pairs)), np.zeros(len(pairs))
     kept_values = _place(level, total, own)
     lows = highs = np.empty((len(pairs), 0))
-    shares, bounds = metric.sizes / metric.sizes.sum(), metric.bounds(pairs)
-    for kept in ways:
-        swapped = metric.differences(kept, pairs)  # (swaps, pairs)
+    differences_of, bounds, total_size = metric.swapping(pairs), metric.bounds(pairs), metric.sizes.sum()
+    for way in ways:
+        kept = way.astype(np.float64)
+        swapped, kept_size = differences_of(kept), kept @ metric.sizes  # (swaps, pairs), (swaps,)
         reached += (np.abs(swapped) >= np.abs(delta) - rounding).sum(axis=0)
         exceeded += (np.abs(swapped) > np.abs(delta) + rounding).sum(axis=0)
-        for taken, change in ((~kept, delta - swapped), (kept, delta + swapped)):
-            share = (taken @ shares)[:, None]
+        for size, change in ((total_size - kept_size, delta - swapped), (kept_size, delta + swapped)):
+            share, is_taken = (size / total_size)[:, None], size[:, None] > 0
             change = np.where(np.abs(change) <= rounding, 0, change) / 2
-            values = np.clip(change / np.where(share > 0, share, 1), *bounds)
-            lows = _smallest(lows, np.where(share > 0, values, -np.inf), kept_values)
-            highs = -_smallest(-highs, np.where(share > 0, -values, -np.inf), kept_values)
+            values = np.clip(change / np.where(is_taken, share, 1), *bounds)
+            lows = _smallest(lows, np.where(is_taken, values, -np.inf), kept_values)
+            highs = -_smallest(-highs, np.where(is_taken, -values, -np.inf), kept_values)
     return _Swaps(reached, exceeded, np.sort(lows), -np.sort(-highs), total, own)
 
 
