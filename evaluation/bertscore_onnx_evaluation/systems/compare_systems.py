@@ -306,6 +306,7 @@ def metric_result(
             names[system],
             float(tested.score[system]),
             num_runs[system] if num_runs else None,
+            int(np.isnan(runs[system]).sum()) if runs else 0,
             above_unrelated=above[system],
         )
         if row is None:

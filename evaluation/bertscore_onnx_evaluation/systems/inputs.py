@@ -279,10 +279,12 @@ class InputReader:
             for segment in first:
                 run_rows = rows_of[name].get(segment, {})
                 absent = [run for run in runs if run not in run_rows]
-                run_values = tuple(values[name][run_rows[run]] for run in runs if run in run_rows)
+                run_values = [values[name][run_rows[run]] if run in run_rows else None for run in runs]
+                if run_rows and absent and self.missing == "drop" and "candidate" not in roles:  # a mean of the others
+                    run_values, absent = [np.nan if score is None else score for score in run_values], []
                 if run_rows and absent:
                     lacking[name, len(column)] = absent[0]
-                column.append(None if absent else run_values if has_runs else run_values[0])
+                column.append(None if absent else tuple(run_values) if has_runs else run_values[0])
         used = {**whole.roles, "run": run_columns} if has_runs else whole.roles
         rows = at_rows(whole, [*first.values()])
         return replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)

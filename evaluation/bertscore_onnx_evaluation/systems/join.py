@@ -77,13 +77,17 @@ class SegmentColumns:
         )
         return replace(self, ids=[*map(str, labels)])
 
-    def incomplete(self) -> dict[int, str]:
-        """Return the rows that lack a value, with the first column where they do."""
+    def incomplete(self, missing: Missing) -> dict[int, str]:
+        """Return the rows that lack a value, with the first column where they do.
+
+        Where segments may be missing, a score of some runs is complete: it is the mean of those that there are.
+        """
         rows: dict[int, str] = {}
+        lacks = any if missing == "raise" else all
         for name, values in self.columns.items():
             for row, value in enumerate(values):
-                is_missing = value is None or value != value  # NaN
-                if is_missing or (isinstance(value, tuple) and any(score is None or score != score for score in value)):
+                of_runs = value if isinstance(value, tuple) else (value,)
+                if None in of_runs or lacks(score != score for score in of_runs):  # NaN
                     rows.setdefault(row, name)
         return rows
 
@@ -112,6 +116,8 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing = "raise") -> Segme
     for columns in runs:
         if "run" in columns.roles or columns.lacking_runs:
             raise InputError(f"{columns.title} has a column of runs, and is one of {len(runs)} runs; expected either.")
+    if missing == "drop" and isinstance(next(iter(next(iter(first.columns.values()))), None), float):
+        return _scores_of_runs(runs)
     joined = join_segments(runs, missing)
     values = {
         name: [*zip(*(joined.values(run, columns.columns[name]) for run, columns in enumerate(runs)), strict=True)]
@@ -120,6 +126,33 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing = "raise") -> Segme
     has_ids = any(columns.ids is not None or columns.is_indexed for columns in runs)
     ids = [*map(str, joined.names)] if has_ids else None
     return replace(at_rows(first, joined.rows[0].tolist()), columns=values, ids=ids, further_runs=tuple(further))
+
+
+def _scores_of_runs(runs: Sequence[SegmentColumns]) -> SegmentColumns:
+    """Return the scores of runs as one input, whose values are tuples; NaN for a segment that a run lacks."""
+    runs, first = _with_labels(runs), runs[0]
+    if any((columns.ids is None) != (first.ids is None) for columns in runs):
+        raise InputError(
+            f"Of the runs {', '.join(columns.title for columns in runs)} some have ids; expected all or none."
+        )
+    rows_of: list[Mapping[str | int, int]] = [
+        {row: row for row in range(len(columns))} if columns.ids is None else _rows_by_id(columns, "drop")
+        for columns in runs
+    ]
+    names = [*dict.fromkeys(name for rows in rows_of for name in rows)]
+    values = {
+        column: [
+            tuple(
+                run.columns[column][rows[name]] if name in rows else np.nan
+                for run, rows in zip(runs, rows_of, strict=True)
+            )
+            for name in names
+        ]
+        for column in first.columns
+    }
+    whole = at_rows(first, [rows_of[0].get(name, 0) for name in names])
+    ids = None if first.ids is None else [*map(str, names)]
+    return replace(whole, columns=values, ids=ids, further_runs=tuple(runs[1:]))
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
@@ -173,7 +206,7 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     names = sorted(ids, key=natural_key) if with_ids else positions
     kept: list[str | int] = []
     dropped: list[str | int] = []
-    lacking = [columns.incomplete() for columns in inputs]
+    lacking = [columns.incomplete(missing) for columns in inputs]
     for name in names:
         segment_rows = (rows.get(name) for rows in rows_of)
         is_complete = all(row is not None and row not in rows for row, rows in zip(segment_rows, lacking, strict=True))

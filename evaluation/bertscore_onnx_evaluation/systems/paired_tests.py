@@ -79,7 +79,8 @@ class SegmentMeans:
 
         Args:
             scores: finite segment scores, (systems, segments); or (systems, runs, segments), where the score of a
-                segment is the mean of its runs, and systems may have different numbers of them; or `Scores` of each.
+                segment is the mean of its runs, NaN for one that is missing, and systems may have different numbers of
+                them; or `Scores` of each.
             lower_is_better: true for an error rate.
             value: which numbers of `Scores` count: "P", "R" or "F".
 
@@ -385,16 +386,23 @@ def _means_of_runs(
     systems = [np.asarray(system) for system in scores] if isinstance(scores, Sequence | np.ndarray) else []
     if not any(system.ndim == 2 for system in systems):
         return checked_scores(scores), ()  # type: ignore[arg-type]
-    runs = tuple(checked_scores(np.atleast_2d(system)) for system in systems)
+    runs = tuple(_checked_runs(np.atleast_2d(system)) for system in systems)
     if len({system.shape[1] for system in runs}) > 1:
         numbers = ", ".join(str(system.shape[1]) for system in runs)
         raise InputError(f"The systems have scores of {numbers} segments; expected the same number for each.")
-    return np.stack([system.mean(axis=0) for system in runs]), runs
+    return np.stack([np.nanmean(system, axis=0) for system in runs]), runs
+
+
+def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of runs, (runs, segments), of which some may be NaN, as `checked_scores` does."""
+    is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
+    is_missing &= ~is_missing.all(axis=0)
+    return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
 
 
 def _rounding_of_scores(scores: NDArray[np.float64], runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return how far each score, (systems, segments), the mean of runs or not, may be off."""
-    largest = np.stack([np.abs(system).max(axis=0) for system in runs]) if runs else np.abs(scores)
+    largest = np.stack([np.nanmax(np.abs(system), axis=0) for system in runs]) if runs else np.abs(scores)
     return ROUNDING * largest
 
 
@@ -402,9 +410,13 @@ def run_variance(runs: NDArray[np.float64]) -> float:
     """Return the part of the variance of a system's mean that is due to its runs, (runs, segments); 0 for one run.
 
     E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640, 2024, section 3: the mean variance within a segment, over
-    the number of scores.
+    the number of scores; for segments that some run lacks, over the number of theirs.
     """
-    return float(runs.var(axis=0, ddof=1).mean()) / runs.size if len(runs) > 1 else 0.0
+    counts = (~np.isnan(runs)).sum(axis=0)
+    if (several := counts > 1).sum() == 0:
+        return 0.0
+    within = float(np.nanvar(runs[:, several], axis=0, ddof=1).mean())
+    return within * float((1 / counts).mean()) / runs.shape[1]
 
 
 def run_effect(runs: NDArray[np.float64]) -> float:
@@ -415,7 +427,10 @@ def run_effect(runs: NDArray[np.float64]) -> float:
     """
     from scipy.special import fdtrc
 
+    runs = runs[:, ~np.isnan(runs).any(axis=0)]
     num_runs, num_segments = runs.shape
+    if not num_segments:
+        return 1.0
     freedom = (num_runs - 1) * (num_segments - 1)
     means = runs.mean(axis=1, keepdims=True)
     residual = ((runs - means - runs.mean(axis=0) + runs.mean()) ** 2).sum()

@@ -53,6 +53,9 @@ class SystemResult:
     runs: int | None = None
     """The number of runs whose mean is the score of a segment; None where there is one score."""
 
+    missing_runs: int = 0
+    """The scores of runs that are missing; the score of their segment is the mean of the others."""
+
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
 
@@ -535,7 +538,13 @@ def runs(metric: MetricResult) -> str:
     if not numbers:
         return ""
     each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    words = f"Scores are means of {each} runs. Results are about these runs, unless runs differ by sampling alone."
+    missing = sum(system.missing_runs for system in metric.systems)
+    without = (
+        f", and of fewer where {plural(missing, 'score')} {'is' if missing == 1 else 'are'} missing" if missing else ""
+    )
+    words = (
+        f"Scores are means of {each} runs{without}. Results are about these runs, unless runs differ by sampling alone."
+    )
     shares = [(system.run_share, system.name) for system in metric.systems if system.run_share is not None]
     if not shares:
         return words

@@ -110,26 +110,41 @@ def test_texts_in_runs_are_scored_each(scorer):
     assert found.candidates[1] == tuple(runs[0])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda row: row["run"] == 4 and row["segment"] == 7 and row["system"] == "other",
-            "segment '7'.*run '4'|run '4'",
-        ),
-        (lambda row: row["segment"] == 7 and row["system"] == "other", "segment '7'"),
-    ],
-)
-def test_a_missing_run_is_named_or_its_segment_left_out(scores, change, message):
-    table = long_table(scores)
+def without(table, is_left_out):
+    """Return a long table without some of its rows."""
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-    kept = [row for row in rows if not change(row)]
-    without = {name: [row[name] for row in kept] for name in table}
-    with pytest.raises(InputError, match=message):
-        compare(scores=without)
-    found = compare(scores=without, missing="drop")
+    kept = [row for row in rows if not is_left_out(row)]
+    return {name: [row[name] for row in kept] for name in table}
+
+
+def test_a_segment_without_runs_is_named_or_left_out(scores):
+    table = without(long_table(scores), lambda row: row["segment"] == 7 and row["system"] == "other")
+    with pytest.raises(InputError, match="segment '7'"):
+        compare(scores=table)
+    found = compare(scores=table, missing="drop")
     assert found.dropped == ("7",)
     assert found.num_segments == NUM_SEGMENTS - 1
+
+
+def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
+    def failed(row):
+        return (row["system"], row["segment"], row["run"]) in {("other", 7, 4), ("other", 7, 0), ("base", 9, 1)}
+
+    table = without(long_table(scores), failed)
+    with pytest.raises(InputError, match=r"run '4'|run '0'|run '1'"):
+        compare(scores=table)
+    with_gaps = scores.copy()
+    with_gaps[1, [4, 0], 7] = with_gaps[0, 1, 9] = np.nan
+    empty = {**long_table(scores), "score": [float(value) for system in with_gaps for value in system.ravel()]}
+    expected = np.nanmean(with_gaps, axis=1)
+    for form in (table, empty, without(empty, failed)):
+        found = compare(scores=form, missing="drop")
+        assert found.dropped == ()
+        np.testing.assert_allclose(found.metrics[0].segment_scores, expected, rtol=0, atol=1e-15)
+        assert found.metrics[0].systems[1].delta == pytest.approx(expected[1].mean() - expected[0].mean())
+        assert [system.missing_runs for system in found.metrics[0].systems] == [1, 2]
+        assert "Scores are means of 5 runs, and of fewer where 3 scores are missing." in " ".join(found.table().split())
+        assert 0 < found.metrics[0].systems[1].run_share < 1
 
 
 def test_a_run_that_occurs_twice_is_refused(scores):
