@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +53,13 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     SegmentStatistics,
     SystemStatistics,
     UnitSums,
-    correlation_interval,
+    bootstrap_error,
     enough_permutations,
     exchange_systems,
     exchange_units,
+    jackknife_error,
     permute_systems,
-    resample_units,
+    resampled,
     resampled_both,
     student_interval,
     student_p,
@@ -85,9 +87,7 @@ MIN_DRAWN_SYSTEMS = 5
 # How one metric agrees with human scores in one language pair.
 
 
-def system_agreement(
-    judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int, rank: int | None = None
-) -> Agreement | None:
+def system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Agreement | None:
     """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
         return None
@@ -103,12 +103,11 @@ def system_agreement(
     }
     signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
     human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
-    return Agreement(
-        len(human), measures, signs.shape[1], human_ties, metric_ties, rank, outliers=tuple(names[is_outlier])
-    )
+    outlying = tuple(names[is_outlier])
+    return Agreement(len(human), measures, signs.shape[1], human_ties, metric_ties, outliers=outlying)
 
 
-def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | None = None) -> Agreement | None:
+def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
     """Compare a metric's scores of segments with human scores; None if either has none."""
     human, scores = judged.human_segment, metric.segment
     if human is None or scores is None:
@@ -123,9 +122,7 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores, rank: int | N
         "kendall_c": correlate(human, scores, coefficient="kendall_c"),
         "acc_eq": tie_calibrated_accuracy(human, scores),
     }
-    few = {name: measure for name, measure in _too_few(human).items() if name in measures}
-    measures |= {name: measure for name, measure in few.items() if measures[name].value is not None}
-    return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores), rank)
+    return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores))
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
@@ -135,13 +132,15 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: in
         return no_value("the metric has no scores of segments", 0)
     has_any = ~np.isnan(judged.human_segment).all(axis=1)
     human, scores = judged.human_segment[has_any], metric.segment[has_any]
-    accuracy = soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
-    return accuracy if accuracy.value is None else _too_few(human).get("spa", accuracy)
+    return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
 
 
-def _too_few(human: Floats) -> dict[str, Measure]:
-    """Return the measures that rest on fewer than 20 segments, without a value; (systems, segments)."""
-    is_judged = ~np.isnan(human)
+def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
+    """Return the measures that rest on fewer than 20 segments, without a value."""
+    if judged.human_segment is None:
+        return {}
+    has_score = ~np.isnan(judged.human_segment)
+    human, is_judged = (side[has_score.any(axis=1)] for side in (judged.human_segment, has_score))
     lowest, highest = np.where(is_judged, human, np.inf).min(axis=0), np.where(is_judged, human, -np.inf).max(axis=0)
     segments = {
         "spa": (is_judged.all(axis=0), "judged for every system"),
@@ -173,45 +172,41 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
 # Statistics as functions of sums over segments (documents, if known), for intervals and tests.
 
 
-class _Statistics:
-    """The statistics of one metric in one language pair."""
+Sums = Callable[[Floats], dict[Key, UnitSums]]
+"""The statistics of a metric, by how often each system counts, (systems,)."""
 
-    def __init__(self, judged: JudgedSystems, metric: MetricScores) -> None:
-        human = judged.human_segment
-        self._of_segments: tuple[SegmentStatistics, NDArray[np.bool_]] | None = None
-        self._of_systems: tuple[SystemStatistics, NDArray[np.bool_]] | None = None
-        self._too_few: Mapping[str, Measure] = {}
-        rows = ~np.isnan(judged.human_system)
-        has_segments = human is not None and metric.segment is not None
-        if human is not None and metric.segment is not None:
-            is_judged = ~np.isnan(human).all(axis=0)
-            human, scores, units = human[:, is_judged], metric.segment[:, is_judged], judged.unit_numbers(is_judged)
-        elif metric.system is not None:  # each system is one segment
-            human, scores, units = judged.human_system[:, None], metric.system[:, None], np.zeros(1, dtype=np.int64)
-        else:
-            return
-        scales = [float(np.nanmax(np.abs(side))) or 1.0 for side in (human, scores)]
-        human, scores = human / scales[0], scores / scales[1]
-        if has_segments:
-            has_any = np.asarray(~np.isnan(human).all(axis=1))
-            self._too_few = _too_few(human[has_any])
-            self._of_segments = SegmentStatistics(human[has_any], scores[has_any], units), has_any
-        if metric.system is not None and rows.sum() > 1:
-            systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
-            kept = ~outliers(systems[0])
-            segments = (human[rows], scores[rows])
-            self._of_systems = SystemStatistics(systems, segments, units, kept), rows
 
-    def sums(self, weights: Floats | None = None) -> dict[Key, UnitSums]:
-        """Return each statistic; `weights` are how often each system counts, (systems,)."""
-        by_key: dict[Key, UnitSums] = {}
-        levels: tuple[tuple[Level, Any], ...] = (("segment", self._of_segments), ("system", self._of_systems))
-        for level, statistics_and_rows in levels:
-            if statistics_and_rows is not None:
-                statistics, rows = statistics_and_rows
-                by_name = statistics.sums(None if weights is None else weights[rows])
-                by_key |= {(level, name): sums for name, sums in by_name.items()}
-        return {key: sums for key, sums in by_key.items() if key[1] not in self._too_few}
+def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Floats] | None:
+    """Return human scores and a metric's, (systems, segments); of whole systems, each is one segment."""
+    if judged.human_segment is not None and metric.segment is not None:
+        return judged.human_segment, metric.segment
+    return None if metric.system is None else (judged.human_system[:, None], metric.system[:, None])
+
+
+def _statistics(judged: JudgedSystems, metric: MetricScores, outputs: tuple[Floats, Floats]) -> Sums:
+    """Return the statistics of a metric in one language pair."""
+    has_segments = outputs[0] is judged.human_segment
+    is_judged = ~np.isnan(outputs[0]).all(axis=0)
+    units = judged.unit_numbers(is_judged) if has_segments else np.zeros(1, dtype=np.int64)
+    scales = [float(np.nanmax(np.abs(side[:, is_judged]))) or 1.0 for side in outputs]
+    human, scores = (side[:, is_judged] / scale for side, scale in zip(outputs, scales, strict=True))
+    by_level: dict[Level, tuple[SegmentStatistics | SystemStatistics, NDArray[np.bool_]]] = {}
+    if has_segments:
+        has_any = np.asarray(~np.isnan(human).all(axis=1))
+        by_level["segment"] = SegmentStatistics(human[has_any], scores[has_any], units), has_any
+    rows = ~np.isnan(judged.human_system)
+    if metric.system is not None and rows.sum() > 1:
+        systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
+        by_level["system"] = SystemStatistics(systems, (human[rows], scores[rows]), units, ~outliers(systems[0])), rows
+
+    def sums(weights: Floats) -> dict[Key, UnitSums]:
+        return {
+            (level, name): of_units
+            for level, (statistics, rows) in by_level.items()
+            for name, of_units in statistics.sums(weights[rows]).items()
+        }
+
+    return sums
 
 
 def meta_evaluate(
@@ -262,7 +257,31 @@ def _language_pair(
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
     if shared := [name for name in judged.metrics if name in judged.annotators]:
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
-    everything = metrics | sentinels
+    everything, too_few = metrics | sentinels, _too_few(judged)
+
+    def without_few(agreement: Agreement | None) -> Agreement | None:
+        if agreement is None:
+            return None
+        measures = {
+            name: measure if measure.value is None else too_few.get(name, measure)
+            for name, measure in agreement.measures.items()
+        }
+        return replace(agreement, measures=measures)
+
+    def of_systems(metric: MetricScores) -> Agreement | None:
+        return without_few(system_agreement(judged, metric, permutations, seed))
+
+    def of_segments(metric: MetricScores) -> Agreement | None:
+        return without_few(segment_agreement(judged, metric))
+
+    draws = [*random_scores(judged, seed)] if with_sentinels else []
+    agreements = {
+        name: (of_systems(metric), of_segments(metric))
+        if name != RANDOM
+        else (mean_agreement(map(of_systems, draws)), mean_agreement(map(of_segments, draws)))
+        for name, metric in everything.items()
+    }
+
     num_segments = _num_segments(judged)
     is_small = 0 < num_segments < MIN_UNITS
     tested = {
@@ -270,68 +289,63 @@ def _language_pair(
         for name, metric in everything.items()
         if not is_small and (name in sentinels or _varies(judged, metric))
     }
-    statistics = {name: _Statistics(judged, metric) for name, metric in tested.items()}
     num_exchanges = enough_permutations(permutations, len(metrics))
-    if test == "boot-both":
-        compared, intervals = _by_both(judged, tested, statistics, num_exchanges, seed)
-    else:
-        compared, intervals = _by_units(judged, tested, statistics, num_exchanges, seed)
+    tests = (_ByBoth if test == "boot-both" else _ByUnits)(judged, tested, num_exchanges, seed)
+    compared: dict[Key, Compared] = {}
+    for key in TESTED:
+        values = {} if key[1] in too_few else tests.values(key)
+        if key == OF_SYSTEMS:
+            has_r = {name for name, (system, _) in agreements.items() if system and system["pearson"].value is not None}
+            values = {name: 0.0 if name == RANDOM else value for name, value in values.items() if name in has_r}
+        compared[key] = compare_metrics(_label(key), values, partial(tests.p_values, key))
     ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
-        metric = everything[name]
-        if name == RANDOM:
-            draws = [*random_scores(judged, seed)]
-            systems = [system_agreement(judged, scores, permutations, seed) for scores in draws]
-            segments = [segment_agreement(judged, scores) for scores in draws]
-            levels = (mean_agreement(filter(None, systems)), mean_agreement(filter(None, segments)))
-        else:
-            system = system_agreement(judged, metric, permutations, seed, compared[OF_SYSTEMS].ranks.get(name))
-            segment = segment_agreement(judged, metric, compared[OF_SEGMENTS].ranks.get(name))
-            levels = (intervals(system, name, "system"), intervals(segment, name, "segment"))
+        metric, levels = everything[name], agreements[name]
+        if name in tested and name != RANDOM:
+            intervals = partial(tests.interval, name)
+            levels = _with_intervals(levels[0], "system", intervals), _with_intervals(levels[1], "segment", intervals)
+        system, segment = (
+            of_level and replace(of_level, rank=compared[key].ranks.get(name))
+            for of_level, key in zip(levels, (OF_SYSTEMS, OF_SEGMENTS), strict=True)
+        )
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
-        return MetricAgreement(name, base_name, metric.signature, *levels, ranks.get(name))
+        return MetricAgreement(name, base_name, metric.signature, system, segment, ranks.get(name))
 
     ordered = sorted(map(agreement, judged.metrics), key=_place)
     humans = sorted(map(agreement, judged.annotators), key=_place)
-    pairs = [
-        MetricPair(
-            first.name,
-            second.name,
-            compared[OF_SYSTEMS].differences.get((first.name, second.name)),
-            compared[OF_SEGMENTS].differences.get((first.name, second.name)),
-            {
-                key[1]: compared[key].differences[first.name, second.name]
-                for key in TESTED[1:-1]
-                if (first.name, second.name) in compared[key].differences
-            },
-        )
-        for first, second in combinations([*humans, *ordered], 2)
-    ]
+
+    def pair(first: str, second: str) -> MetricPair:
+        differences = {key: compared[key].differences.get((first, second)) for key in TESTED}
+        others = {key[1]: difference for key, difference in differences.items() if difference and key in TESTED[1:-1]}
+        return MetricPair(first, second, differences[OF_SYSTEMS], differences[OF_SEGMENTS], others)
+
     num_ranked = [len(compared[name].ranks) for name in (OF_SEGMENTS, OF_SYSTEMS)]
     is_exact = test == "boot-both" or _num_units(judged) <= MAX_EXACT
     return LanguagePairResult(
-        judged.language_pair,
-        judged.gold,
-        judged.reference,
-        judged.systems,
-        num_segments,
-        tuple(ordered),
-        tuple(pairs),
-        (
+        language_pair=judged.language_pair,
+        gold=judged.gold,
+        reference=judged.reference,
+        systems=judged.systems,
+        human_scores=_numbers(judged.human_system),
+        metric_scores={
+            name: _numbers(metric.system) for name, metric in judged.metrics.items() if metric.system is not None
+        },
+        segments=num_segments,
+        metrics=tuple(ordered),
+        sentinels=tuple(map(agreement, sentinels)),
+        humans=tuple(humans),
+        sentinel_tests=tuple(test for comparison in compared.values() for test in comparison.sentinels),
+        pairs=tuple(pair(first.name, second.name) for first, second in combinations([*humans, *ordered], 2)),
+        notes=(
             *_notes(judged),
             *_notes_of_gold(judged),
             *notes_of_sentinels(judged, sentinels),
             *(_notes_of_tests(judged, *num_ranked) if test == "segments" else ()),
         ),
-        _kind_of_units(judged),
-        0.0 if is_exact else 1 / (num_exchanges + 1),
-        tuple(map(agreement, sentinels)),
-        tuple(humans),
-        tuple(test for comparison in compared.values() for test in comparison.sentinels),
-        _numbers(judged.human_system),
-        {name: _numbers(metric.system) for name, metric in judged.metrics.items() if metric.system is not None},
+        units=_kind_of_units(judged),
+        smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1),
     )
 
 
@@ -342,143 +356,107 @@ def _numbers(scores: Floats) -> tuple[float | None, ...]:
 
 def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
     """Return whether a metric's scores of segments, or else of systems, differ where people judged."""
-    human, scores = judged.human_segment, metric.segment
-    if human is None or scores is None:
-        human, scores = judged.human_system, metric.system
-    return scores is not None and not np.isnan(human).all() and bool(np.ptp(scores[~np.isnan(human)]) > 0)
+    outputs = _outputs(judged, metric)
+    if outputs is None or np.isnan(outputs[0]).all():
+        return False
+    return bool(np.ptp(outputs[1][~np.isnan(outputs[0])]) > 0)
 
 
-Intervals = Callable[[Agreement | None, str, Level], Agreement | None]
-"""Adds the interval of each measure of a metric, by its name and the level."""
+class _ByUnits:
+    """Tests of metrics by exchanging whole units, and intervals over other units."""
+
+    def __init__(
+        self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], permutations: int, seed: int
+    ) -> None:
+        self._judged, self._metrics, self._permutations, self._seed = judged, metrics, permutations, seed
+        outputs = {name: _outputs(judged, metric) for name, metric in metrics.items()}
+        self._statistics = {name: _statistics(judged, metrics[name], sides) for name, sides in outputs.items() if sides}
+        once = np.ones(len(judged.systems))
+        self._sums = {name: statistics(once) for name, statistics in self._statistics.items()}
+
+    def values(self, key: Key) -> dict[str, float]:
+        """Return a statistic by the names of the metrics that have it."""
+        return {name: by_key[key].value for name, by_key in self._sums.items() if key in by_key}
+
+    def p_values(self, key: Key, names: Sequence[str]) -> Floats:
+        """Return two-sided p of every two metrics, (metrics, metrics); of r against random numbers that of r = 0."""
+        p = self._p_of_differences(key, names)
+        if key != OF_SYSTEMS:
+            return p
+        p_of_zero = permute_systems(*self._systems(names), permutations=self._permutations, seed=self._seed)
+        is_random = np.array([name == RANDOM for name in names])
+        return np.where(is_random, p_of_zero[:, None], np.where(is_random[:, None], p_of_zero, p))
+
+    def interval(self, name: str, key: Key, value: float) -> tuple[float, float]:
+        """Return the 95 % interval of a metric's value; NaN if there is none."""
+        units = self._sums[name].get(key)
+        if units is None or len(units.sums) < 2:
+            return np.nan, np.nan
+        if key[1].startswith("pearson"):
+            low, high = student_interval(value, *jackknife_error(units), of_z=True)
+            if np.isfinite(low + high):
+                return low, high
+        drawn = resampled(units, np.random.default_rng(self._seed))
+        return student_interval(value, *bootstrap_error(drawn, len(units.sums)))
+
+    def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
+        if key == OF_SYSTEMS:
+            return exchange_systems(*self._systems(names), permutations=self._permutations, seed=self._seed)
+        sums = [self._sums[name][key] for name in names]
+        return exchange_units(sums, permutations=self._permutations, seed=self._seed)
+
+    def _systems(self, names: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return human scores of the systems that were judged as a whole, and those of metrics, (metrics, systems)."""
+        is_judged = ~np.isnan(self._judged.human_system)
+        scores = [self._metrics[name].system for name in names]
+        return self._judged.human_system[is_judged], np.stack([row[is_judged] for row in scores if row is not None])
 
 
-def _by_units(
-    judged: JudgedSystems,
-    metrics: Mapping[str, MetricScores],
-    statistics: Mapping[str, _Statistics],
-    permutations: int,
-    seed: int,
-) -> tuple[dict[Key, Compared], Intervals]:
-    """Compare metrics by exchanging whole units, with intervals over other units."""
-    sums = {name: of_metric.sums() for name, of_metric in statistics.items()}
-    compared = {}
-    for key in TESTED[:-1]:
-        by_metric = {name: by_key[key] for name, by_key in sums.items() if key in by_key}
-
-        def p_values(names: Sequence[str], by_metric: Mapping[str, UnitSums] = by_metric) -> Floats:
-            return exchange_units([by_metric[name] for name in names], permutations=permutations, seed=seed)
-
-        compared[key] = compare_metrics(_label(key), _values_of(by_metric), p_values)
-    human, scores = _whole_systems(judged, metrics)
-
-    def p_of_systems(names: Sequence[str]) -> Floats:
-        rows = np.stack([scores[name] for name in names])
-        p = exchange_systems(human, rows, permutations=permutations, seed=seed)
-        return _against_random(names, p, permute_systems(human, rows, permutations=permutations, seed=seed))
-
-    r = {name: 0.0 if name == RANDOM else correlate_pairs(human, scores[name]).value for name in scores}
-    values = {name: value for name, value in r.items() if value is not None}
-    compared[OF_SYSTEMS] = compare_metrics(_label(OF_SYSTEMS), values, p_of_systems)
-
-    def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
-        has_segments = judged.human_segment is not None
-        return _with_intervals(agreement, sums.get(name, {}) if has_segments else {}, level, seed)
-
-    return compared, intervals
-
-
-def _values_of(by_metric: Mapping[str, UnitSums]) -> dict[str, float]:
-    return {name: of_units.value for name, of_units in by_metric.items()}
-
-
-def _whole_systems(judged: JudgedSystems, metrics: Mapping[str, MetricScores]) -> tuple[Floats, dict[str, Floats]]:
-    """Return human scores of the systems that were judged as a whole, and those of the metrics that have them all."""
-    is_judged = ~np.isnan(judged.human_system)
-    scores = {name: metric.system[is_judged] for name, metric in metrics.items() if metric.system is not None}
-    complete = {name: of_metric for name, of_metric in scores.items() if np.isfinite(of_metric).all()}
-    return judged.human_system[is_judged], complete
-
-
-def _against_random(names: Sequence[str], p: Floats, p_of_zero: Floats) -> Floats:
-    """Return p, (metrics, metrics), in which that against random numbers is of r = 0, (metrics,)."""
-    is_random = np.array([name == RANDOM for name in names])
-    return np.where(is_random, p_of_zero[:, None], np.where(is_random[:, None], p_of_zero, p))
-
-
-def _by_both(
-    judged: JudgedSystems,
-    metrics: Mapping[str, MetricScores],
-    statistics: Mapping[str, _Statistics],
-    permutations: int,
-    seed: int,
-) -> tuple[dict[Key, Compared], Intervals]:
-    """Compare metrics by drawing systems and units, with intervals over other systems and units.
+class _ByBoth(_ByUnits):
+    """Tests of metrics by drawing systems and units, and intervals over other systems and units.
 
     A metric without scores of segments, where these were judged, has neither.
     """
-    num_systems = len(judged.systems)
-    if num_systems < MIN_DRAWN_SYSTEMS:
-        raise InputError(
-            f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
-            f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
-        )
-    num_units = max(1, _num_units(judged))
-    sums = {name: of_metric.sums() for name, of_metric in statistics.items()}
-    sums = {
-        name: by_key
-        for name, by_key in sums.items()
-        if all(len(of_units.sums) == num_units for of_units in by_key.values())
-    }
-    keys = [(name, key) for name, by_key in sums.items() for key in by_key]
 
-    def drawn_sums(weights: Floats) -> list[UnitSums]:
-        weighted = {name: statistics[name].sums(weights) for name in sums}
-        return [weighted[name][key] for name, key in keys]
+    def __init__(
+        self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], permutations: int, seed: int
+    ) -> None:
+        self._num_systems = len(judged.systems)
+        if self._num_systems < MIN_DRAWN_SYSTEMS:
+            raise InputError(
+                f"{judged.language_pair}: there are {self._num_systems} systems, and a test that draws systems needs "
+                f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
+            )
+        super().__init__(judged, metrics, permutations, seed)
+        num_units = max(1, _num_units(judged))
+        self._sums = {
+            name: by_key
+            for name, by_key in self._sums.items()
+            if all(len(of_units.sums) == num_units for of_units in by_key.values())
+        }
+        keys = [(name, key) for name, by_key in self._sums.items() for key in by_key]
 
-    values = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
-    resampled = dict(zip(keys, values.T, strict=True))
-    human, scores = _whole_systems(judged, metrics)
-    compared = {}
-    for key in TESTED:
-        of_metrics = _values_of({name: by_key[key] for name, by_key in sums.items() if key in by_key})
-        if key == OF_SYSTEMS and RANDOM in of_metrics:
-            of_metrics[RANDOM] = 0.0
+        def drawn_sums(weights: Floats) -> list[UnitSums]:
+            weighted = {name: self._statistics[name](weights) for name in self._sums}
+            return [weighted[name][key] for name, key in keys]
 
-        def p_values(names: Sequence[str], key: Key = key, of_metrics: Mapping[str, float] = of_metrics) -> Floats:
-            drawn = np.stack([resampled[name, key] for name in names])  # (metrics, resamples)
-            values = np.array([of_metrics[name] for name in names])
-            deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
-            p = student_p(values[:, None] - values, deltas, num_systems)
-            if key != OF_SYSTEMS:
-                return p
-            rows = np.stack([scores[name] for name in names])
-            return _against_random(names, p, permute_systems(human, rows, permutations=permutations, seed=seed))
+        drawn = resampled_both(drawn_sums, self._num_systems, num_units, np.random.default_rng(seed))
+        self._drawn = dict(zip(keys, drawn.T, strict=True))
 
-        compared[key] = compare_metrics(_label(key), of_metrics, p_values)
+    def interval(self, name: str, key: Key, value: float) -> tuple[float, float]:
+        drawn = self._drawn.get((name, key))
+        if drawn is None:
+            return np.nan, np.nan
+        is_r = key[1] not in _SHARES
+        with np.errstate(divide="ignore"):
+            error = bootstrap_error(np.arctanh(drawn) if is_r else drawn, self._num_systems)
+        return student_interval(value, *error, of_z=is_r)
 
-    def intervals(agreement: Agreement | None, name: str, level: Level) -> Agreement | None:
-        if agreement is None:
-            return None
-        measures = dict(agreement.measures)
-        for kind, measure in agreement.measures.items():
-            drawn = resampled.get((name, _key(level, kind)))
-            if measure.value is None or drawn is None:
-                continue
-            if kind in _SHARES:
-                low, high = student_interval(measure.value, drawn, num_systems)
-            else:
-                with np.errstate(divide="ignore"):
-                    z = np.arctanh(np.append(drawn, measure.value))
-                low, high = np.tanh(student_interval(float(z[-1]), z[:-1], num_systems))
-            measures[kind] = _bounded(kind, measure, low, high)
-        return replace(agreement, measures=measures)
-
-    return compared, intervals
-
-
-def _key(level: Level, measure: str) -> Key:
-    """Return the statistic of a measure in `Agreement`."""
-    return ("segment", "spa") if measure == "spa" else (level, measure)
+    def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
+        drawn = np.stack([self._drawn[name, key] for name in names])  # (metrics, resamples)
+        values = np.array([self._sums[name][key].value for name in names])
+        deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
+        return student_p(values[:, None] - values, deltas, self._num_systems)
 
 
 def _label(key: Key) -> str:
@@ -492,37 +470,20 @@ _SHARES = ("accuracy", "spa", "acc_eq")
 
 
 def _with_intervals(
-    agreement: Agreement | None, sums: Mapping[Key, UnitSums], level: Level, seed: int
+    agreement: Agreement | None, level: Level, interval: Callable[[Key, float], tuple[float, float]]
 ) -> Agreement | None:
-    """Add the interval of each measure that has a value and sums, about that value."""
+    """Add the interval of each measure that has one, within the range of the measure."""
     if agreement is None:
         return None
-    keys = {name: _key(level, name) for name in agreement.measures}
-    sums_of = {name: sums[key] for name, key in keys.items() if key in sums and agreement[name].value is not None}
-    if not sums_of or len(next(iter(sums_of.values())).sums) < 2:
-        return agreement
-    by_jackknife = {
-        name: correlation_interval(of_units) for name, of_units in sums_of.items() if name.startswith("pearson")
-    }
-    ends = {name: interval for name, interval in by_jackknife.items() if np.isfinite(interval).all()}
-    to_draw = {name: of_units for name, of_units in sums_of.items() if name not in ends}
-    if to_draw:
-        ends |= zip(to_draw, resample_units([*to_draw.values()], seed=seed).T, strict=True)
     measures = dict(agreement.measures)
-    for name, of_units in sums_of.items():
-        low, high = ends[name]
-        shift = (measures[name].value or 0.0) - of_units.value
-        measures[name] = _bounded(name, measures[name], low + shift, high + shift)
+    for name, measure in agreement.measures.items():
+        if measure.value is not None:
+            low, high = interval(("segment", "spa") if name == "spa" else (level, name), measure.value)
+            least = 0.0 if name in _SHARES else -1.0
+            if np.isfinite(low + high):
+                low, high = (float(np.clip(end, least, 1)) for end in (low, high))
+                measures[name] = replace(measure, low=low, high=high)
     return replace(agreement, measures=measures)
-
-
-def _bounded(name: str, measure: Measure, low: float, high: float) -> Measure:
-    """Return a measure with the interval, within the range of the measure; without one if an end is not a number."""
-    if not np.isfinite(low + high):
-        return measure
-    least = 0.0 if name in _SHARES else -1.0
-    low, high = (float(np.clip(end, least, 1)) for end in (low, high))
-    return replace(measure, low=low, high=high)
 
 
 def _place(metric: MetricAgreement) -> tuple[float, float]:
@@ -603,7 +564,7 @@ def _kind_of_units(judged: JudgedSystems) -> str:
 def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
     """Return the means of annotators, metrics and sentinels, in this order."""
     means = []
-    for kind in ("humans", "metrics", "sentinels"):
+    for kind in get_args(Kind):
         names = dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
         of_kind = [_mean(name, kind, results) for name in names]
         means += of_kind if kind == "sentinels" else sorted(of_kind, key=_lowest_last)
@@ -615,18 +576,28 @@ def _lowest_last(mean: MetricMean) -> float:
     return np.inf if accuracy is None else -accuracy
 
 
+_AVERAGED: dict[str, Key] = {
+    "system_pearson": OF_SYSTEMS,
+    "spa": ("system", "spa"),
+    "segment_pearson": OF_SEGMENTS,
+    "kendall": ("segment", "kendall"),
+    "acc_eq": ("segment", "acc_eq"),
+}
+"""The measures whose means are taken, by the name of the mean."""
+_SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
+
+
 def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> MetricMean:
     by_pair = [[metric for metric in getattr(result, kind) if metric.base_name == name] for result in results]
-    num_pairs = sum(map(bool, by_pair))
-    metrics = [metric for metrics in by_pair for metric in metrics]
-    measures = {
-        mean: [agreement[measure] for agreement in agreements] for mean, measure, agreements in _levels(metrics)
-    }
-    averages = {key: _average(values, len(results)) for key, values in measures.items()}
-    averages = {"accuracy": _pooled([metric.system["accuracy"] for metric in metrics if metric.system]), **averages}
+    num_pairs, metrics = sum(map(bool, by_pair)), [metric for metrics in by_pair for metric in metrics]
     if num_pairs < len(results):
-        averages = {key: no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0) for key in averages}
-    return MetricMean(name, num_pairs, averages, kind)
+        nothing = no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0)
+        return MetricMean(name, num_pairs, dict.fromkeys(("accuracy", *_AVERAGED), nothing), kind)
+    measures = {"accuracy": _pooled([metric.system["accuracy"] for metric in metrics if metric.system])}
+    for mean, (level, measure) in _AVERAGED.items():
+        levels = [getattr(metric, level) for metric in metrics]
+        measures[mean] = _average([agreement[measure] for agreement in levels if agreement], len(results))
+    return MetricMean(name, num_pairs, measures, kind)
 
 
 def _pooled(accuracies: Sequence[Measure]) -> Measure:
@@ -635,18 +606,6 @@ def _pooled(accuracies: Sequence[Measure]) -> Measure:
     if not num_pairs:
         return pairwise_accuracy([])
     return Measure(sum((accuracy.value or 0.0) * accuracy.n for accuracy in accuracies) / num_pairs, num_pairs)
-
-
-_SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
-
-
-def _levels(metrics: Sequence[MetricAgreement]) -> Iterator[tuple[str, str, list[Agreement]]]:
-    """Yield each mean, the measure that it is of, and the agreements at its level."""
-    systems = [metric.system for metric in metrics if metric.system is not None]
-    segments = [metric.segment for metric in metrics if metric.segment is not None]
-    yield from (("system_pearson", "pearson", systems), ("spa", "spa", systems))
-    yield from (("segment_pearson", "pearson", segments), ("kendall", "kendall", segments))
-    yield "acc_eq", "acc_eq", segments
 
 
 def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:

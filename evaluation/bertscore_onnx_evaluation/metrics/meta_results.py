@@ -1,8 +1,10 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from msgspec import to_builtins
 
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, number, p_value, plain, plural
@@ -47,7 +49,7 @@ class Agreement:
     """Those with equal human scores."""
     metric_ties: int
     """Those with equal scores by the metric."""
-    rank: int | None
+    rank: int | None = None
     """From 1, by Pearson's r: a rank ends where a metric in it is significantly better. None without an r."""
     outliers: tuple[str, ...] | None = None
     """Systems whose human score is far from the others'; None at the level of segments."""
@@ -129,52 +131,39 @@ class LanguagePairResult:
     """As `JudgedSystems` has both."""
     systems: tuple[str, ...]
     """Those with human scores."""
+    human_scores: tuple[float | None, ...]
+    """Of each of `systems` as a whole; None where nobody judged it so."""
+    metric_scores: Mapping[str, tuple[float | None, ...]]
+    """Those of the metrics that score whole systems, by the metric's name; higher is better."""
     segments: int
     """Those of which an output has a human score; 0 if only whole systems have."""
     metrics: tuple[MetricAgreement, ...]
     """The best first."""
+    sentinels: tuple[MetricAgreement, ...]
+    """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
+    humans: tuple[MetricAgreement, ...]
+    """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
+    sentinel_tests: tuple[SentinelTest, ...]
+    """Each metric against the best sentinel, by each statistic that is tested."""
     pairs: tuple[MetricPair, ...]
-    """Every two of them, in that order."""
+    """Every two of `humans` and `metrics`, in that order."""
     notes: tuple[str, ...]
     """Warnings about the data."""
-    units: str = "segments"
+    units: str
     """What the tests exchange and the intervals draw: `segments` or `documents`."""
-    smallest_p: float = 0.0
+    smallest_p: float
     """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
-    sentinels: tuple[MetricAgreement, ...] = ()
-    """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
-    humans: tuple[MetricAgreement, ...] = ()
-    """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
-    sentinel_tests: tuple[SentinelTest, ...] = ()
-    """Each metric against the best sentinel, by each statistic that is tested."""
-    human_scores: tuple[float | None, ...] = ()
-    """Of each of `systems` as a whole; None where nobody judged it so."""
-    metric_scores: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
-    """Those of the metrics that score whole systems, by the metric's name; higher is better."""
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
-        yield from (("humans", human) for human in self.humans)
-        yield from (("metrics", metric) for metric in self.metrics)
-        yield from (("sentinels", sentinel) for sentinel in self.sentinels)
+        yield from ((kind, metric) for kind in get_args(Kind) for metric in getattr(self, kind))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {
-            "gold": self.gold,
-            "reference": self.reference,
-            "systems": list(self.systems),
-            "human_scores": list(self.human_scores),
-            "metric_scores": {name: list(scores) for name, scores in self.metric_scores.items()},
-            "segments": self.segments,
-            "metrics": {metric.name: metric.to_dict() for metric in self.metrics},
-            "sentinels": {sentinel.name: sentinel.to_dict() for sentinel in self.sentinels},
-            "humans": {human.name: human.to_dict() for human in self.humans},
-            "sentinel_tests": [asdict(test) for test in self.sentinel_tests],
-            "pairs": [asdict(pair) for pair in self.pairs],
-            "notes": list(self.notes),
-            "units": self.units,
-            "smallest_p": self.smallest_p,
+        record: dict[str, Any] = to_builtins(self)
+        del record["language_pair"]
+        return record | {
+            kind: {metric.name: metric.to_dict() for metric in getattr(self, kind)} for kind in get_args(Kind)
         }
 
 

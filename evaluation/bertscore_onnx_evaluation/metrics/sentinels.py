@@ -73,9 +73,9 @@ def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores
         yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
 
 
-def mean_agreement(agreements: Iterable[Agreement]) -> Agreement | None:
+def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
     """Return the mean of each measure over random draws, with the ends between which 95 % of the draws lie."""
-    draws = [*agreements]
+    draws = [*filter(None, agreements)]
     if not draws:
         return None
     measures = dict(draws[0].measures)

@@ -381,23 +381,10 @@ def holm_matrix(p: Floats) -> Floats:
 # Intervals, over other units, or over other systems too.
 
 
-def resampled(
-    statistics: Sequence[UnitSums], rng: np.random.Generator, num_resamples: int = NUM_RESAMPLES
-) -> list[Floats]:
-    """Draw units with replacement, the same for all statistics; returns the values of each, (resamples, …)."""
-    drawn = [*bootstrap_counts(rng, len(statistics[0].sums), num_resamples)]
-    return [np.concatenate([units.statistic(counts @ units.sums) for counts in drawn]) for units in statistics]
-
-
-def resample_units(statistics: Sequence[UnitSums], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0) -> Floats:
-    """Return the 95 % interval of each statistic about its value, (2, statistics); NaN without a value.
-
-    It is Student's, with the standard error in a bootstrap of units. Quantiles of the bootstrap would be wrong for an
-    agreement of systems: noise of the scores lowers it, and resamples have that noise twice.
-    """
-    num_units = len(statistics[0].sums)
-    drawn = zip(statistics, resampled(statistics, np.random.default_rng(seed), num_resamples), strict=True)
-    return np.transpose([student_interval(units.value, values, num_units) for units, values in drawn])
+def resampled(units: UnitSums, rng: np.random.Generator, num_resamples: int = NUM_RESAMPLES) -> Floats:
+    """Draw units with replacement; returns the values of the statistic, (resamples, …)."""
+    drawn = bootstrap_counts(rng, len(units.sums), num_resamples)
+    return np.concatenate([units.statistic(counts @ units.sums) for counts in drawn])
 
 
 def degrees_of_freedom(influences: Floats) -> float:
@@ -413,20 +400,43 @@ def degrees_of_freedom(influences: Floats) -> float:
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 
 
-def correlation_interval(units: UnitSums) -> tuple[float, float]:
-    """Return the 95 % interval of a correlation by a jackknife of its units; NaN where leaving one out has no value.
+def jackknife_error(units: UnitSums) -> tuple[float, float]:
+    """Return the standard error of a correlation's Fisher's z by a jackknife of its units, and its degrees of freedom.
 
-    It is of Fisher's z, which is more nearly normal; where few units move it much, it is wider than a bootstrap's.
+    Fisher's z is more nearly normal than r. Where few units move it much, the interval is wider than a bootstrap's.
+    The error is NaN where leaving a unit out has no value.
     """
     totals, num_units = units.sums.sum(axis=0), len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value, *left = np.arctanh(units.statistic(np.vstack([totals, totals - units.sums])))
-        influences = (np.mean(left) - np.array(left)) * ((num_units - 1) / num_units)
+        left = np.arctanh(units.statistic(totals - units.sums))
+        influences = (left.mean() - left) * ((num_units - 1) / num_units)
     if num_units < 2 or not np.isfinite(influences).all():
         return np.nan, np.nan
     variance = float((influences**2).sum()) * num_units / (num_units - 1)
-    half = scipy_module("special").stdtrit(degrees_of_freedom(influences), 1 - SIGNIFICANT / 2) * np.sqrt(variance)
-    return float(np.tanh(value - half)), float(np.tanh(value + half))
+    return np.sqrt(variance), degrees_of_freedom(influences)
+
+
+def bootstrap_error(resampled: Floats, num_units: int) -> tuple[float, float]:
+    """Return the standard error of a statistic in resamples, (resamples,), and its degrees of freedom.
+
+    Resamples without a value, NaN, are left out; the error is NaN if none has one. Quantiles of the bootstrap would be
+    wrong for an agreement of systems: noise of the scores lowers it, and resamples have that noise twice.
+    """
+    values = resampled[np.isfinite(resampled)]
+    if not len(values):
+        return np.nan, np.nan
+    low, high = np.quantile(values, [NORMAL.cdf(-1), NORMAL.cdf(1)])
+    error = (high - low) / 2 or values.std()  # the first is not widened by a few resamples with hardly any variance
+    return float(error) * widening(num_units), num_units - 1
+
+
+def student_interval(value: float, error: float, freedom: float, *, of_z: bool = False) -> tuple[float, float]:
+    """Return the 95 % interval of a value by Student's t; of a correlation, the error may be that of Fisher's z."""
+    half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = np.arctanh(value) if of_z else value
+        low, high = centre - half, centre + half
+    return (float(np.tanh(low)), float(np.tanh(high))) if of_z else (float(low), float(high))
 
 
 def resampled_both(
@@ -465,17 +475,3 @@ def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
         t = np.where((np.abs(deltas) > ROUNDING) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
     p: Floats = 2 * scipy_module("stats").t.sf(t, num_units - 1)
     return p
-
-
-def student_interval(value: float, resampled: Floats, num_units: int) -> tuple[float, float]:
-    """Return the 95 % interval of a value by Student's t with its standard error in resamples, (resamples,).
-
-    Resamples without a value, NaN, are left out; the ends are NaN if none has one.
-    """
-    values = resampled[np.isfinite(resampled)]
-    if not len(values):
-        return np.nan, np.nan
-    low, high = np.quantile(values, [NORMAL.cdf(-1), NORMAL.cdf(1)])
-    error = (high - low) / 2 or values.std()  # the first is not widened by a few resamples with hardly any variance
-    half = float(error * widening(num_units) * scipy_module("special").stdtrit(num_units - 1, 1 - SIGNIFICANT / 2))
-    return value - half, value + half

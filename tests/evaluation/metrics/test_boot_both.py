@@ -17,6 +17,7 @@ from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.statistics import (
     SegmentStatistics,
     SystemStatistics,
+    bootstrap_error,
     resampled_both,
     student_interval,
 )
@@ -99,7 +100,9 @@ def test_intervals_are_of_students_t_about_the_value():
     assert found.language_pairs[0].pairs[0].segment.p_holm <= 1
     resamples = np.random.default_rng(0).normal(3.0, 0.5, 100_000)
     expected = stats.t(7).ppf(0.975) * 0.5 * (8 / 7) ** 0.5
-    assert student_interval(3.0, resamples, 8) == pytest.approx((3 - expected, 3 + expected), abs=0.03)
+    assert student_interval(3.0, *bootstrap_error(resamples, 8)) == pytest.approx(
+        (3 - expected, 3 + expected), abs=0.03
+    )
 
 
 def test_whole_systems_are_drawn_alone():
