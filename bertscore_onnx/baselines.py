@@ -312,7 +312,7 @@ class _Scores:
 
     def f1_quantiles(self) -> Floats:
         """Return the quantiles of F, (layers, quantiles)."""
-        quantiles: Floats = np.quantile(
+        quantiles = np.quantile(
             self._f1[:, : self.number].astype(np.float64), np.linspace(0, 1, NUM_QUANTILES), axis=1
         ).T
         return quantiles.round(6)

@@ -351,8 +351,7 @@ class BERTScorer(Closeable):
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
         signature = self.signature if context is None else self.signature.in_context()
-        scored: Frame = adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
-        return scored
+        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.

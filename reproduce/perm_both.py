@@ -63,8 +63,7 @@ def perm_both(human: Floats, metrics: Sequence[Floats], *, permutations: int = 1
 
 
 def _standardised(scores: Floats) -> Floats:
-    standardised: Floats = (scores - scores.mean()) / scores.std()
-    return standardised
+    return (scores - scores.mean()) / scores.std()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

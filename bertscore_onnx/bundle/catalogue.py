@@ -168,8 +168,7 @@ def default_model(language: str) -> str:
             f"lang is {language!r}; expected a language code{country and f', {alias!r} for this one'}. "
             f"{', '.join(sorted(named))} have a model of their own, all others get {languages['default']}."
         )
-    model: str = named.get(code, languages["default"])
-    return model
+    return named.get(code, languages["default"])
 
 
 def models_of_languages() -> Mapping[str, str]:

@@ -396,15 +396,13 @@ class Means:
 
     def by_layer(self) -> list[list[float]]:
         """Return the means of P, R and F1 for each layer."""
-        means: list[list[float]] = (self._sums / self.pairs).T.tolist()
-        return means
+        return (self._sums / self.pairs).T.tolist()
 
     def above_unrelated(self) -> list[float] | None:
         """Return for each layer the share of pairs that score higher than 99 % of unrelated ones; None if unknown."""
         if self._high is None:
             return None
-        shares: list[float] = (self._above / self.pairs).tolist()
-        return shares
+        return (self._above / self.pairs).tolist()
 
 
 Groups = Mapping[str, Means]

@@ -31,8 +31,7 @@ class TokenEmbeddings:
     def flat_vectors(self, layer: int, texts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of some of the texts one after the other, (tokens, hidden)."""
         rows = joined_ranges(self.starts[texts], self.lengths[texts])
-        vectors: NDArray[np.float32] = self.vectors[layer, rows]
-        return vectors
+        return self.vectors[layer, rows]
 
     def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""
@@ -44,8 +43,7 @@ class TokenEmbeddings:
 def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers of ranges one after the other, (numbers,), given their starts and lengths."""
     begins = np.cumsum(lengths) - lengths  # (ranges,)
-    numbers: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
-    return numbers
+    return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
 
 
 # Texts that are longer than the model's maximum are cut into overlapping windows, as long as the model allows, of which

@@ -115,7 +115,7 @@ def _nearest_in_blocks(
 
 def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the quotients; 0 where the denominator is 0."""
-    ratio: NDArray[np.float32] = np.zeros_like(numerator)
+    ratio = np.zeros_like(numerator)
     np.divide(numerator, denominator, out=ratio, where=denominator != 0)
     return ratio
 

@@ -174,8 +174,7 @@ def _weighted_means(
 ) -> NDArray[np.float32]:
     """Return the weighted means, (texts,), of the best similarity of each token, (texts, width)."""
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
-    means: NDArray[np.float32] = np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
-    return means
+    return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
 
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
@@ -210,7 +209,7 @@ def match_matrix(
 def _is_scorable(table: TokensToMatch, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
     """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
     token_weights, is_word, _, begins = _weigh([(table, texts)], weights)
-    is_scorable: NDArray[np.bool_] = np.logical_or.reduceat(is_word, begins)
+    is_scorable = np.logical_or.reduceat(is_word, begins)
     is_scorable &= np.logical_or.reduceat(token_weights > 0, begins)
     return is_scorable
 

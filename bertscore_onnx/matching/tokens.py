@@ -67,7 +67,7 @@ class TokenMask:
 
     def of(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
-        is_kept: NDArray[np.bool_] = self.is_kept[ids]
+        is_kept = self.is_kept[ids]
         if not self.depends_on_words:
             return is_kept
         goes_on = self.continues[ids]  # (tokens,)

@@ -45,7 +45,7 @@ class TokenWeights:
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the weight of each token, in the shape of the ids; raise an IdfError if the table lacks one."""
-        weights: NDArray[np.float32] = self.table[ids]
+        weights = self.table[ids]
         if np.isnan(weights.sum()):
             missing = np.unique(ids[np.isnan(weights)])
             raise IdfError(

@@ -146,8 +146,7 @@ class TokenSimilarity:
         """
         mean = float(self.similarity.mean()) if self.baseline is None else self.baseline
         floor = min(max(mean, 0.0), 0.99)
-        shades: NDArray[np.float32] = np.clip((self.similarity - floor) / (1 - floor), 0, 1)
-        return shades
+        return np.clip((self.similarity - floor) / (1 - floor), 0, 1)
 
     def without_special_tokens(self) -> "TokenSimilarity":
         """Return the same without special tokens; a token that matched one of these gets another match."""

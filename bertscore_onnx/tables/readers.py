@@ -420,8 +420,8 @@ def rows_at_once(file: "parquet.ParquetFile", group: int, names: Sequence[str], 
     metadata = file.metadata.row_group(group)
     chunks = [metadata.column(position) for position in range(metadata.num_columns)]
     starts = tuple(f"{name}." for name in names)
-    size: int = sum(chunk.total_uncompressed_size for chunk in chunks if f"{chunk.path_in_schema}.".startswith(starts))
-    num_rows: int = metadata.num_rows
+    size = sum(chunk.total_uncompressed_size for chunk in chunks if f"{chunk.path_in_schema}.".startswith(starts))
+    num_rows = metadata.num_rows
     return max(1, min(most, MAX_DECODED_BYTES * num_rows // max(size, 1)))
 
 

@@ -254,8 +254,7 @@ class WordEncoder:
 
     def _encode_long(self, word: str) -> list[int]:
         [encoding] = encode_batch(self._tokenizer, [word], add_special_tokens=False)
-        ids: list[int] = encoding.ids
-        return ids
+        return encoding.ids
 
 
 def _encode_word(model: Model, word: str) -> tuple[int, ...]:

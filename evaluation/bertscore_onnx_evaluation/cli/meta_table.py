@@ -248,8 +248,7 @@ def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, 
     sums, counts = np.zeros(shape), np.zeros(shape)
     np.add.at(sums, tuple(cells[is_judged].T), human[is_judged])
     np.add.at(counts, tuple(cells[is_judged].T), 1)
-    means: Floats = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    return means
+    return np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
 
 
 def _cells(

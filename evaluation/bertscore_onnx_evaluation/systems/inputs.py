@@ -168,8 +168,7 @@ class InputReader:
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
         if role == "score":
-            numbers: list[Any] = table.numbers(name).tolist()
-            return numbers
+            return table.numbers(name).tolist()
         are_texts = role in ("candidate", "reference")
         read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.texts if are_texts else WholeTable.keys
         read = WholeTable.lists if role == "reference" else read

@@ -51,8 +51,7 @@ class UnitValues(NamedTuple):
     def deviations(self) -> NDArray[np.float64]:
         """Return how far each unit is from its part of the difference, (pairs, units)."""
         ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
-        deviations: NDArray[np.float64] = self.values - ratio * self.sizes
-        return deviations
+        return self.values - ratio * self.sizes
 
     def errors(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the standard errors of the differences on resamples, (resamples, pairs), by linearisation.

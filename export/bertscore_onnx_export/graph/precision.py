@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.helper import make_node, make_tensor_value_info
 from onnx.numpy_helper import from_array, to_array
@@ -228,7 +227,7 @@ def _quantize_products(graph: GraphProto) -> int:
 
 
 def _quantized_matrix(weight: TensorProto) -> list[TensorProto]:
-    matrix: NDArray[np.float32] = to_array(weight)  # (rows, columns)
+    matrix = to_array(weight)  # (rows, columns)
     scales = np.abs(matrix).max(axis=0) / WEIGHT_LIMIT  # (columns,)
     rounded = np.rint(matrix / np.where(scales > 0, scales, 1)).astype(np.int8)
     return [from_array(rounded, f"{weight.name}_int8"), from_array(scales, f"{weight.name}_scale")]

@@ -110,8 +110,7 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
         # a mask of another shape than its ids must fail, and not be broadcast
         given = [op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)]
         sides = [op.Concat(value, rest, axis=1) for value, rest in zip(given, missing, strict=True)]
-        name: str = op.Concat(*sides, axis=0)
-        return name
+        return op.Concat(*sides, axis=0)
 
     ids, is_token = joined("ids"), op.Cast(joined("mask"), to=_BOOL)
     num_tokens = op.ReduceSum(op.Cast(is_token, to=_INT64), [1], keepdims=0)

@@ -124,8 +124,7 @@ def _run(exporter: Exporter, model: PreTrainedModel, path: Path) -> None:
     forward = model.forward
 
     def encode(input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        vectors: Tensor = forward(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return vectors  # (batch, tokens, hidden), with a first axis for all layers
+        return forward(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
     model.forward = encode
     try:

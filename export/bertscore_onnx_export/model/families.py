@@ -188,8 +188,7 @@ def _adapt_language(output: Any, adapter: nn.Module, lang_ids: Tensor, hidden_st
         normed = output.adapter_layer_norm(hidden_states)
     elif output.adapter_reuse_layer_norm:
         normed = output.LayerNorm(hidden_states)
-    adapted: Tensor = adapter(normed) + (normed if output.ln_before_adapter else hidden_states)
-    return adapted
+    return adapter(normed) + (normed if output.ln_before_adapter else hidden_states)
 
 
 _NO_POOLER = {"add_pooling_layer": False}

@@ -314,8 +314,7 @@ def _run(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> list[
 def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
     """Return the first output of a session for one text, (tokens, hidden)."""
     row = np.array([ids])
-    vectors: NDArray[np.float32] = _run(session, row, np.ones_like(row))[0][0]
-    return vectors
+    return _run(session, row, np.ones_like(row))[0][0]
 
 
 def check_length(session: Any, ids: list[int]) -> None:

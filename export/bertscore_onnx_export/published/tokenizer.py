@@ -117,8 +117,7 @@ def _frame(tokenizer: Tokenizer, settings: dict[str, Any], roles: dict[str, int 
 
 def _id_of(tokenizer: Tokenizer, token: Any) -> int | None:
     name = _name_of(token)
-    index: int | None = None if name is None else tokenizer.token_to_id(name)
-    return index
+    return None if name is None else tokenizer.token_to_id(name)
 
 
 def _name_of(token: Any) -> str | None:

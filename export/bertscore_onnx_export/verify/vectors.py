@@ -23,8 +23,8 @@ _ADVICE = "Export a model of another type; `bertscore-onnx models` lists those k
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
     """Return the unit vectors of ids, (batch, tokens): (batch, tokens, hidden), with a first axis for all layers."""
     with torch.no_grad():
-        vectors: Tensor = model(ids, attention_mask=mask).last_hidden_state
-    norms: Tensor = vectors.norm(dim=-1, keepdim=True)
+        vectors = model(ids, attention_mask=mask).last_hidden_state
+    norms = vectors.norm(dim=-1, keepdim=True)
     return vectors / norms
 
 

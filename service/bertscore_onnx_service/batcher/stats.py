@@ -39,8 +39,7 @@ class Durations:
 
 def _counter(help_text: str) -> int:
     """Return a field that counts from 0; the server exports it as a metric with this help text."""
-    counter: int = field(default=0, metadata={"help": help_text})
-    return counter
+    return field(default=0, metadata={"help": help_text})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,8 +203,7 @@ class WorkerQueues:
         queue = self._small if size <= SMALL_BYTES else self._large
         try:
             async with asyncio.timeout_at(until):
-                result: T = await queue.run(size, work)
-                return result
+                return await queue.run(size, work)
         except TimeoutError as error:
             raise DeadlineError("The texts could not be tokenised in time.") from error
 

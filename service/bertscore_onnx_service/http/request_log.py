@@ -73,8 +73,7 @@ class RequestLog:
 
 def log_of(connection: HTTPConnection) -> RequestLog:
     """Return the log of a request."""
-    log: RequestLog = connection.scope["log"]
-    return log
+    return connection.scope["log"]
 
 
 LEVELS = {

@@ -307,5 +307,4 @@ def attempt(score_batch: ScoreBatch) -> tuple[str, str]:
 
 def error_named(kind: str, message: str) -> BertScoreOnnxError:
     """Return the error that another process reports by the name of its class."""
-    error: BertScoreOnnxError = getattr(error_tree, kind, BertScoreOnnxError)(message)
-    return error
+    return getattr(error_tree, kind, BertScoreOnnxError)(message)

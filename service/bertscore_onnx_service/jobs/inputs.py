@@ -279,8 +279,7 @@ def values_of(batch: RawBatch, name: str) -> list[object]:
     """Return the values of a column, (rows,), None where a record lacks it."""
     if isinstance(batch, list):
         return [record.get(name) for record in batch]
-    values: list[object] = batch.column(name).to_pylist()
-    return values
+    return batch.column(name).to_pylist()
 
 
 def kept_batch(batch: RawBatch, table: InputTable) -> "pyarrow.RecordBatch":
