@@ -140,19 +140,6 @@ def test_inspect_json_has_the_scores_of_its_samples():
     assert len(found) == 2 * 2 * 3
 
 
-@pytest.mark.parametrize("version", [*LM_EVAL, *INSPECT])
-def test_differences_are_those_of_pandas(version):
-    result = run("--format", "json", "--scores", *files(version))
-    assert result.exit_code == 0, result.output
-    comparison = json.loads(result.stdout)
-    table = means(harness_scores(files(version)))
-    base, other = comparison["systems"]
-    for metric, result in other["metrics"].items():
-        assert result["score"] == pytest.approx(table[metric, other["name"]], abs=1e-12)
-        expected = table[metric, other["name"]] - table[metric, base["name"]]
-        assert result["delta"] == pytest.approx(expected, abs=1e-12)
-
-
 def test_rows_in_another_order_give_the_same_scores(samples, tmp_path):
     expected = pd.DataFrame(harness_scores(samples)).sort_values(["system", "segment", "metric"], ignore_index=True)
     write_rows(samples[0], parsed(samples[0])[::-1])

@@ -4,13 +4,10 @@ import json
 import runpy
 import sys
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from bertscore_onnx_service import ScoreBatch
 from tests.examples.conftest import EXAMPLES
 
 DASK_CLUSTER = """
@@ -79,23 +76,6 @@ def assert_scored(pairs, expected, tmp_path):
             assert [row[column] for row in rows] == pytest.approx(getattr(expected, NAMES[column]).tolist(), abs=1e-5)
 
     return check
-
-
-def test_scores_stand_in_the_rows_of_their_texts_in_pandas(pairs, expected, minilm_bundle):
-    frame = pd.DataFrame(pairs, index=[7, 3, 5])
-    scored = ScoreBatch(minilm_bundle)(frame)
-    assert [*scored.columns] == ["candidate", "reference", "precision", "recall", "f1", "best_reference"]
-    np.testing.assert_array_equal(scored.loc[[7, 3, 5], ["precision", "recall", "f1"]].to_numpy().T, expected)
-    assert [*frame.columns] == ["candidate", "reference"]
-
-
-def test_a_missing_text_gets_a_reason_in_pandas(pairs, expected, minilm_bundle):
-    frame = pd.DataFrame(pairs)
-    frame.loc[1, "candidate"] = None
-    scored = ScoreBatch(minilm_bundle, errors="null")(frame)
-    assert scored["f1"].isna().tolist() == [False, True, False]
-    assert scored["error"][1].startswith("the column 'candidate' holds null")
-    assert scored["f1"][2] == expected.F[2]
 
 
 def test_a_table_of_json_lines_is_scored_by_pandas(pairs, expected, minilm_bundle, tmp_path, monkeypatch, capsys):

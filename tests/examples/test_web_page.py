@@ -334,12 +334,6 @@ def test_a_missing_package_is_named_before_anything_is_written(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_bundle_in_the_slow_mode_is_refused(browser, opened, changed_site):
-    with serving(changed_site(tokenizer_mode="slow")) as address:
-        opened(address)
-    assert "--tokenizer-mode fast" in error_of(browser)
-
-
 def test_a_browser_without_webassembly_is_told(browser, opened, site):
     source = {"source": "delete globalThis.WebAssembly"}
     script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)

@@ -38,8 +38,6 @@ def sealed(tiny_bundle, tmp_path):
         ("zero_weight_ids", [2**63]),
         ("empty_ids", [2**31]),
         ("tokenizer_differences", 2**63),
-        ("hidden_size", 0),
-        ("hidden_size", "32"),
         ("golden", None),
         ("zero_weight_ids", [-1]),
         ("empty_ids", []),

@@ -59,12 +59,6 @@ def test_reports_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_
     )
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
-def test_each_precision_has_a_place_in_the_home_folder(run, tiny_model, home, precision):
-    result = run("export", "--model", tiny_model, "-l", 1, "--precision", precision)
-    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/tiny-bert/layer-1-slow-{precision}\n")
-
-
 def test_a_folder_whose_name_means_nothing_needs_another(run, refused, tiny_model, tmp_path, home):
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     assert "--name" in refused("export", "--model", folder, "-l", 1)

@@ -20,13 +20,6 @@ def test_pull_prints_the_folder(run, hub, commit):
     assert "%" not in result.stderr  # no bar unless there is a terminal
 
 
-def test_an_error_is_one_line(run, hub):
-    result = run("pull", "org/absent")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: There is no repository hf://org/absent")
-    assert result.stderr.count("\n") == 1
-
-
 def test_other_commands_take_names_on_the_hub(run, hub, commit, write):
     texts = write("texts.txt", "the cat sat\n")
     result = run("score", "-m", "hf://org/tiny", "-c", texts, "-r", texts, "--device", "cpu")

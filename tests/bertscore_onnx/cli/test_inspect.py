@@ -92,7 +92,3 @@ def test_other_golden_scores_or_none_exit_1_after_the_report(run, installed_bund
     assert "tiny-bert" in result.stdout
     assert result.stderr.startswith("Error: ")
     assert message in result.stderr
-
-
-def test_a_folder_that_is_no_bundle_exits_1(refused, tmp_path):
-    assert f"Error: {tmp_path} is no bundle" in refused("inspect", tmp_path)

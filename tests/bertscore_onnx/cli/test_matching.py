@@ -80,8 +80,6 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--matching", "moverscore"], 2, "'moverscore' is not a preset"),
-        (["--matching", "words=nowhere.txt"], 2, "nowhere.txt"),
         (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], 1, "for code-bert-score."),
         (["--context", "words.txt"], 1, "c.txt has 3 lines and words.txt has 4 lines; expected"),
         (["--context", "x.txt", "--columns", "context=a"], 2, "has no effect"),

@@ -100,19 +100,8 @@ def test_underscored_names_of_bert_score_work(run, arguments, write):
     assert result.stdout == run(*arguments, "--seg-level", *hyphenated).stdout != run(*arguments, "-s").stdout
 
 
-def test_the_fast_tokenizer_has_a_bundle_of_its_own(refused, files, installed_bundle):
-    stderr = refused("score", "-m", "tiny-bert", *files, "-l", 2, "--use_fast_tokenizer")
-    assert "bertscore-onnx export --model MODEL --num-layers 2 --tokenizer-mode fast" in stderr
-
-
 def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundle):
     assert run("score", "-m", "tiny-bert", *files).stdout.startswith("bertscore-onnx|model:tiny-bert|layer:2|")
-
-
-def test_language_alone_chooses_its_default_model(refused, files, home):
-    stderr = refused("score", "--lang", "en", *files)
-    assert stderr.startswith("Error: roberta-large at layer 17 is not exported yet")
-    assert stderr.endswith(" once, on any machine with the `export` extra installed.")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -129,13 +118,6 @@ def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(run, write, tin
     assert result.exit_code == 0
     assert f"|{field}|" in result.stdout
     assert (message in result.stderr, bool(result.stderr)) == (True, bool(message))
-
-
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_warnings_are_one_line_without_a_place(run, write, tiny_bundle):
-    candidates, references = write("candidates.txt", "the cat\n\n"), write("references.txt", "a cat\na dog\n")
-    result = run("score", "-m", tiny_bundle, "-c", candidates, "-r", references)
-    assert (result.exit_code, result.stderr) == (0, "Warning: 1 pair scores 0 because a side is empty.\n")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -161,10 +143,7 @@ def test_the_progress_bar_of_a_terminal_goes_to_standard_error(run, arguments, s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-c", "a", "-r", "-", "-r", "-"], "Invalid value for --cand, --ref: standard input, -,"),
         (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --format: pairs have the scores"),
-        (["-c", "a", "-r", "b", "-o", "b.tsv", "--all-layers"], "pairs have the scores of one layer"),
-        (["-c", "a", "-r", "b", "--format", "jsonl", "--all-layers"], "pairs have the scores of one layer"),
         (["-c", "a.jsonl", "--input-format", "jsonl", "text"], "--input-format: there are 2 formats, jsonl, text"),
         (
             ["-c", "a.jsonl", "-o", "b.tsv.gz"],

@@ -117,30 +117,16 @@ def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path)
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("name", ["out.tsv", "out.csv", "out.jsonl", "out.json", "out.parquet"])
-def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle, tmp_path, name, several):
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+@pytest.mark.parametrize("more", [[], ["a house"]])
+def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle, tmp_path, more):
     long = "the cat sat on the mat " * 20
     rows = [("a cat", ["the cat"]), (long, ["the cat"]), ("a dog", [long]), ("a dog", ["a"])] * 3
-    if several:
-        rows = [(candidate, [*references, "a house"]) for candidate, references in rows]
-    table = write("in.jsonl", "".join(json.dumps({"candidate": one, "references": many}) + "\n" for one, many in rows))
-    arguments = ["score", "-m", tiny_bundle, "-c", table]
-    result = run(*arguments, "--columns", "precision=p,recall=r,f1=f,truncated=cut", "-o", tmp_path / name)
+    objects = [{"candidate": candidate, "references": references + more} for candidate, references in rows]
+    arguments = ["score", "-m", tiny_bundle, "-c", write("in.jsonl", "\n".join(map(json.dumps, objects)))]
+    result = run(*arguments, "--columns", "precision=p,recall=r,f1=f,truncated=cut", "-o", tmp_path / "out.csv")
     assert "longer than 32 tokens and truncated" in result.stderr
-    kind, path = name.partition(".")[2], tmp_path / name
-    read = {
-        "tsv": lambda: pd.read_csv(path, sep="\t"),
-        "csv": lambda: pd.read_csv(path),
-        "jsonl": lambda: pd.read_json(path, lines=True),
-        "json": lambda: pd.DataFrame(json.loads(path.read_text())["segments"]),
-        "parquet": lambda: pd.read_parquet(path),
-    }
-    frame = read[kind]()
-    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", *["best_reference"] * several]
-    assert frame["cut"].dtype == bool
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", *["best_reference"] * len(more)]
     assert frame["cut"].tolist() == [False, True, True, False] * 3
     assert json.loads(run(*arguments, "--format", "json").stdout)["truncated"] == 6
 

@@ -149,13 +149,6 @@ def test_a_file_that_was_cut_or_is_another_is_refused(tmp_path):
             DocumentCounts.load(tmp_path / "other")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path, whole):
-    with pytest.raises(InputError, match="Cannot read"):
-        DocumentCounts.load(tmp_path / "none")
-    with pytest.raises(InputError, match="Cannot write"):
-        whole.save(tmp_path / "none" / "counts")
-
-
 def test_rows_of_arrow_add_up(whole, tiny_bundle):
     more = count_documents(REFERENCES, tiny_bundle)
     rows = pyarrow.concat_tables([whole.to_arrow(), more.to_arrow()])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.matching.variants import PRESETS, ContextRole, Excluded, Matching
-from tests.support.parity import equations
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 
 CONTEXTS = ["it was a tree.", ["the house is blue.", "a dog sat!"], "red"]
@@ -83,27 +82,6 @@ def test_f_beta_weighs_recall(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(beta=3)) as scorer:
         precision, recall, f3 = scorer.score(CANDIDATES, REFERENCES)
     np.testing.assert_allclose(f3, 10 * precision * recall / (9 * precision + recall), rtol=1e-6)
-
-
-def tokens_of(scorer, text):
-    """Return the ids of a text and their vectors in each layer, (layers, tokens, hidden), in float64."""
-    table = scorer.encode([text]).embeddings
-    return table.sequences[0], table.vectors[:, : len(table.sequences[0])].astype(float)
-
-
-@pytest.mark.parametrize("exclude", [("special",), ("punctuation",), ("special", "punctuation")])
-def test_left_out_tokens_match_nothing_and_weigh_nothing(tiny_bundle, exclude):
-    with BERTScorer(tiny_bundle) as plain, BERTScorer(tiny_bundle, matching=Matching(exclude=exclude)) as scorer:
-        special = plain.manifest.special_ids
-        marks = [token for token in tokens_of(plain, ". , ! ?")[0] if token not in special]
-        left_out = [*(special if "special" in exclude else ()), *(marks if "punctuation" in exclude else ())]
-        scores = scorer.score(CANDIDATES, REFERENCES)
-        for place, pair in enumerate(zip(CANDIDATES, REFERENCES, strict=True)):
-            sides = []
-            for ids, [vectors] in (tokens_of(plain, text) for text in pair):
-                kept = ~np.isin(ids, left_out)
-                sides += [vectors[kept], ~np.isin(ids, special)[kept]]
-            assert (scores.P[place], scores.R[place]) == pytest.approx(equations(*sides), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +157,6 @@ def test_lists_are_digests_that_only_files_replace():
         ("beta=3,code-bert-score", "these come first"),
         ("alpha=3", "The fields are exclude, words"),
         ("beta=2,beta=3", "beta twice"),
-        ("beta=x", "beta is 'x'"),
         ("doc-bert-score+context", "give the contexts with the texts"),
     ],
 )
@@ -191,7 +168,6 @@ def test_a_bad_spec(spec, message):
 @pytest.mark.parametrize(
     ("contexts", "error", "message"),
     [
-        (["red"] * 4, InputError, "4 contexts for 3"),
         ([3, "red", "red"], InputTypeError, r"contexts\[0\] is"),
         ([["red", 3], "red", "red"], InputTypeError, r"contexts\[0\]\[1\] is int 3"),
     ],

@@ -143,12 +143,6 @@ def test_long_texts_in_windows_have_all_their_tokens(tiny_bundle):
     assert_makes_its_score(found)
 
 
-@pytest.mark.parametrize("reference", [None, [None]])
-def test_something_that_is_no_text_is_refused(scorer, reference):
-    with pytest.raises(InputError, match="NoneType"):
-        scorer.match("a", reference)
-
-
 BYTES = {character: byte for byte, character in BYTE_CHARACTERS.items()}
 
 

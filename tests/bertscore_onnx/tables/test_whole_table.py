@@ -78,13 +78,6 @@ def test_a_name_is_a_text_or_a_whole_number(write, value):
         table(write, "a.jsonl", f'{{"system": {value}}}\n').keys("system")
 
 
-def test_a_column_that_is_missing_is_named_with_the_nearest(write):
-    read = table(write, "a.tsv", "system\thuman_score\nA\t1\n")
-    with pytest.raises(InputError, match=r"Did you mean 'human_score'\? .*--columns human=NAME"):
-        read.find("human_scores", "--columns human=NAME")
-    assert read.find(("human", "human_score"), "--columns human=NAME") == "human_score"
-
-
 def test_a_table_without_rows_and_a_folder_are_refused(write, tmp_path):
     with pytest.raises(InputError, match="no rows"):
         table(write, "a.tsv", "system\thuman\n")

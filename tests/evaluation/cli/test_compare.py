@@ -157,17 +157,10 @@ def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused
     assert files[2].read_text() == OTHER
 
 
-def test_systems_that_do_not_fit_are_named(refused, files, write):
-    longer = refused("compare", *files, "-c", write("longer.txt", BASE + "one more\n"), "--metric", "bleu")
-    assert re.search(r"longer\.txt has 4 lines.*longer\.txt, line 4 has no partner", longer)
-    assert "base.txt is given twice" in refused("compare", *files, "-c", files[1], "--metric", "bleu", status=2)
-
-
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
         (["--metric", "comet"], 1, "give its scores (--scores)"),
-        ([], 2, "name a model"),
         (["--metric", "bleu", "-m", "roberta-large"], 2, "no effect"),
         (["--metric", "bleu", "--idf"], 2, "no effect"),
         (["--metric", "bleu,tokenize"], 2, "'bleu,tokenize' is not of the form NAME,FIELD=VALUE"),

@@ -125,18 +125,6 @@ def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tun
     assert content["language_pairs"] == {"all": {"n": 8, "units": 8, "left_out": None}}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (tsv(header="lang_pair\tcandidate\treference\thumans\n"), "there is no column 'human' or 'human_score'"),
-        (tsv(ROWS[:1]), "cs-en: 1 judged, and a correlation needs two"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_refused(refused, all_layers_bundle, write, content, message):
-    judgements = write("bad.tsv", content)
-    assert message in refused("tune-layers", "--model", all_layers_bundle, "--judgements", judgements)
-
-
 def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bundle, all_layers_bundle, table):
     arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
     assert "no row has 'fi-en'; the table has cs-en" in refused(*arguments, "--language-pair", "fi-en", status=2)

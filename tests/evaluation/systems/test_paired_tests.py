@@ -451,9 +451,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(test, options):
     ("scores", "options", "message"),
     [
         ([[0.1, 0.2]], {}, "one system"),
-        ([0.1, 0.2], {}, r"shape \(2,\)"),
         ([[], []], {}, r"shape \(2, 0\)"),
-        ([[0.1, 0.2], [0.3]], {}, "no matrix"),
         ([["a"], ["b"]], {}, "no matrix"),
         ([[0.1, 0.2], [0.3, float("nan")]], {}, "System 1 has the score nan for segment 1"),
         ([[0.1], [0.2]], {"num_resamples": 0}, "at least one"),

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,10 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 from thread_pool import score_pairs
-from typer.testing import CliRunner
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.cli import app as command_line
 from bertscore_onnx_service import MicroBatcher
 from tests.support.fake_scorer import GUARD
 
@@ -175,23 +172,3 @@ def test_gunicorn_without_preload(tiny_bundle, expected, pytestconfig):
         assert answer["process"] != server.pid
     assert refused.status_code == 422
     assert (server.returncode, "Traceback" in errors) == (0, False)
-
-
-def test_the_image_starts_a_server_that_exists(pytestconfig):
-    """No engine builds it here; its instructions are read, and the command line takes its options."""
-    lines = (pytestconfig.rootpath / "examples" / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    instructions = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
-    assert instructions["FROM"].startswith("python:3.")
-    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", instructions["USER"])  # by number: there is no such user
-    command = json.loads(instructions["ENTRYPOINT"]) + json.loads(instructions["CMD"])
-    assert command[:2] == ["bertscore-onnx", "serve"]
-    options = {word for word in command if word.startswith("--")}
-    help_text = CliRunner().invoke(command_line, ["serve", "--help"]).output
-    assert options == {"--model", "--host", "--port", "--api-key-file"}
-    assert all(option in help_text for option in options)
-    check = json.loads(instructions["HEALTHCHECK"].partition("CMD ")[2])
-    compile(check[2], "HEALTHCHECK", "exec")
-    assert "/health/ready" in check[2]
-    extras = re.search(r"\[(.+)\]", instructions["RUN"])[1].split(",")
-    project = tomllib.loads((pytestconfig.rootpath / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {*extras} <= project["optional-dependencies"].keys()

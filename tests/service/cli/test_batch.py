@@ -27,11 +27,6 @@ def test_it_prints_rows_failures_and_means_with_the_signature(batch, scorer, tmp
     assert second.endswith(f" F1: {f1:.6f}")
 
 
-def test_started_again_it_reports_what_was_complete(batch):
-    batch()
-    assert batch().stdout.splitlines()[0].endswith("in 1 part (1 complete before); 0 without scores")
-
-
 def test_as_json_the_summary_is_one_object(batch, scorer, tmp_path):
     summary = json.loads(batch("--format", "json").stdout)
     assert (summary["signature"], summary["output"]) == (scorer.hash, str(tmp_path / "scores"))
@@ -72,13 +67,6 @@ def test_a_damaged_part_is_named_and_scored_again(batch, tmp_path):
     part.write_bytes(whole[:-5])
     assert f"Warning: {part} is damaged; it is scored again." in batch().stderr
     assert part.read_bytes() == whole
-
-
-def test_an_error_is_one_line(batch):
-    result = batch("--columns", "candidate=mt")
-    assert result.exit_code == 1
-    assert "there is no column 'mt', only 'id', 'candidate', 'reference'" in result.stderr
-    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

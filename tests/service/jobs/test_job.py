@@ -1,6 +1,5 @@
 """`score_files()`: the scores of whole files, whatever their format, and what stops a job."""
 
-import gzip
 import hashlib
 import json
 import math
@@ -67,27 +66,6 @@ def test_parts_may_span_row_groups_and_keep_the_named_columns(scored, write_pair
     rows = scored(path, part_rows=300, columns=["lp", "id"])
     assert rows["id"] == list(range(1000))
     assert list(rows) == ["lp", "id", "precision", "recall", "f1", "best_reference"]
-
-
-ROWS = [("the cat sat", "a cat sat"), ('a "red" house, or', "the blue house"), ("it", "a")]
-
-
-TEXT_FORMATS = {
-    "pairs.csv.gz": gzip.compress(
-        b'n,candidate,reference\n1,the cat sat,a cat sat\n2,"a ""red"" house, or",the blue house\n3,it,a\n'
-    ),
-    "pairs.jsonl": "".join(
-        json.dumps({"n": str(number), "candidate": candidate, "references": [reference]}) + "\n\n"
-        for number, (candidate, reference) in enumerate(ROWS, 1)
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_text_formats_are_read_as_score_reads_them(scored, write, scorer, name):
-    rows = scored(write(name, TEXT_FORMATS[name]), part_rows=2)
-    assert rows["n"] == ["1", "2", "3"]
-    assert rows["f1"] == scorer.score(*map(list, zip(*ROWS, strict=True))).F.tolist()
 
 
 def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
@@ -271,13 +249,6 @@ def test_idf_weights_are_those_of_all_references(scored, write_pairs, tiny_bundl
     counts = count_documents(rows["reference"], tiny_bundle)
     shutil.rmtree(tmp_path / "scores")
     assert scored([tmp_path / "a.parquet", tmp_path / "b.parquet"], idf=counts)["f1"] == rows["f1"]
-
-
-def test_given_sentences_are_counted_in_place_of_the_references(scored, write_pairs, tiny_bundle):
-    sentences = ["the cat sat", "the dog", "it"]
-    rows = scored(write_pairs("a.parquet", 20), idf=True, idf_sents=sentences)
-    with BERTScorer(tiny_bundle, idf=True, idf_sents=sentences, device="cpu") as scorer:
-        assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
 
 
 def test_references_that_cannot_be_counted_are_named(score, write_pairs):

@@ -106,12 +106,6 @@ def test_a_bundle_that_is_not_there_is_reported_at_the_call(cluster, tmp_path):
         score_dataset(blocks(table_of_pairs(2)), tmp_path / "nowhere")
 
 
-def test_columns_of_scores_are_not_replaced(cluster, tiny_bundle):
-    table = table_of_pairs(2)
-    with pytest.raises(InputError, match="'f1' already"):
-        score_dataset(blocks(table.append_column("f1", table["id"])), tiny_bundle)
-
-
 def test_a_dataset_of_another_library_is_refused(tiny_bundle):
     with pytest.raises(InputTypeError, match="Table"):
         score_dataset(table_of_pairs(2), tiny_bundle)
