@@ -9,8 +9,8 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class Sample:
     """The item itself, or a hash of it."""
     run: int
     """The epoch, counted from 1."""
-    scores: Mapping[str, object]
+    scores: dict[str, object]
     """By metric, as the log has them; a metric that is missing here has no score."""
     document: str | None = None
 
@@ -146,14 +146,15 @@ _LM_EVAL_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-
 
 def _lm_eval_log(name: str, lines: Sequence[bytes]) -> HarnessLog:
     """Return a log that has a line for each item and filter; the results file of the same date names the model."""
-    found = _LM_EVAL_NAME.fullmatch(Path(name).name)
-    task, date = (found["task"], found["date"]) if found else (None, None)
+    parts = _LM_EVAL_NAME.fullmatch(Path(name).name)
+    task, date = (parts["task"], parts["date"]) if parts else (None, None)
     stem = Path(name.removesuffix(".gz")).stem
     results: Json = {}
-    for path in sorted(Path(name).parent.glob(f"*_{date}.json")) if found else ():
+    for path in sorted(Path(name).parent.glob(f"*_{date}.json")) if parts else ():
         results = _parsed(path.read_bytes()) or {}
+    directions = (results.get("higher_is_better") or {}).get(task) or {}
     samples: dict[str, Sample] = {}
-    scores: dict[str, dict[tuple[str, str], object]] = {}
+    columns: dict[str, str] = {}  # METRIC,FILTER by its metric
     for number, line in enumerate(lines, 1):
         place = f"{name}, line {number}"
         record = _parsed(line) or {}
@@ -161,28 +162,24 @@ def _lm_eval_log(name: str, lines: Sequence[bytes]) -> HarnessLog:
         metrics = _field(record, "metrics", list, place, _LM_EVAL)
         item = str(_field(record, "doc_id", (int, str), place, _LM_EVAL))
         content = _field(record, "doc_hash", str, place, _LM_EVAL)
-        of_item = scores.setdefault(item, {})
-        earlier = samples.setdefault(item, Sample(place, item, content, 1, {}))
-        of_line = {(str(metric), filtered): record.get(str(metric)) for metric in metrics}
-        if earlier.content != content or of_item.keys() & of_line.keys():
-            raise InputError(
-                f"{place}: the item {item!r} occurs again; it is in {earlier.place} too. Expected it once."
-            )
-        of_item |= of_line
-    columns = {column for of_item in scores.values() for column in of_item}
-    is_filtered = {filtered for _, filtered in columns} != {"none"}
-    names = {(metric, filtered): f"{metric},{filtered}" if is_filtered else metric for metric, filtered in columns}
-    directions = (results.get("higher_is_better") or {}).get(task) or {}
+        of_line = {f"{metric},{filtered}": str(metric) for metric in metrics}
+        sample = samples.setdefault(item, Sample(place, item, content, 1, {}))
+        if sample.content != content or sample.scores.keys() & of_line.keys():
+            raise InputError(f"{place}: the item {item!r} occurs again; it is in {sample.place} too. Expected it once.")
+        sample.scores.update({column: record.get(metric) for column, metric in of_line.items()})
+        columns |= of_line
+    is_filtered = any(not column.endswith(",none") for column in columns)
+    names = {column: column if is_filtered else metric for column, metric in columns.items()}
     return HarnessLog(
         name,
         results.get("model_name") or stem,
         date or stem,
         task,
         [
-            Sample(one.place, item, one.content, 1, {names[column]: value for column, value in scores[item].items()})
-            for item, one in samples.items()
+            replace(sample, scores={names[column]: score for column, score in sample.scores.items()})
+            for sample in samples.values()
         ],
-        frozenset(names[column] for column in columns if directions.get(column[0]) is False),
+        frozenset(names[column] for column, metric in columns.items() if directions.get(metric) is False),
     )
 
 
@@ -238,7 +235,7 @@ def _member(name: str, archive: ZipFile, file: BufferedIOBase, member: str) -> J
     return record
 
 
-def _inspect_log(name: str, header: Json, samples: Iterable[object]) -> HarnessLog:
+def _inspect_log(name: str, header: Json, samples: Iterable[Any]) -> HarnessLog:
     """Return a log from its header and its samples; the metrics name the field of metadata that has the cluster."""
     if header.get("version") != _INSPECT_VERSION:
         raise InputError(
@@ -255,18 +252,21 @@ def _inspect_log(name: str, header: Json, samples: Iterable[object]) -> HarnessL
         place = f"{name}, sample {item!r}, epoch {epoch}"
         content = _field(sample, "input", (str, list), place, _INSPECT)
         if isinstance(content, list):  # without the random ids of its messages
-            content = json.dumps([[one.get("role"), one.get("content")] for one in content if isinstance(one, dict)])
-        fields = sample if isinstance(sample, dict) else {}
-        cluster = (fields.get("metadata") or {}).get(clusters[0]) if len(clusters) == 1 else None
-        document = None if cluster is None else str(cluster)
+            messages = (message for message in content if isinstance(message, dict))
+            content = json.dumps([[message.get("role"), message.get("content")] for message in messages])
+        metadata, by_scorer = (
+            _field(sample, part, dict, place, _INSPECT) if sample.get(part) else {} for part in ("metadata", "scores")
+        )
+        cluster = metadata.get(clusters[0]) if len(clusters) == 1 else None
         scores: dict[str, object] = {}  # by scorer; those of a dict by `scorer/key`
-        for scorer, score in (fields.get("scores") or {}).items():
-            value = _field({scorer: score}, scorer, dict, place, _INSPECT).get("value")
-            parts = (
-                {f"{scorer}/{key}": part for key, part in value.items()} if isinstance(value, dict) else {scorer: value}
-            )
-            scores |= {key: _GRADES.get(part, part) if isinstance(part, str) else part for key, part in parts.items()}
-        rows.append(Sample(place, str(item), content, epoch, scores, document))
+        for scorer in by_scorer:
+            value = _field(by_scorer, scorer, dict, place, _INSPECT).get("value")
+            values = {f"/{key}": part for key, part in value.items()} if isinstance(value, dict) else {"": value}
+            scores |= {
+                f"{scorer}{key}": _GRADES.get(part, part) if isinstance(part, str) else part
+                for key, part in values.items()
+            }
+        rows.append(Sample(place, str(item), content, epoch, scores, None if cluster is None else str(cluster)))
     if header.get("status") != "success":
         notes.append(f"{name} has the status {header.get('status')!r}, with {len(rows)} samples.")
     return HarnessLog(name, model, Path(name).stem, task, rows, notes=notes)
@@ -309,18 +309,16 @@ def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, list[str], list[s
             samples.append((sample, values | {"task": log.task}))
     columns, notes = {}, [note for log in logs for note in log.notes]
     for metric in dict.fromkeys(metric for sample, _ in samples for metric in sample.scores):
-        scores = [_as_number(sample.scores.get(metric)) for sample, _ in samples]
-        no_numbers = (row for row, score in enumerate(scores) if score is None)
-        wrong = next((row for row in no_numbers if samples[row][0].scores.get(metric) is not None), None)
-        if wrong is None:
-            columns[metric] = scores
-            continue
-        sample, values = samples[wrong]
-        value = shortened(repr(sample.scores[metric]))
-        if any(score is not None for score in scores):
-            of_item = f"the metric {metric!r} of the item {values['segment']!r}"
-            raise InputError(f"{sample.place}: {of_item} is {value}; expected a number.")
-        notes.append(f"{metric} was left out: its values are no numbers, such as {value}.")
+        columns[metric] = [_as_number(sample.scores.get(metric)) for sample, _ in samples]
+        for (sample, values), score in zip(samples, columns[metric], strict=True):
+            if score is not None or sample.scores.get(metric) is None:
+                continue
+            shown = shortened(repr(sample.scores[metric]))
+            if any(number is not None for number in columns.pop(metric)):
+                of_item = f"the metric {metric!r} of the item {values['segment']!r}"
+                raise InputError(f"{sample.place}: {of_item} is {shown}; expected a number.")
+            notes.append(f"{metric} was left out: its values are no numbers, such as {shown}.")
+            break
     if not columns:
         raise InputError(f"{titles} has no scores that are numbers; expected one or more for each item.")
     optional = {
@@ -328,15 +326,15 @@ def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, list[str], list[s
         "document": all(sample.document is not None for sample, _ in samples),
         "task": has_tasks,
     }
-    shown = [*("system", "segment", "metric", "score"), *(name for name, is_shown in optional.items() if is_shown)]
+    kept = ["system", "segment", "metric", "score", *(name for name, is_kept in optional.items() if is_kept)]
     names = {metric: f"{metric} (log)" if metric.lower() in METRICS else metric for metric in columns}
-    rows = []
-    for row, (sample, values) in enumerate(samples):
-        for metric, scores in columns.items():
-            record = values | {"metric": names[metric], "score": scores[row]}
-            rows.append((sample.place, {name: record[name] for name in shown}))
+    rows = [
+        (sample.place, values | {"metric": names[metric], "score": scores[row]})
+        for row, (sample, values) in enumerate(samples)
+        for metric, scores in columns.items()
+    ]
     lower = {metric for log in logs for metric in log.lower_is_better}
-    return WholeTable(titles, shown, rows), [names[metric] for metric in columns if metric in lower], notes
+    return WholeTable(titles, kept, rows), [names[metric] for metric in columns if metric in lower], notes
 
 
 def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
@@ -353,20 +351,18 @@ def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
         raise InputError(
             f"{unnamed.title} does not name its task, and others have {', '.join(tasks)}. Give one task alone."
         )
-    logs_of: dict[tuple[str, str | None], list[HarnessLog]] = {}
-    for log in logs:
-        logs_of.setdefault((log.system, log.task if len(tasks) > 1 else None), []).append(log)
-    repeated = {system for (system, _), of_system in logs_of.items() if len(of_system) > 1}
-    has_labels = all(len({log.label for log in of_system}) == len(of_system) for of_system in logs_of.values())
+    places = [(log.system, log.task if len(tasks) > 1 else None) for log in logs]
+    repeated = {system for system, task in places if places.count((system, task)) > 1}
+    has_labels = len({*zip(places, (log.label for log in logs), strict=True)}) == len(logs)
     names = [
         f"{log.system} ({log.label if has_labels else log.title})" if log.system in repeated else log.system
         for log in logs
     ]
     for system in dict.fromkeys(names) if len(tasks) > 1 else ():
-        of_system = {log.task: log.title for name, log in zip(names, logs, strict=True) if name == system}
-        if lacking := [task for task in tasks if task not in of_system]:
+        titles = {log.task: log.title for name, log in zip(names, logs, strict=True) if name == system}
+        if lacking := [task for task in tasks if task not in titles]:
             raise InputError(
-                f"The system {system!r} has no log of the task {lacking[0]!r}, only {', '.join(of_system.values())}; "
+                f"The system {system!r} has no log of the task {lacking[0]!r}, only {', '.join(titles.values())}; "
                 "expected logs of the same tasks for each system."
             )
     return names

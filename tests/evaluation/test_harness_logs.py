@@ -235,11 +235,20 @@ def test_a_missing_score_is_a_missing_segment(samples):
     assert run("--scores", *samples, "--missing", "drop").exit_code == 0
 
 
-def test_another_version_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (lambda log: log.update(version=3), "version 3 of Inspect's logs"),
+        (lambda log: log["samples"][0].update(scores="C"), "epoch 1 has 'C' as 'scores'; expected a log as Inspect"),
+        (lambda log: log["samples"][0].update(metadata=["x"]), r"epoch 1 has \['x'\] as 'metadata'; expected a log"),
+    ],
+)
+def test_another_version_or_form_of_inspect_is_refused(tmp_path, changes, message):
     record = json.loads(gzip.decompress(next(LOGS.glob("inspect-0.3.150-json/*.gz")).read_bytes()))
+    changes(record)
     path = tmp_path / "log.json"
-    path.write_text(json.dumps(record | {"version": 3}), encoding="utf-8")
-    with pytest.raises(InputError, match="version 3 of Inspect's logs"):
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
         harness_scores([path])
 
 
