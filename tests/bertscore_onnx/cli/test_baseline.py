@@ -51,12 +51,6 @@ def test_standard_output_is_the_baseline_file_and_the_standard_error_is_reported
     assert measure("-q").stderr == ""
 
 
-def test_it_goes_to_a_file(measure, tmp_path, expected):
-    file = tmp_path / "baseline.csv"
-    assert measure("-o", file).stdout == ""
-    assert file.read_text() == expected.to_csv()
-
-
 def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
     lines = measure(model=all_layers_bundle).stdout.splitlines()
     assert [line.partition(",")[0] for line in lines] == ["LAYER", "0", "1", "2", "3"]

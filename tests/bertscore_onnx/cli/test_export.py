@@ -1,7 +1,6 @@
 """`bertscore-onnx export`."""
 
 import re
-import shutil
 
 import pytest
 
@@ -57,13 +56,6 @@ def test_reports_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_
     assert found[2].startswith(
         "'The cat sat on the mat.', 'A cat was sitting on the mat.', 'Profits rose by 12 % in the th'"
     )
-
-
-def test_a_folder_whose_name_means_nothing_needs_another(run, refused, tiny_model, tmp_path, home):
-    folder = shutil.copytree(tiny_model, tmp_path / "model")
-    assert "--name" in refused("export", "--model", folder, "-l", 1)
-    result = run("export", "--model", folder, "-l", 1, "--name", "acme/news")
-    assert (result.exit_code, result.stdout) == (0, f"{home}/bundles/acme--news/layer-1-slow-fp32\n")
 
 
 def test_options_that_do_not_fit_are_wrong_usage(refused):

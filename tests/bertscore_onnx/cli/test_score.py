@@ -84,13 +84,6 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
     }
 
 
-@pytest.mark.parametrize("order", [("-c", "-", "-r"), ("-r", "-", "-c")])
-def test_a_hyphen_reads_standard_input(run, write, tiny_bundle, order):
-    path = write("same.txt", CANDIDATES)
-    result = run("score", "-m", tiny_bundle, *order, path, stdin=CANDIDATES)
-    assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
-
-
 def test_underscored_names_of_bert_score_work(run, arguments, write):
     baseline = write("baseline.csv", "LAYER,P,R,F\n2,0.5,0.5,0.5\n")
     underscored = ("--num_layers", 2, "--batch_size", 1, "--rescale_with_baseline", "--baseline_path", baseline)

@@ -171,10 +171,3 @@ def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeyp
     scorer.plot_example("It is cold.", "It is freezing today.", str(tmp_path / "b.svg"))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "b.svg").read_bytes()
-
-
-def test_a_drawing_needs_matplotlib(stand_in, tiny_bundle, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(BertScoreOnnxError, match="matplotlib"):
-        stand_in.plot_example("a cat", "the cat", str(tiny_bundle))
