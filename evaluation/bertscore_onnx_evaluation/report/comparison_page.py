@@ -28,7 +28,6 @@ from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     LABELS,
     SYMBOLS,
-    GroupSystem,
     MetricResult,
     PairResult,
     SystemResult,
@@ -133,7 +132,7 @@ def _typographic(write: Callable[[float, MetricResult], str], value: float, metr
     return wording.typographic(write(value, metric))
 
 
-def _interval(result: SystemResult | PairResult | GroupSystem, metric: MetricResult) -> str:
+def _interval(result: SystemResult | PairResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 

@@ -49,7 +49,6 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
-    GroupSystem,
     MetricResult,
     PairResult,
     PlannedPower,
@@ -397,10 +396,10 @@ def group_results(
             _, numbers = np.unique(documents[segments], return_inverse=True)
             group, num_units = group.by_document(numbers), int(numbers.max()) + 1
         scores = group.observed().tolist()
-        systems = [GroupSystem(names[0], scores[0])]
-        systems += [
-            GroupSystem(system, score, score - scores[0]) for system, score in zip(names[1:], scores[1:], strict=True)
+        systems = [
+            SystemResult(system, score, delta=score - scores[0]) for system, score in zip(names, scores, strict=True)
         ]
+        systems[0] = replace(systems[0], delta=None)
         if num_units >= MIN_UNITS:
             tested = test(group)
             ends = zip(systems[1:], map(_finite, tested.interval), tested.p.tolist(), strict=True)

@@ -221,7 +221,10 @@ class Comparison(Result):
             "segments": [self._segment(example) for example in self.examples],
         }
         if any(metric.groups for metric in self.metrics):
-            record["groups"] = {name: [asdict(group) for group in metric.groups] for name, metric in metrics.items()}
+            record["groups"] = {
+                name: [asdict(group) | {"systems": [*map(_of_group, group.systems)]} for group in metric.groups]
+                for name, metric in metrics.items()
+            }
         if any(metric.pairs for metric in self.metrics):
             record["pairs"] = {name: [asdict(pair) for pair in metric.pairs] for name, metric in metrics.items()}
         return record
@@ -307,8 +310,7 @@ class Comparison(Result):
                 yield {"metric": metric.name, "system": system.name, **values, **dropped}
             for group in metric.groups:
                 sizes = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
-                for group_system in group.systems:
-                    values = asdict(group_system)
+                for values in map(_of_group, group.systems):
                     yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values}
 
     def _blocks(self) -> Iterator[str]:
@@ -372,6 +374,12 @@ def _values(system: SystemResult) -> dict[str, Any]:
     values = asdict(system)
     del values["name"]
     return values
+
+
+def _of_group(system: SystemResult) -> dict[str, Any]:
+    """Return the values that a system has in a group, by name."""
+    values = asdict(system)
+    return {name: values[name] for name in ("name", "score", "delta", "delta_low", "delta_high", "p", "p_holm")}
 
 
 # The tables of text and of LaTeX.
@@ -463,11 +471,10 @@ def _groups(metric: MetricResult) -> Table:
         first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
         for system in (group.systems[place] for place in metric.ranked):
             row = {"group": "", **first, "system": system.name, "score": system.score, "delta": system.delta}
-            if system.p is not None and system.p_holm is not None and system.delta is not None:
+            if system.p is not None and system.p_holm is not None:
                 row["interval"] = interval(metric, system.delta_low, system.delta_high)
                 row["p"] = _marked_p(system.p, False)
-                is_marked = is_significant(verdict_of(metric, system.delta, system.p_holm))
-                row["p_holm"] = _marked_p(system.p_holm, is_marked)
+                row["p_holm"] = _marked_p(system.p_holm, is_significant(outcome(metric, system)))
             rows.append(row)
             first = {}
     columns: tuple[Column, ...] = (

@@ -590,33 +590,22 @@ def join_inputs(
     if not reader.roles.are_by_position:
         _check_order([*chain.from_iterable((one, *one.further_runs) for one in inputs)])
     joined = join_segments(inputs, missing)
-    joined_columns = (
-        {name: joined.values(position, values) for name, values in one.columns.items()}
-        for position, one in enumerate(inputs)
-    )
 
-    def values_of(parts: Sequence[SegmentColumns]) -> list[dict[str, list[Any]]]:
-        return [next(joined_columns) for _ in parts]
+    def columns_of(parts: Sequence[SegmentColumns]) -> list[tuple[str, list[Any]]]:
+        pairs = ((one, name, values) for one in parts for name, values in one.columns.items())
+        return [(name, joined.values(inputs.index(one), values)) for one, name, values in pairs]
 
-    text_columns = {name: values for one in values_of(texts) for name, values in one.items()}
-    lists = [
-        [[text] if isinstance(text, str) else text for text in column]
-        for one in values_of(of_references)
-        for column in one.values()
-    ]
-    document_columns = [column for one in values_of(of_documents) for column in one.values()]
-    groups = [[*map(str, column)] for one in values_of(of_groups) for column in one.values()]
+    text_columns, document_columns = dict(columns_of(texts)), columns_of(of_documents)
+    lists = [[[text] if isinstance(text, str) else text for text in column] for _, column in columns_of(of_references)]
+    groups = [[*map(str, column)] for _, column in columns_of(of_groups)]
     _check_groups(of_groups, groups, joined.names)
-    matrices = {
-        metric: {name: column for one in values_of(parts) for name, column in one.items()}
-        for metric, parts in of_scores.items()
-    }
+    matrices = {metric: dict(columns_of(parts)) for metric, parts in of_scores.items()}
     return JoinedInputs(
         ordered,
         tuple(tuple(text_columns[name]) for name in ordered) if text_columns else (),
         tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
         {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
-        document_columns[0] if document_columns else (),
+        document_columns[0][1] if document_columns else (),
         groups[0] if groups else (),
         joined.names,
         joined.dropped,

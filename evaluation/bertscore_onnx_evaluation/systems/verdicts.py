@@ -43,12 +43,13 @@ class PlannedPower:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system under one metric."""
+    """One system under one metric, on the whole corpus or on the segments of a group.
+
+    In a group it has `score` and `delta`, and where the group is tested the interval, `p` and `p_holm`.
+    """
 
     name: str
-
     score: float
-    """The score of the whole corpus."""
 
     runs: int | None = None
     """The number of runs whose mean is the score of a segment; None where there is one score."""
@@ -73,7 +74,7 @@ class SystemResult:
     """The p-value of the difference, two-sided."""
 
     p_holm: float | None = None
-    """p, corrected for all tests under this metric (Holm)."""
+    """p, corrected for all tests under this metric (Holm); that of a group for all groups and systems."""
 
     wins: float | None = None
     """The share of resamples in which the system is better than the baseline."""
@@ -151,26 +152,6 @@ class PairResult:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSystem:
-    """One system on the segments of a group, under one metric."""
-
-    name: str
-    score: float
-
-    delta: float | None = None
-    """The score minus the baseline's; None for the baseline itself, as are the next fields."""
-
-    delta_low: float | None = None
-    """The low end of the 95 % interval of the difference; None where the group is not tested, as are the next ones."""
-
-    delta_high: float | None = None
-    p: float | None = None
-
-    p_holm: float | None = None
-    """p, corrected for all groups and systems under this metric (Holm)."""
-
-
-@dataclass(frozen=True, slots=True)
 class GroupResult:
     """All systems on the segments of one group."""
 
@@ -180,7 +161,7 @@ class GroupResult:
     num_units: int
     """The units that the test exchanges: segments or documents."""
 
-    systems: tuple[GroupSystem, ...]
+    systems: tuple[SystemResult, ...]
     """The baseline first."""
 
 
