@@ -103,23 +103,20 @@ class ColumnChoice:
 
 def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
     """Return sentences about what was taken; files from which the same was taken share one."""
-    alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]], list[ColumnChoice]] = {}
+    alike: dict[str, list[ColumnChoice]] = {}
     for choice in choices:
-        alike.setdefault((tuple(choice.roles.items()), choice.ignored), []).append(choice)
+        words = [f"{role} {'+'.join(names)}" for role, names in choice.roles.items() if role != "segment"]
+        words.append(f"segments by {choice.roles.get('segment', ('position',))[0]}")
+        words += [f"ignored {', '.join(name or repr(name) for name in choice.ignored)}"] * bool(choice.ignored)
+        alike.setdefault("; ".join(words), []).append(choice)
     sentences = []
-    for (roles, ignored), group in alike.items():
+    for taken, group in alike.items():
+        systems = [name for choice in group for name in choice.systems]
+        start = f"{', '.join(choice.table for choice in group)}: " + f"systems {', '.join(systems)}; " * bool(systems)
         if all(len(choice.systems) == 1 for choice in group):
             files: dict[str, list[str]] = {}
             for choice in group:
                 files.setdefault(choice.systems[0], []).append(choice.table)
             start = ", ".join(f"{system} is {listed(of_system)}" for system, of_system in files.items()) + "; "
-            parts = []
-        else:
-            start = ", ".join(choice.table for choice in group) + ": "
-            parts = [f"systems {', '.join(name for choice in group for name in choice.systems)}"]
-            parts = parts if any(choice.systems for choice in group) else []
-        parts += [f"{role} {'+'.join(names)}" for role, names in roles if role != "segment"]
-        parts.append(f"segments by {dict(roles).get('segment', ('position',))[0]}")
-        parts += [f"ignored {', '.join(name or repr(name) for name in ignored)}"] * bool(ignored)
-        sentences.append(f"{start}{'; '.join(parts)}.")
+        sentences.append(f"{start}{taken}.")
     return [*sentences, f"The baseline is {baseline}."] if sentences else []

@@ -381,19 +381,8 @@ def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:
 
 
 def _check_texts(candidates: Sequence[Sequence[str]], references: References) -> None:
-    """Raise InputError unless there are systems and segments, and no text or reference is missing."""
-    if not candidates or not references:
-        raise InputError(
-            f"There are {len(candidates)} systems and references for {len(references)} segments. Give at least one of "
-            "each."
-        )
+    """Raise InputError unless all are texts, or lists of one reference or more."""
     for system, texts in enumerate(candidates):
-        if len(texts) != len(references):
-            raise InputError(
-                f"System {system}, counted from 0, has {len(texts)} texts, and there are references for "
-                f"{len(references)} segments; from number {min(len(texts), len(references)) + 1} on one side has no "
-                "partner. Give one text for each segment."
-            )
         for segment, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(

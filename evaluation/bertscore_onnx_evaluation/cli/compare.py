@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain, groupby
@@ -27,7 +27,7 @@ from bertscore_onnx.cli.options import (
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option, dialect_of
+from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import ARGUMENTS, echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
@@ -259,9 +259,18 @@ def compare(
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
     given = _named_files(cand or (), "--cand")
-    of_systems, of_references, of_documents = _choose_files(
-        given, ref or (), documents, columns=named, dialect=dialect, scores=scores
-    )
+    names = [*chain(*given.values()), *(ref or ()), *([documents] if documents is not None else ())]
+    check_standard_input([*names, *(scores or ())], "--cand, --ref, --documents, --scores")
+    files = {name: input_file(name, (), dialect) for name in names}
+    is_one_text = len(given) == 1 and all(file.format == "text" for file in files.values())
+    if is_one_text or (ref and not cand):
+        raise typer.BadParameter(
+            f"there is {'one' if cand else 'no'} system; expected a baseline and at least one to compare with it, "
+            "such as -c BASE -c OTHER, or a table of all systems.",
+            param_hint="--cand",
+        )
+    if not scores:
+        check_tables([*files.values()], named)
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
@@ -270,11 +279,11 @@ def compare(
 
     needed = {"sacrebleu": any(name.partition(",")[0] != BERTSCORE for name in metrics), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    candidates: Any = {name: [*map(_read, files)] for name, files in of_systems.items()} or None
+    candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
     if candidates and len(cand or ()) == 1 and not _has_name((cand or [""])[0]):  # a table of all systems
         [[candidates]] = candidates.values()
-    references = [*map(_read, of_references)]
-    units = [*map(_read, of_documents)]
+    references = [_read(files[name]) for name in ref or ()]
+    units = [] if documents is None else [_read(files[documents])]
     tables, notes, lower = _read_scores(scores or (), dialect)
     if lower is not None and not units and "document" in tables[""].names:
         units = [tables[""]]
@@ -351,33 +360,6 @@ def _has_name(given: str) -> bool:
 
 def _is_same_file(name: str, other: str) -> bool:
     return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
-
-
-def _choose_files(
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[str],
-    documents: str | None,
-    *,
-    columns: ColumnNames,
-    dialect: "Dialect",
-    scores: Sequence[str] | None,
-) -> tuple[dict[str, list[InputFile]], list[InputFile], list[InputFile]]:
-    """Return the files of each system by the system's name, those of references, and of documents."""
-    of_units = [documents] if documents is not None else []
-    names = [*chain(*systems.values()), *references, *of_units]
-    check_standard_input([*names, *(scores or ())], "--cand, --ref, --documents, --scores")
-    files = {name: input_file(name, (), dialect) for name in names}
-    is_one_text = len(systems) == 1 and all(file.format == "text" for file in files.values())
-    if is_one_text or (references and not systems):
-        raise typer.BadParameter(
-            f"there is {'one' if systems else 'no'} system; expected a baseline and at least one to compare with it, "
-            "such as -c BASE -c OTHER, or a table of all systems.",
-            param_hint="--cand",
-        )
-    if not scores:
-        check_tables([*files.values()], columns)
-    of_systems = {system: [files[name] for name in of_system] for system, of_system in systems.items()}
-    return of_systems, [files[name] for name in references], [files[name] for name in of_units]
 
 
 def _read(file: InputFile) -> "SegmentColumns | WholeTable":

@@ -117,9 +117,9 @@ class InputReader:
                     tables = f"the tables have {', '.join(available)}" if available else "there is no table"
                     raise InputError(f"There is no column {name!r}, of {as_argument(role, name)}; {tables}.")
 
-    def is_long(self, given: Mapping[str, Any]) -> bool:
-        """Return whether a mapping is a table with a row for each system and segment."""
-        return any(name in given for name in self.roles.named.get("system", USUAL_COLUMNS["system"]))
+    def is_by_name(self, given: Any) -> bool:
+        """Return whether this is a mapping of names, and no table with a row for each system and segment."""
+        return isinstance(given, Mapping) and not self.roles.among(given, "system")
 
     def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> SegmentColumns:
         """Return the values of a role in a table, in a column called as that is; or values that `listing` lists.
@@ -198,9 +198,7 @@ class InputReader:
         chosen = self._free(table) if names == [ALL] else names
         for name in chosen:
             table.find(name, "`systems`")
-        columns = {name: self._values(table, role, name) for name in chosen}
-        whole = self._by_run(table, columns, {}) if self.roles.of(table, "run") else self._with_ids(table, columns, {})
-        return {metric: replace(whole, systems=tuple(columns))}
+        return {metric: self._in_columns(table, role, {name: name for name in chosen}, {})}
 
     def _unnamed(self, table: WholeTable, role: str) -> "UnnamedSystemsError":
         free = self._free(table)
@@ -230,11 +228,15 @@ class InputReader:
         by_metric = {name: self._by_cell(table, rows, values, roles, name) for name, rows in rows_of.items()}
         return {name: replace(columns, ignored_systems=left_out) for name, columns in by_metric.items()}
 
-    def _by_run(
-        self, table: WholeTable, values: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
+    def _in_columns(
+        self, table: WholeTable, role: str, columns: Mapping[str, str], roles: Mapping[str, tuple[str, ...]]
     ) -> SegmentColumns:
-        """Return columns of systems, (rows,), with the values of the runs of a segment together."""
-        return self._by_cell(table, [(name, row) for name in values for row in range(len(table))], values, roles, "")
+        """Return the values of systems that have a column each; those of the runs of a segment together."""
+        values = {system: self._values(table, role, name) for system, name in columns.items()}
+        if self.roles.of(table, "run"):
+            cells = [(system, row) for system in values for row in range(len(table))]
+            return self._by_cell(table, cells, values, roles, "")
+        return replace(self._with_ids(table, values, roles), systems=tuple(columns))
 
     def _by_cell(
         self,
@@ -292,7 +294,7 @@ class InputReader:
 
     def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
         """Return the texts of systems, whose names are those of the columns."""
-        if isinstance(given, Mapping) and not self.is_long(given):
+        if self.is_by_name(given):
             given = {str(name): texts for name, texts in given.items()}
             chosen = [*given] if names is None or names == [ALL] else names
             for name in chosen:
@@ -338,7 +340,7 @@ class InputReader:
         of_systems: dict[str, list[WholeTable]] = {}
         for name, part in (given if has_parts else {"score": given}).items():
             title = f"scores[{name!r}]" if has_parts else "scores"
-            if isinstance(part, Mapping) and not self.is_long(part):
+            if self.is_by_name(part):
                 by_metric = {name: self._numbers_by_system(part, names, title)}
             else:
                 tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
@@ -385,29 +387,21 @@ class InputReader:
         if names is None and len(chosen) < 2:
             raise self._unnamed(first, "score")
         metrics = self._metric_columns([table for name in chosen for table in tables[name]])
-        found: dict[str, list[SegmentColumns]] = {metric: [] for metric in metrics}
-        roles = {"score": tuple(metrics)}
-        for metric in metrics:
-            for name in chosen:
-                runs = []
-                for table in tables[name]:
-                    values = {name: self._values(table, "score", metric)}
-                    has_runs = bool(self.roles.of(table, "run"))
-                    run = self._by_run(table, values, roles) if has_runs else self._with_ids(table, values, roles)
-                    runs.append(replace(run, systems=(name,)))
-                found[metric].append(as_runs(runs, self.missing))
-        return found
 
-    def _metric_columns(self, tables: Sequence[WholeTable]) -> list[str]:
+        def scores_by(metric: str, name: str) -> SegmentColumns:
+            runs = [self._in_columns(table, "score", {name: metric}, {"score": metrics}) for table in tables[name]]
+            return as_runs(runs, self.missing)
+
+        return {metric: [scores_by(metric, name) for name in chosen] for metric in metrics}
+
+    def _metric_columns(self, tables: Sequence[WholeTable]) -> tuple[str, ...]:
         """Return the columns of scores: those of the role, or all of numbers, which have to be the same everywhere."""
         if self.roles.of(tables[0], "score") or "score" in self.roles.named:
-            for table in tables:
-                self.roles.required(table, "score")
-            return [*self.roles.of(tables[0], "score")]
+            names, *_ = [self.roles.required(table, "score") for table in tables]
+            return names
         content = [{name: table.content(name) for name in self._free(table)} for table in tables]
         columns = dict.fromkeys(name for kinds in content for name in kinds if "numbers" in kinds[name])
-        are_numbers = {name: not any("texts" in kinds.get(name, ()) for kinds in content) for name in columns}
-        metrics = [name for name, is_metric in are_numbers.items() if is_metric]
+        metrics = tuple(name for name in columns if not any("texts" in kinds.get(name, ()) for kinds in content))
         shared = [name for name in metrics if all(name in kinds for kinds in content)]
         remedy = f"name the columns of scores: {as_argument('score', shared or ['NAME'])}."
         for table, kinds in zip(tables, content, strict=True):
@@ -568,11 +562,7 @@ def join_inputs(
     if candidates is None and (needs_texts or scores is None or references is not None):
         raise InputError("There are no texts of systems. Give them as `candidates`, or give `scores` alone.")
     texts = [] if candidates is None else reader.candidates(candidates, named)
-    if (
-        references is None
-        and is_frame(candidates)
-        and (not isinstance(candidates, Mapping) or reader.is_long(candidates))
-    ):
+    if references is None and is_frame(candidates) and not reader.is_by_name(candidates):
         references = candidates
     parts = references if _are_parts(references) else [() if references is None else references]
     of_references = [reader.column(part, "references", "reference", checked_references) for part in parts if texts]
