@@ -299,6 +299,12 @@ def metric_result(
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
     run_effects = ((name, run_effect(scores)) for name, scores in zip(names, runs, strict=False))
 
+    def test_result(row: int) -> dict[str, Any]:
+        columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm, "wins": tested.wins}
+        values = {name: float(column[row]) for name, column in (columns | {"delta_error": tested.error}).items()}
+        low, high = _finite(tested.interval[row])
+        return {**values, "delta_low": low, "delta_high": high}
+
     def system_result(system: int) -> SystemResult:
         row = rows.get((0, system))  # None for the baseline
         score = SystemResult(
@@ -311,7 +317,6 @@ def metric_result(
         if row is None:
             return score
         curve, share = tested.power_curves[row], None if tested.run_share is None else float(tested.run_share[row])
-        low, high = _finite(tested.interval[row])
         judged: dict[str, Any] = {}
         if margin is not None and margin_ends is not None:
             (not_worse_low, not_worse_high), (equivalent_low, equivalent_high) = margin_ends[:, row].tolist()
@@ -323,13 +328,7 @@ def metric_result(
             judged |= {"equivalent_low": equivalent_low, "equivalent_high": equivalent_high}
         return replace(
             score,
-            delta=float(tested.delta[row]),
-            delta_low=low,
-            delta_high=high,
-            p=float(tested.p[row]),
-            delta_error=float(tested.error[row]),
-            p_holm=float(tested.p_holm[row]),
-            wins=float(tested.wins[row]),
+            **test_result(row),
             won=won[system],
             lost=lost[system],
             tied=tied[system],
@@ -342,18 +341,15 @@ def metric_result(
             **judged,
         )
 
-    def pair_result(first: int, second: int, row: int) -> PairResult:
-        low, high = _finite(tested.interval[row])
-        p, p_holm, wins, error = (float(column[row]) for column in (tested.p, tested.p_holm, tested.wins, tested.error))
-        return PairResult(names[first], names[second], float(tested.delta[row]), low, high, p, p_holm, wins, error)
-
     runs_signature = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
     result = MetricResult(
         name,
         f"{metric.signature}{runs_signature}|{settings}",
         metric.lower_is_better,
         tuple(map(system_result, range(len(names)))),
-        tuple(pair_result(first, second, row) for (first, second), row in rows.items()) if all_pairs else (),
+        tuple(PairResult(names[one], names[other], **test_result(row)) for (one, other), row in rows.items())
+        if all_pairs
+        else (),
         segment_scores,
         metric.unrelated,
         margin,

@@ -16,6 +16,7 @@ from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     Outcome,
+    PairResult,
     SystemResult,
     clusters_in_words,
     equals,
@@ -399,32 +400,26 @@ _MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same
 
 
 def _systems(metric: MetricResult) -> Table:
-    score = number(metric.digits)
     rows = []
     for system in (metric.systems[place] for place in metric.ranked):
         row: dict[str, Any] = {
             "system": system.name,
             "rank": rank(system),
             "score": system.score,
-            "delta": system.delta,
             "above_unrelated": system.above_unrelated,
+            **_test_cells(metric, system),
         }
-        if system.p is not None and system.p_holm is not None:
-            is_marked = is_significant(outcome(metric, system))
-            p, p_holm = _marked_p(system.p, is_marked and not metric.is_corrected), _marked_p(system.p_holm, is_marked)
-            row |= {"p": p, "p_holm": p_holm, "counts": f"{system.won}/{system.lost}/{system.tied}"}
-            row["delta_interval"] = interval(metric, system.delta_low, system.delta_high)
+        if system.p is not None:
+            row["p"] = row["p"] if metric.is_corrected else row["p_holm"]
+            row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
             row["differing"] = count(system.differing)
             row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
         rows.append(row)
     columns: list[Column] = [
         (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
         *([("rank", "rank", plain)] if metric.pairs else []),
-        ("score", "score", score),
-        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
-        ("95 % of delta", "delta_interval", plain),
-        ("p", "p", plain),
-        *([("p (Holm)", "p_holm", plain)] if metric.is_corrected else []),
+        ("score", "score", number(metric.digits)),
+        *_test_columns(metric)[: None if metric.is_corrected else -1],
         ("won/lost/tied", "counts", plain),
         ("documents\nthat differ" if metric.units[1] == "document" else "differ", "differing", plain),
     ]
@@ -435,20 +430,28 @@ def _systems(metric: MetricResult) -> Table:
     return Table(columns, rows, _OPTIONAL if metric.is_corrected else [key for key in _OPTIONAL if key != "p"])
 
 
-def _pairs(metric: MetricResult) -> Table:
-    rows = [
-        {
-            "pair": f"{pair.system} - {pair.baseline}",
-            "delta": pair.delta,
-            "delta_interval": interval(metric, pair.delta_low, pair.delta_high),
-            "p": _marked_p(pair.p, False),
-            "p_holm": _marked_p(pair.p_holm, is_significant(verdict_of(metric, pair.delta, pair.p_holm))),
-        }
-        for pair in metric.pairs
+def _test_columns(metric: MetricResult) -> list[Column]:
+    """Return the columns of a test; that of p after the correction is the last."""
+    return [
+        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
+        ("95 % of delta", "delta_interval", plain),
+        ("p", "p", plain),
+        ("p (Holm)", "p_holm", plain),
     ]
-    columns: list[Column] = [("all pairs", "pair", str), ("delta", "delta", lambda delta: signed(delta, metric))]
-    columns.append(("95 % of delta", "delta_interval", plain))
-    return Table([*columns, ("p", "p", plain), ("p (Holm)", "p_holm", plain)], rows, ("p",))
+
+
+def _test_cells(metric: MetricResult, test: SystemResult | PairResult) -> dict[str, Any]:
+    """Return the cells of these columns; the difference alone where there was no test."""
+    if test.delta is None or test.p is None or test.p_holm is None:
+        return {"delta": test.delta}
+    mark = "*" if is_significant(verdict_of(metric, test.delta, test.p_holm)) else " "
+    ends = interval(metric, test.delta_low, test.delta_high)
+    return {"delta": test.delta, "delta_interval": ends, "p": f"{test.p:.4f} ", "p_holm": f"{test.p_holm:.4f}{mark}"}
+
+
+def _pairs(metric: MetricResult) -> Table:
+    rows = [{"pair": f"{pair.system} - {pair.baseline}", **_test_cells(metric, pair)} for pair in metric.pairs]
+    return Table([("all pairs", "pair", str), *_test_columns(metric)], rows, ("p",))
 
 
 def _matrix(metric: MetricResult) -> Table:
@@ -465,33 +468,21 @@ def _matrix(metric: MetricResult) -> Table:
 
 def _groups(metric: MetricResult) -> Table:
     """Return the systems by group, those that score best in all segments first."""
-    score = number(metric.digits)
     rows = []
     for group in metric.groups:
         first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
         for system in (group.systems[place] for place in metric.ranked):
-            row = {"group": "", **first, "system": system.name, "score": system.score, "delta": system.delta}
-            if system.p is not None and system.p_holm is not None:
-                row["interval"] = interval(metric, system.delta_low, system.delta_high)
-                row["p"] = _marked_p(system.p, False)
-                row["p_holm"] = _marked_p(system.p_holm, is_significant(outcome(metric, system)))
-            rows.append(row)
+            row = {"group": "", **first, "system": system.name, "score": system.score}
+            rows.append(row | _test_cells(metric, system))
             first = {}
     columns: tuple[Column, ...] = (
         ("group", "group", str),
         ("segments", "segments", count),
         ("system", "system", str),
-        ("score", "score", score),
-        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
-        ("95 % of delta", "interval", plain),
-        ("p", "p", plain),
-        ("p (Holm)", "p_holm", plain),
+        ("score", "score", number(metric.digits)),
+        *_test_columns(metric),
     )
     return Table(columns, rows, ("p", "segments"))
-
-
-def _marked_p(p: float, is_marked: bool) -> str:
-    return f"{p:.4f}{'*' if is_marked else ' '}"
 
 
 def _latex_cell(metric: MetricResult, system: SystemResult) -> str:

@@ -343,13 +343,17 @@ def _few_differ(metric: MetricResult, system: SystemResult) -> str:
 
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
-    """Return the outcome of each pair, of the first system against the second; none unless all pairs were tested."""
+    """Return the outcome of each pair that was tested, of the first system against the second, by their positions."""
     rows = {system.name: row for row, system in enumerate(metric.systems)}
+    tests = [(rows[pair.system], rows[pair.baseline], pair.delta, pair.p_holm) for pair in metric.pairs] or [
+        (row, 0, system.delta, system.p_holm)
+        for row, system in enumerate(metric.systems)
+        if system.delta is not None and system.p_holm is not None
+    ]
     outcomes: dict[tuple[int, int], Outcome] = {}
-    for pair in metric.pairs:
-        first, second = rows[pair.system], rows[pair.baseline]
-        outcomes[first, second] = verdict_of(metric, pair.delta, pair.p_holm)
-        outcomes[second, first] = verdict_of(metric, -pair.delta, pair.p_holm)
+    for first, second, delta, p in tests:
+        outcomes[first, second] = verdict_of(metric, delta, p)
+        outcomes[second, first] = verdict_of(metric, -delta, p)
     return outcomes
 
 
@@ -361,7 +365,7 @@ def clusters(metric: MetricResult) -> list[list[int]]:
     outcomes, ranked = pair_outcomes(metric), metric.ranked
     parts: list[list[int]] = []
     start = 0
-    for end in range(1, len(ranked) + 1) if outcomes else ():
+    for end in range(1, len(ranked) + 1) if metric.pairs else ():
         if all(outcomes[above, below] == "better" for above in ranked[:end] for below in ranked[end:]):
             parts.append([*ranked[start:end]])
             start = end
@@ -371,7 +375,7 @@ def clusters(metric: MetricResult) -> list[list[int]]:
 def with_ranks(metric: MetricResult) -> MetricResult:
     """Add the ranks and the clusters of the systems; return a metric as it is unless all pairs were tested."""
     outcomes, num_systems = pair_outcomes(metric), len(metric.systems)
-    if not outcomes:
+    if not metric.pairs:
         return metric
     cluster_of = {row: number for number, rows in enumerate(clusters(metric), 1) for row in rows}
 
@@ -415,17 +419,11 @@ def untested_groups(metric: MetricResult) -> str:
 
 def headline(metric: MetricResult) -> str:
     """Return a sentence with the system that scores best, or those that do, and what the tests say of the others."""
-    best = [row for row in metric.ranked if metric.systems[row].score == metric.systems[metric.ranked[0]].score]
-    names = [metric.systems[row].name for row in best]
-    others = [metric.systems[row].name for row in metric.ranked[len(best) :]]
-    tests: dict[tuple[str, str], Outcome] = {
-        (pair.baseline, pair.system): verdict_of(metric, pair.delta, pair.p_holm) for pair in metric.pairs
-    }
-    if not tests:
-        baseline = metric.systems[0].name
-        against = ((system.name, outcome(metric, system)) for system in metric.systems)
-        tests = {(baseline, name): judged for name, judged in against if judged is not None}
-    relations = {name: _relations(name, others, tests) for name in names}
+    systems, ranked = metric.systems, metric.ranked
+    best = [row for row in ranked if systems[row].score == systems[ranked[0]].score]
+    names = [systems[row].name for row in best]
+    others = ranked[len(best) :]
+    relations = {systems[row].name: _relations(metric, row, others) for row in best}
     subject = f"{names[0]} scores best" if len(names) == 1 else f"{listed(names)} score best, equally"
     if not others:
         return f"{subject}."
@@ -434,18 +432,18 @@ def headline(metric: MetricResult) -> str:
     return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
 
 
-def _relations(best: str, others: Sequence[str], tests: Mapping[tuple[str, str], Outcome]) -> str:
+def _relations(metric: MetricResult, best: int, others: Sequence[int]) -> str:
     """Return which of the systems that score lower the best is significantly better than."""
+    outcomes = pair_outcomes(metric)
     by_relation: dict[str, list[str]] = {
         "significantly better than": [],
         "not significantly better than": [],
         "not tested against": [],
     }
-    for name in others:
-        is_tested = (name, best) in tests or (best, name) in tests
-        is_better = tests.get((name, best)) == "better" or tests.get((best, name)) == "worse"
-        relation = "not significantly better than" if is_tested else "not tested against"
-        by_relation["significantly better than" if is_better else relation].append(name)
+    for other in others:
+        relation = "not significantly better than" if (best, other) in outcomes else "not tested against"
+        relation = "significantly better than" if outcomes.get((best, other)) == "better" else relation
+        by_relation[relation].append(metric.systems[other].name)
     return "; ".join(
         f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
         for words, names in by_relation.items()
