@@ -129,8 +129,7 @@ def _comet_lines(name: str, lines: Sequence[str], system: str | None) -> WholeTa
 
 def _comet_json(name: str, system: str | None) -> WholeTable | None:
     """Return the scores in what `comet-score --to_json` writes, an object with the segments of each file; or None."""
-    with open_source(name) as source:
-        lines = [line for [line] in read_whole_rows(([line] for line in read_lines(source, "scores")), source.title)]
+    lines = _lines(name)
     if not lines[0].lstrip().startswith("{") or (len(lines) > 1 and lines[1].lstrip().startswith("{")):
         return None
     try:

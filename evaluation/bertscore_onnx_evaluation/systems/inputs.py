@@ -188,11 +188,7 @@ class InputReader:
         """Return by metric the values of systems, in a column for each; None or NaN where a system has none."""
         are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
         if self.roles.of(table, "system") and not are_columns:
-            values = self.roles.required(table, role)
-            by_metric: dict[str, SegmentColumns] = {}
-            for name in values:
-                by_metric |= self._in_rows(table, role, name, names, name if len(values) > 1 else metric)
-            return by_metric
+            return self._in_rows(table, role, names, metric)
         if names is None:
             raise self._unnamed(table, role)
         chosen = self._free(table) if names == [ALL] else names
@@ -209,24 +205,27 @@ class InputReader:
         return [name for name in self.roles.without(table) if name not in BY_PRODUCTS]
 
     def _in_rows(
-        self, table: WholeTable, role: str, value_column: str, names: Sequence[str] | None, metric: str
+        self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str
     ) -> dict[str, SegmentColumns]:
         """Return the values of systems of which each row has one; they are in the order of the table, or as named."""
-        [system_column] = self.roles.required(table, "system")
-        metric_columns = self.roles.of(table, "metric") if role == "score" else ()
+        [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
+        metric_columns = self.roles.of(table, "metric") if role == "score" and len(columns) == 1 else ()
+        roles = {"system": (system_column,), role: columns} | ({"metric": metric_columns} if metric_columns else {})
         systems = table.keys(system_column)
-        metrics = table.keys(metric_columns[0]) if metric_columns else [metric] * len(table)
         available = [*dict.fromkeys(systems)]
         chosen = available if names is None or names == [ALL] else names
         left_out = tuple(name for name in available if name not in chosen)
-        values = dict.fromkeys(chosen, self._values(table, role, value_column))
-        roles: dict[str, tuple[str, ...]] = {"system": (system_column,), role: (value_column,)}
-        roles |= {"metric": metric_columns} if metric_columns else {}
-        rows_of: dict[str, list[tuple[str, int]]] = {}
-        for row, name in enumerate(metrics):
-            rows_of.setdefault(name, []).append((systems[row], row))
-        by_metric = {name: self._by_cell(table, rows, values, roles, name) for name, rows in rows_of.items()}
-        return {name: replace(columns, ignored_systems=left_out) for name, columns in by_metric.items()}
+        by_metric: dict[str, SegmentColumns] = {}
+        for column in columns:
+            values = dict.fromkeys(chosen, self._values(table, role, column))
+            of_column = column if len(columns) > 1 else metric
+            rows_of: dict[str, list[tuple[str, int]]] = {}
+            for row, name in enumerate(table.keys(metric_columns[0]) if metric_columns else [of_column] * len(table)):
+                rows_of.setdefault(name, []).append((systems[row], row))
+            for name, rows in rows_of.items():
+                by_cell = self._by_cell(table, rows, values, roles, name)
+                by_metric[name] = replace(by_cell, ignored_systems=left_out)
+        return by_metric
 
     def _in_columns(
         self, table: WholeTable, role: str, columns: Mapping[str, str], roles: Mapping[str, tuple[str, ...]]

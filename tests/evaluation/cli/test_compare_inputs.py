@@ -80,6 +80,7 @@ def ab(scores=FIRST, names="AB"):
 
 
 WIDE = table({"id": IDS, **FIRST})
+GAP = WIDE.replace(f"q8,{FIRST['A'][7]}", "q8,")
 RICH = table(
     {"id": IDS, **TEXTS, "latency_ms": range(NUMBER), "A": FIRST["A"], "title": FIRST["B"], "year": FIRST["C"]}
 )
@@ -88,6 +89,12 @@ RUNS = {"run": [1] * NUMBER + [2] * NUMBER, "id": IDS * 2}
 MEAN = {name: np.mean([FIRST[name], SECOND[name]], axis=0).tolist() for name in "ABC"}
 BOTH = {"faithfulness": ab(), "relevancy": ab(SECOND)}
 MINE = {"precision": FIRST, "recall": SECOND, "f1": MEAN}
+LONG = {
+    "model": ["A"] * 30 + ["B"] * 30,
+    "id": IDS * 2,
+    "x": FIRST["A"] + FIRST["B"],
+    "y": SECOND["A"] + SECOND["B"],
+}
 LONG_RUNS = {"system": ["A"] * 60 + ["B"] * 60, "id": IDS * 4, "run": ([1] * 30 + [2] * 30) * 2}
 NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
 
@@ -106,6 +113,9 @@ CASES = {
     "wide, baseline": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems all --baseline B", {"s": ab(names="BAC")}, ("baseline is B",)
     ),
+    "wide, another baseline": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems A B --baseline C", said=("baseline 'C' is none of",)
+    ),
     "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A", said=("one system, A",)),
     "wide, one wrong name": Case({"s.csv": WIDE}, "--scores s.csv --systems A D", said=("no column 'D'",)),
     "wide, names with a comma": Case({"s.csv": WIDE}, "--scores s.csv --systems A,B", said=("one name", "spaces: A B")),
@@ -122,11 +132,14 @@ CASES = {
     "systems of any name": Case(
         {"s.csv": table({"id": IDS, **ODD})}, "--scores s.csv --systems mt best human", {"s": ODD}
     ),
-    "judged": Case(
-        {"s.csv": table({"id": IDS, "human": SECOND["A"], **FIRST})},
-        "--scores s.csv --systems A B",
-        {"s": ab()},
-        ("ignored human, C",),
+    "a missing score": Case(
+        {"s.csv": GAP}, "--scores s.csv --systems A B", said=("line 9: there is no value of 'A' for", "--missing drop.")
+    ),
+    "a missing score, dropped": Case(
+        {"s.csv": GAP},
+        "--scores s.csv --systems A B --missing drop",
+        {"s": {name: scores[:7] + scores[8:] for name, scores in ab().items()}},
+        ("Left out 1 of 30 segments, which some file lacks: q8.",),
     ),
     "JSON lines": Case({"s.jsonl": json_lines({"id": IDS, **FIRST})}, "--scores s.jsonl --systems A B", {"s": ab()}),
     "tabs": Case({"s.tsv": table({"id": IDS, **FIRST}, delimiter="\t")}, "--scores s.tsv --systems A B", {"s": ab()}),
@@ -186,9 +199,9 @@ CASES = {
             "s.csv": table(
                 {
                     "metric": ["x"] * 60 + ["y"] * 60,
-                    "system": (["A"] * 30 + ["B"] * 30) * 2,
+                    "system": LONG["model"] * 2,
                     "id": IDS * 4,
-                    "score": FIRST["A"] + FIRST["B"] + SECOND["A"] + SECOND["B"],
+                    "score": LONG["x"] + LONG["y"],
                 }
             )
         },
@@ -196,18 +209,10 @@ CASES = {
         {"x": ab(), "y": ab(SECOND)},
     ),
     "long with a column for each metric": Case(
-        {
-            "s.csv": table(
-                {
-                    "model": ["A"] * 30 + ["B"] * 30,
-                    "id": IDS * 2,
-                    "x": FIRST["A"] + FIRST["B"],
-                    "y": SECOND["A"] + SECOND["B"],
-                }
-            )
-        },
+        {"s.csv": table(LONG)},
         "--scores s.csv --columns system=model score=x+y",
         {"x": ab(), "y": ab(SECOND)},
+        ("score x+y; segments by id.",),
     ),
     "all of the files for each system": Case(
         {f"{name}.csv": table({"id": IDS, "score": FIRST[name]}) for name in "AB"},
@@ -263,11 +268,6 @@ CASES = {
         {f"{name}.csv": table({**RUNS, "score": FIRST[name] + SECOND[name]}) for name in "AB"},
         "--scores A.csv B.csv",
         {"score": ab(MEAN)},
-    ),
-    "one column": Case(
-        {f"{name}.csv": table({"id": IDS, "grade": FIRST[name]}) for name in "AB"},
-        "--scores A.csv B.csv",
-        {"grade": ab()},
     ),
     "one metric of several": Case(
         {"A.csv": of_system("A"), "B.csv": of_system("B")},
@@ -472,6 +472,9 @@ TEXT_CASES = {
     "wide, named": Case(
         {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS
     ),
+    "wide, all": Case(
+        {"o.csv": table({"id": IDS, **OUTPUTS, "reference": GOLD}, order=ORDER)}, "-c o.csv --systems all", OUTPUTS
+    ),
     "wide, a reference in the way": Case(
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=question,gold --systems A B",
@@ -482,6 +485,12 @@ TEXT_CASES = {
         "-c o.csv --columns system=model segment=qid candidate=output reference=gold",
         OUTPUTS,
         ("systems A, B; system model; candidate output; reference gold; segments by qid.",),
+    ),
+    "long, semicolons": Case(
+        {"o.txt": table(LONG_TEXTS, delimiter=";")},
+        "-c o.txt --input-format csv,delimiter=semicolon --columns system=model segment=qid candidate=output "
+        "reference=gold",
+        OUTPUTS,
     ),
     "long, unnamed": Case({"o.csv": table(LONG_TEXTS)}, "-c o.csv", said=("--systems model qid output gold",)),
     "one text": Case({"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt", said=("one system",)),
