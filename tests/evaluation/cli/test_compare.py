@@ -78,19 +78,6 @@ def test_files_of_runs_are_one_system(run_json, run, write):
     assert [system["metrics"]["chrf"]["runs"] for system in fewer["systems"]] == [2, 1]
 
 
-@pytest.mark.parametrize("header", ["base,other", "segment,base,other"])
-def test_score_files_of_runs_are_one_metric(run_json, write, header):
-    first, second = [".5,.6", ".7,.8", ".3,.2"], [".5,.7", ".9,.8", ".3,.4"]
-    if "segment" in header:
-        first, second = ([f"{row},{text}" for row, text in enumerate(rows)] for rows in (first, second))
-        second = second[::-1]
-    files = [write(f"judge_{run}.csv", "\n".join([header, *rows])) for run, rows in enumerate((first, second))]
-    record = run_json("compare", "--scores", *(f"judge={file}" for file in files), "--systems", "base", "other")
-    base, other = (system["metrics"]["judge"] for system in record["systems"])
-    assert (base["score"], other["score"]) == (pytest.approx(3.2 / 6), pytest.approx(3.5 / 6))
-    assert other["runs"] == 2
-
-
 def test_precision_and_recall_stand_beside_f(run_json, files, tiny_bundle):
     metrics = ("bertscore,value=f", "bertscore,value=P", "bertscore,value=r")
     record = run_json("compare", "-m", tiny_bundle, *files, "--metric", *metrics)
@@ -192,34 +179,6 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     )
 
 
-@pytest.fixture
-def one_table(write):
-    """A table of texts with a column for each system, and the same sentences in files."""
-    rows = zip(BASE.splitlines(), OTHER.splitlines(), REFERENCES.splitlines(), strict=True)
-    lines = [f"{at},{base},{other},{reference}\n" for at, (base, other, reference) in enumerate(rows)]
-    return write("outputs.csv", "".join(["id,base,other,reference\n", *reversed(lines)]))
-
-
-def test_one_table_may_hold_all_systems(compared, run_json, one_table, write):
-    expected = compared("--all-pairs")
-    options = ("--metric", "bleu", "--all-pairs")
-    assert run_json("compare", "-c", one_table, "--systems", "all", *options)["pairs"] == expected["pairs"]
-    named = write("named.csv", one_table.read_text().replace("reference", "gold"))
-    options = ("--columns", "reference=gold", "--systems", "base", "other", "--metric", "bleu", "--all-pairs")
-    assert run_json("compare", "-c", named, *options)["pairs"] == expected["pairs"]
-    rows = one_table.read_text().splitlines()[1:]
-    cells = [
-        (at, name, text, reference)
-        for row in rows
-        for at, *texts, reference in [row.split(",")]
-        for name, text in zip(("base", "other"), texts, strict=True)
-    ]
-    long = "id;system;mt;reference\n" + "".join(";".join(cell) + "\n" for cell in cells)
-    options = ("--columns", "candidate=mt", "--input-format", "csv,delimiter=semicolon")
-    options = (*options, "--metric", "bleu", "--all-pairs")
-    assert run_json("compare", "-c", write("long.txt", long), *options)["pairs"] == expected["pairs"]
-
-
 def outputs(new, number=40):
     """Return the lines of a table of three systems, whose newest has the same output in all rows."""
     rows = [(row, f"a dog sits on the mat {row}") for row in range(number)]
@@ -270,16 +229,6 @@ def test_a_column_of_numbers_or_nulls_is_a_system_if_it_is_named(run, refused, w
 class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 
-    def test_a_column_for_each_system(self, run, write):
-        options = ("--systems", "base", "other", "--format", "json")
-        result = run("compare", "--scores", write("comet.tsv", self.WIDE), *options)
-        found = json.loads(result.stdout)
-        assert ([one["name"] for one in found["systems"]], found["num_segments"]) == (["base", "other"], 30)
-        assert found["systems"][1]["metrics"]["comet"]["delta"] == pytest.approx(0.1)
-        assert found["systems"][1]["metrics"]["comet"]["won"] == 30
-        assert "comet.tsv: systems base, other; segments by segment; ignored note." in result.stderr
-        assert result.stderr.endswith("The baseline is base.\nHigher is taken as better: comet.\n")
-
     @pytest.mark.parametrize("value", ["", "NA"])
     def test_a_column_without_any_score_is_not_ignored(self, run, refused, write, value):
         lines = self.WIDE.splitlines()
@@ -298,37 +247,13 @@ class TestGivenScores:
         assert "other is better than base: +0.1000" in result.stdout
         assert result.stdout.startswith("BERTScore F1 ")
 
-    def test_systems_and_the_baseline_are_chosen(self, run_json, refused, write):
-        table = write("comet.csv", "id,year,base,other,index\n1,2019,.1,.2,.5\n2,2020,.3,.4,.6\n")
-        found = run_json("compare", "--scores", table, "--systems", "other", "index", "--baseline", "index")
-        assert [system["name"] for system in found["systems"]] == ["index", "other"]
-        named = ("--systems", "base", "other")
-        assert "'third'" in refused("compare", "--scores", table, *named, "--baseline", "third")
-        assert "no column 'third'" in refused("compare", "--scores", table, "--systems", "base", "third")
-
-    def test_a_missing_score_is_named_or_its_segment_left_out(self, run, refused, write):
-        table = write("comet.tsv", self.WIDE.replace("7\t0.0\t0.1", "7\t\t0.1"))
-        named = ("--systems", "base", "other")
-        stderr = refused("compare", "--scores", table, *named)
-        assert "comet.tsv, line 9: there is no value of 'base' for segment '7'" in stderr
-        assert stderr.endswith("--missing drop.")
-        result = run("compare", "--scores", table, *named, "--missing", "drop")
-        assert "Left out 1 of 30 segments, which some file lacks: 7." in result.stderr
-        assert "1 segment left out" in result.stdout
-
     GROUPED = "segment,domain,base,worse\n" + "".join(
         f"{n},{'news' if n % 3 else 'talks'},0.{n % 7}5,0.{n % 7}{n % 4}\n" for n in range(90)
     )
 
-    def test_groups_are_those_of_python(self, run, run_json, write):
+    def test_groups_are_a_column_of_any_table(self, run, run_json, write):
         table = write("judge.csv", self.GROUPED)
         rows = [line.split(",") for line in self.GROUPED.splitlines()[1:]]
-        scores = {name: [float(row[at]) for row in rows] for name, at in (("base", 2), ("worse", 3))}
-        expected = compare(scores={"judge": scores}, by=[row[1] for row in rows])
-        assert (
-            run_json("compare", "--scores", table, "--systems", "base", "worse", "--by", "domain")["groups"]
-            == json.loads(expected.to_json())["groups"]
-        )
         named = ("--systems", "base", "worse", "--by", "domain")
         assert "group domain; segments by segment." in run("compare", "--scores", table, *named).stderr
         names = write("domains.csv", "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows))

@@ -157,8 +157,12 @@ def test_many_systems_have_a_matrix_and_few_a_list_of_pairs():
     assert "all others" in text
     assert "system-6; system-5; system-4;" in text
     assert "▲" in found.to_html()
-    few = compare(scores=dict([*scores.items()][:3]), all_pairs=True).table()
+    three = dict([*scores.items()][:3])
+    few = compare(scores=three, all_pairs=True).table()
     assert "system-2 - system-1" in few
+    assert [line.split()[0] for line in few.splitlines()[2:5]] == ["system-2", "system-1", "system-0"]
+    assert "\nsystem-2 scores best: significantly better than system-1 and system-0." in few
+    assert compare(scores=three).to_dict()["headlines"]["score"].endswith("system-0; not tested against system-1.")
 
 
 def test_a_regression_is_what_is_significantly_worse():

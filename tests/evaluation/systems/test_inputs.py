@@ -180,11 +180,46 @@ def test_tables_that_are_in_another_order_are_not_joined_by_position(frame):
         ({"A": "ab", "B": "cd"}, "column 'A' is str 'ab'"),
         ({"A": pandas.DataFrame({"x": [1, 2]}), "B": [1, 2]}, "tables and lists of numbers; expected one of these"),
         ({}, "There is no system"),
+        (NUMBERS["A"], "The scores are a ndarray"),
+        (pandas.DataFrame([[1, 2]], columns=["A", "A"]), "2 columns 'A'"),
+        (AB | {"B": []}, "24 for A, 0 for B"),
+        (AB | {"B": [*NUMBERS["B"][:-1], None]}, "row 23: there is no value of 'B'"),
+        (AB | {"B": ["good"] * NUMBER}, "row 0: the column 'B' holds 'good'"),
+        ({"x": AB, "y": {"A": [1.0], "B": [2.0]}}, r"scores\['y'\] has 1 row"),
+        ({"x": AB, "y": {"A": [1.0]}}, "has scores of x, and none of y"),
     ],
 )
 def test_what_is_no_scores_is_refused(scores, message):
     with pytest.raises(InputError, match=message):
         compare(scores=scores)
+
+
+def test_scores_stand_beside_texts_by_the_names_of_systems():
+    texts = {name: TEXTS[name] for name in "CA"}
+    found = compare(texts, REFERENCES, scores={"BLEU": NUMBERS})
+    assert deltas(found) == {"BLEU": delta(NUMBERS["C"], NUMBERS["A"])}
+    assert found.metrics[0].signature.startswith("BLEU|scores:given|")
+    assert {example.system for example in found.examples} == {"A"}
+    with pytest.raises(InputError, match="'BLEU' is computed here too"):
+        compare(texts, REFERENCES, scores={"BLEU": NUMBERS}, metrics=["bleu"])
+    with pytest.raises(InputError, match="has 3 values and scores has 24 rows"):
+        compare({"A": ["a"] * 3, "B": ["b"] * 3}, ["c"] * 3, scores=AB)
+
+
+def test_lower_scores_are_better_where_that_is_said():
+    comet, mqm = compare(scores={"COMET": NUMBERS, "MQM": NUMBERS}, lower_is_better=["MQM"]).metrics
+    assert mqm.ranked == comet.ranked[::-1]
+    assert [system.won for system in comet.systems] == [system.lost for system in mqm.systems]
+    with pytest.raises(InputError, match="no scores of 'ter'"):
+        compare(scores=NUMBERS, lower_is_better=["ter"])
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, paired_permutation, approximate_randomization])
+def test_more_systems_than_segments_are_refused_unless_meant(test):
+    matrix = np.random.default_rng(3).normal(size=(60, 3))
+    with pytest.raises(InputError, match="There are 60 systems, and scores of 3 segments each"):
+        test(matrix)
+    assert len(test(SegmentMeans(matrix)).p) == 59
 
 
 def test_columns_are_systems_if_they_are_named(frame):
@@ -195,7 +230,11 @@ def test_columns_are_systems_if_they_are_named(frame):
     assert (found.systems, found.choices[0].ignored) == (("C", "A"), ("question", "answer", "tokens", "B"))
     assert deltas(found) == {"score": delta(NUMBERS["C"], NUMBERS["A"])}
     assert compare(scores=frame[["A", "B"]], systems="all").systems == ("A", "B")
-    named = compare(scores=frame.rename(columns={"A": "mt", "B": "best"}), systems=["mt", "best"])
+    named = compare(
+        scores=frame.rename(columns={"tokens": "segment", "A": "id", "B": "best"}),
+        systems=["best", "id"],
+        baseline="id",
+    )
     assert deltas(named) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
 
 
@@ -314,9 +353,7 @@ def test_further_columns_of_references_are_named_or_taken():
     references = pandas.DataFrame({"id": range(NUMBER), "reference": REFERENCES, "reference2": TEXTS["A"]})
     candidates = pandas.DataFrame({"id": range(NUMBER), **TEXTS})
     options = {"systems": ["A", "B"], "metrics": ["chrf"], "num_resamples": 20}
-    one = compare(candidates, references, **options)
-    assert one.choices[1].ignored == ("reference2",)
-    assert "; ignored reference2." in one.inputs[1]
+    assert compare(candidates, references, **options).choices[1].ignored == ("reference2",)
     two = compare(candidates, references, columns={"reference": ["reference", "reference2"]}, **options)
     assert two.choices[1].roles["reference"] == ("reference", "reference2")
     assert two.metrics[0].systems[0].score == pytest.approx(100)
@@ -423,6 +460,8 @@ def test_what_was_taken_stands_in_every_form(frame):
     found = compare(scores=frame, systems=["A", "B"])
     taken = "scores: systems A, B; segments by position; ignored question, answer, tokens, C."
     assert found.inputs == [taken, "The baseline is A.", "Higher is taken as better: score."]
+    [choice] = found.to_dict()["columns"]
+    assert choice["ignored"] == ("question", "answer", "tokens", "C")
     for shown in (found.to_html(), found._repr_html_(), found.table("latex"), found.to_json()):
         for sentence in found.inputs:
             assert sentence in shown

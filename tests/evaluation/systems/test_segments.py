@@ -58,6 +58,8 @@ def test_the_form_and_order_of_a_table_change_nothing(table, seed):
         given = given.sort_values("segment", key=lambda ids: ids.map(str))
     documents = shuffled(table[["segment", "document"]], seed)
     assert compared(shuffled(given, seed), documents=documents) == expected
+    indexed = shuffled(table, seed).set_index("segment")
+    assert compared(indexed, documents=indexed) == expected
     rows = long_form(table, seed)
     assert compared(rows, documents=documents) == expected
     unnamed = compared(rows, documents=documents, systems=None)
@@ -108,34 +110,6 @@ def test_texts_references_and_documents_are_joined(table):
     assert [example.delta for example in found.examples] == [example.delta for example in expected.examples]
     segment = found.examples[0].segment
     assert found.candidates[0][segment] == f"the cat sat on {found.segments[segment]} mats"
-    one_by_one = compare(
-        {name: shuffled(texts[["segment", name]].rename(columns={name: "candidate"}), 5) for name in ("base", "other")},
-        shuffled(texts, 6),
-        metrics=["bleu"],
-        num_resamples=100,
-    )
-    assert result(one_by_one)["systems"][1]["metrics"]["bleu"]["won"] == expected.metrics[0].systems[1].won
-
-
-def test_the_index_of_a_frame_may_hold_the_ids(table):
-    indexed = shuffled(table, 2).set_index("segment")
-    assert compared(indexed, documents=indexed) == compared(table, documents=table)
-    with pytest.raises(InputError, match="2 columns 'base'"):
-        compare(scores=table.rename(columns={"other": "base"}), systems="all")
-
-
-def test_the_columns_that_were_taken_are_listed(table):
-    found = compare(scores=table.assign(note="good", year=2024), systems=SYSTEMS)
-    [choice] = found.choices
-    assert (choice.systems, choice.roles) == (SYSTEMS, {"segment": ("segment",)})
-    assert choice.ignored == ("document", "note", "year")
-    assert found.to_dict()["columns"][0]["ignored"] == ("document", "note", "year")
-
-
-def test_any_column_is_a_system_if_it_is_named(table):
-    scores = table.rename(columns={"newstest": "id", "base": "human"})
-    found = compare(scores=scores, systems=["human", "id"], baseline="id")
-    assert found.systems == ("id", "human")
 
 
 @pytest.mark.parametrize(
@@ -180,19 +154,6 @@ def test_rows_that_contradict_each_other_are_no_missing_ones(table):
         ids = frame["segment"].where(frame["segment"] != 7)
         with pytest.raises(InputError, match="the column 'segment' holds"):
             compare(scores=frame.assign(segment=ids), systems=SYSTEMS, missing="drop")
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"segment": [1], "base": [2.0]}, r'has the columns base, beside segment, .*: systems=\["base"\]'),
-        ({"system": ["a", "a"], "segment": [1, 1], "score": [2.0, 3.0]}, "row 1: the system 'a' has a second row"),
-        ({"system": ["a"], "score": [1.0]}, r'need ids\. .*columns=\{"segment": "NAME"\}'),
-    ],
-)
-def test_a_table_of_another_form_is_refused(columns, message):
-    with pytest.raises(InputError, match=message):
-        compare(scores=pandas.DataFrame(columns))
 
 
 def test_lists_stand_beside_ids_in_order_only(table):
