@@ -350,10 +350,11 @@ class InputReader:
                     continue
                 runs = [self._systems_of(table, "score", names, name) for table in tables]
                 by_metric = {metric: [as_runs([run[metric] for run in runs], self.missing)] for metric in runs[0]}
-            _merge(by_metric, found, title)
-        if of_systems:
-            _merge(self._metrics_of(of_systems, names), found, "scores")
-        _check_same_systems(found)
+            for metric, parts in by_metric.items():
+                found.setdefault(metric, []).extend(parts)
+        for metric, parts in (self._metrics_of(of_systems, names) if of_systems else {}).items():
+            found.setdefault(metric, []).extend(parts)
+        _check_systems(found)
         return found
 
     def _numbers_by_system(
@@ -432,20 +433,14 @@ def _renamed(columns: SegmentColumns, system: str) -> SegmentColumns:
     return replace(columns, columns={system: values}, systems=(system,))
 
 
-def _merge(added: Mapping[str, list[SegmentColumns]], found: dict[str, list[SegmentColumns]], title: str) -> None:
-    """Add scores by metric to those that were found, which may be of other systems."""
-    for metric, parts in added.items():
-        earlier = {name for columns in found.get(metric, ()) for name in columns.columns}
-        if again := next((name for columns in parts for name in columns.columns if name in earlier), None):
-            raise InputError(f"{title} has scores of {metric} for {again}, which another input has too. Rename one.")
-        found.setdefault(metric, []).extend(parts)
-
-
-def _check_same_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
-    """Raise InputError unless all metrics have scores of the same systems."""
+def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
+    """Raise InputError unless all metrics have scores of the same systems, each from one input."""
     systems = {metric: [name for columns in parts for name in columns.columns] for metric, parts in found.items()}
     first = next(iter(systems), "")
     for metric, names in systems.items():
+        if again := next((name for name in names if names.count(name) > 1), None):
+            titles = listed([columns.title for columns in found[metric] if again in columns.columns])
+            raise InputError(f"{titles} have scores of {metric} for {again}; expected them in one. Rename a system.")
         for name in {*names} ^ {*systems[first]}:
             given, other = (metric, first) if name in names else (first, metric)
             raise InputError(

@@ -214,6 +214,11 @@ CASES = {
         {"x": ab(), "y": ab(SECOND)},
         ("score x+y; segments by id.",),
     ),
+    "a system in two files": Case(
+        {f"{pair}.csv": long(systems=pair, extra={"metric": ["m"] * 60}) for pair in ("AB", "BC")},
+        "--scores AB.csv BC.csv",
+        said=("AB.csv and BC.csv have scores of m for B",),
+    ),
     "all of the files for each system": Case(
         {f"{name}.csv": table({"id": IDS, "score": FIRST[name]}) for name in "AB"},
         "--scores A.csv B.csv --systems all",
