@@ -48,7 +48,6 @@ FILES = {
     "wider.csv": "candidate,reference\na,b,c\n",
     "header.csv": "candidate,reference\n",
     "quote.csv": 'candidate,reference\n"a,b\n',
-    "semicolon.csv": "candidate;reference\na;b\n",
     "bare.tsv": "a\tb\nc\td\n",
     "array.json": '[{"candidate": "a", "reference": "b"}]',
     "broken.jsonl": '{"candidate": "a", "reference": "b"}\nnope\n',

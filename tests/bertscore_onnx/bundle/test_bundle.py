@@ -36,14 +36,6 @@ def bundle(tiny_bundle, tmp_path):
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
 
-def edit(bundle, change):
-    """Change the manifest's JSON without sealing it."""
-    file = bundle / "bertscore.json"
-    content = json.loads(file.read_bytes())
-    change(content)
-    file.write_text(json.dumps(content))
-
-
 def flip_a_bit(file):
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1

@@ -13,8 +13,6 @@ from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.matching.variants import PRESETS, ContextRole, Excluded, Matching
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, WORDS
 
-CONTEXTS = ["it was a tree.", ["the house is blue.", "a dog sat!"], "red"]
-
 MATCHINGS = {
     "special": Matching(exclude=("special",)),
     "punctuation": Matching(exclude=("punctuation",)),
