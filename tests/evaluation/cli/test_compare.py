@@ -225,15 +225,6 @@ def test_a_null_is_no_text(refused, write):
 class TestGivenScores:
     WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
 
-    @pytest.mark.parametrize("value", ["", "NA"])
-    def test_a_column_without_any_score_is_not_ignored(self, run, refused, write, value):
-        lines = self.WIDE.splitlines()
-        table = write("comet.tsv", "\n".join([f"{lines[0]}\tnew", *(f"{line}\t{value}" for line in lines[1:])]))
-        assert "--systems base other note new" in refused("compare", "--scores", table)
-        named = ("--systems", "base", "other", "new")
-        assert "line 2: there is no value of 'new'" in refused("compare", "--scores", table, *named)
-        assert run("compare", "--scores", table, "--systems", "base", "other").exit_code == 0
-
     def test_beside_our_own(self, run, tiny_bundle, write):
         files = [write(name, f"{text}\n" * 30) for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))]
         table = write("comet.tsv", self.WIDE)
@@ -258,13 +249,6 @@ class TestGivenScores:
         )
         found = run_json("compare", "--scores", plain, "--documents", names, *named)
         assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30]
-
-    def test_texts_are_grouped_by_a_column_of_their_table(self, run_json, write):
-        rows = [f"{n}\tthe cat {n % 5}\ta cat {n % 4}\tthe cat {n % 3}\t{'xy'[n % 2]}\n" for n in range(50)]
-        table = write("texts.tsv", "id\tbase\tother\treference\tstyle\n" + "".join(rows))
-        found = run_json("compare", "-c", table, "--systems", "all", "--metric", "chrf", "--by", "style")
-        assert [system["name"] for system in found["systems"]] == ["base", "other"]
-        assert [group["name"] for group in found["groups"]["chrf"]] == ["x", "y"]
 
     @pytest.mark.parametrize("blank", ["", " "])
     def test_a_row_without_a_group_is_missing_in_every_format(self, run_json, refused, write, blank):

@@ -135,6 +135,11 @@ CASES = {
     "a missing score": Case(
         {"s.csv": GAP}, "--scores s.csv --systems A B", said=("line 9: there is no value of 'A' for", "--missing drop.")
     ),
+    "scores of one system that are not available": Case(
+        {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
+        "--scores s.csv --systems A D",
+        said=("line 2: there is no value of 'D'",),
+    ),
     "a missing score, dropped": Case(
         {"s.csv": GAP},
         "--scores s.csv --systems A B --missing drop",

@@ -169,7 +169,7 @@ def test_tables_that_are_in_another_order_are_not_joined_by_position(frame):
         compare(scores=tables)
     joined = compare(scores=tables, columns={"segment": "tokens"})
     assert deltas(joined) == {"x": delta(NUMBERS["A"], NUMBERS["B"])}
-    assert compare(scores=tables, columns={"segment": "none"}).num_segments == NUMBER
+    assert compare(scores=tables, columns={"segment": "none"}).segments == tuple(range(1, NUMBER + 1))
 
 
 @pytest.mark.parametrize(

@@ -139,13 +139,6 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
     assert found.to_dict()["dropped"] == list(found.dropped)
 
 
-def test_a_repeated_id_is_counted_as_left_out(table):
-    repeated = pandas.concat([table, table.iloc[[7]]])
-    found = compare(scores=repeated, systems=SYSTEMS, missing="drop")
-    assert found.dropped == ("7",)
-    assert compared(repeated, missing="drop")["systems"] == compared(table.drop(index=7))["systems"]
-
-
 def test_rows_that_contradict_each_other_are_no_missing_ones(table):
     rows = long_form(table, 1)
     with pytest.raises(InputError, match="has a second row for segment"):
@@ -161,8 +154,6 @@ def test_lists_stand_beside_ids_in_order_only(table):
     assert compared(table, documents=documents) == compared(table, documents=table)
     with pytest.raises(InputError, match="is not in the order of ids, and documents has no ids"):
         compare(scores=shuffled(table, 1), systems=SYSTEMS, documents=documents)
-    by_position = compare(scores=shuffled(table, 1), systems=SYSTEMS, documents=documents, columns={"segment": "none"})
-    assert by_position.segments == tuple(range(1, 41))
 
 
 def test_ids_that_number_lines_find_their_lines(table):
