@@ -276,6 +276,17 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def needs_package(package: str, message: str) -> Iterator[None]:
+    """Raise a MissingExtraError with a message, if a package that is in no extra cannot be imported in the block."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingExtraError(message, name=package) from error
+
+
 def install_command(*extras: str) -> str:
     """Return the command that installs the packages of extras, wherever this package itself came from."""
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx.errors import InputError, needs_package
 from bertscore_onnx.signature import Signature
 
 if TYPE_CHECKING:
@@ -163,15 +163,9 @@ class Scores(_PRFArrays):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
+        message = "pandas is not installed. Install it with `pip install pandas`, or use `scores.to_dict()`."
+        with needs_package("pandas", message):
             from pandas import DataFrame, MultiIndex, RangeIndex
-        except ModuleNotFoundError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingExtraError(
-                "pandas is not installed. Install it with `pip install pandas`, or use `scores.to_dict()`.",
-                name="pandas",
-            ) from error
         shape, is_pairwise = self.F.shape, self.best_reference.ndim < self.F.ndim
         levels = [*["layer"] * (len(shape) - is_pairwise > 1), "candidate", *["reference"] * is_pairwise]
         index = MultiIndex.from_product(map(range, shape), names=levels) if len(shape) > 1 else RangeIndex(len(self.F))
@@ -186,16 +180,12 @@ class Scores(_PRFArrays):
         Raises:
             MissingExtraError: PyTorch is not installed.
         """
-        try:
+        message = (
+            "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: `scores.f1.tolist()`, "
+            "`scores.mean()`."
+        )
+        with needs_package("torch", message):
             from torch import from_numpy  # noqa: TID251 -- only if the caller has it and requests tensors
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise MissingExtraError(
-                "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: "
-                "`scores.f1.tolist()`, `scores.mean()`.",
-                name="torch",
-            ) from error
         return from_numpy(self.P), from_numpy(self.R), from_numpy(self.F)
 
     def of_layer(self, layer: int) -> "Scores":

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
-from bertscore_onnx.errors import MissingExtraError
+from bertscore_onnx.errors import needs_package
 from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import number_of_references
@@ -259,15 +259,9 @@ class Comparison(Result):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
+        message = "pandas is not installed. Install it with `pip install pandas`, or use `comparison.to_dict()`."
+        with needs_package("pandas", message):
             from pandas import DataFrame
-        except ModuleNotFoundError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingExtraError(
-                "pandas is not installed. Install it with `pip install pandas`, or use `comparison.to_dict()`.",
-                name="pandas",
-            ) from error
         return DataFrame([*self._rows()])
 
     def to_html(self) -> str:
