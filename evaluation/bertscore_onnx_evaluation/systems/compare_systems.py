@@ -133,7 +133,7 @@ def compare(
         test: "permutation" for `paired_permutation`, "mid-p" for its `mid_p`; "sacrebleu-bs" and "sacrebleu-ar" for
             sacreBLEU's tests, to the digit: `paired_bootstrap` and `approximate_randomization`.
         num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
-            intervals of the other tests come from 1,000 resamples.
+            `wins` of the other tests come from 1,000 resamples.
         seed: of the resamples and swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
         documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
