@@ -258,8 +258,8 @@ def test_differences_of_any_shape_keep_the_level(name, segments, record_property
     assert p <= 0.055
 
 
-LOWEST_COVERAGE = {"exponential": 0.915, "lognormal": 0.83}
-"""Of intervals of skewed differences; of others it is .935."""
+LOWEST_COVERAGE = {"exponential": 0.88, "lognormal": 0.83}
+"""Of intervals of skewed differences of 10 segments; of others it is .935."""
 
 
 @pytest.mark.calibration
@@ -269,7 +269,7 @@ LOWEST_COVERAGE = {"exponential": 0.915, "lognormal": 0.83}
     ["normal", "Student's t, 3 degrees", "two lognormal scores", "0, 0.5 or 1", *LOWEST_COVERAGE, "few exceptions"],
 )
 def test_intervals_of_any_shape_hold(name, segments, record_property):
-    _, coverage = shape_rates(name, segments, 2000, num_resamples=1)
+    _, coverage = shape_rates(name, segments, 2000, num_swaps=1999, num_resamples=1)
     record_property(f"{name} | coverage, {segments} segments", f"{coverage:.3f}")
     if name != "few exceptions":  # 2 of 20, or none of 10, may be seen
         assert coverage >= LOWEST_COVERAGE.get(name, 0.935)
