@@ -128,9 +128,10 @@ class SegmentMeans:
     def observed(self) -> NDArray[np.float64]:
         """Return the mean of each system, (systems,); those that are equal but for rounding are equal."""
         means = self._scores.sum(axis=1) / self.sizes.sum()
-        pairs = np.array([*combinations(range(len(means)), 2)]).reshape(-1, 2)
-        for first, second in pairs[self.deltas(pairs) == 0].tolist():
-            means[second] = means[first]
+        close = 1000 * self._rounding.sum(axis=1).max() / self.sizes.sum()  # farther means cannot be equal
+        for first, second in combinations(range(len(means)), 2):
+            if abs(means[second] - means[first]) <= close and self.deltas(np.array([[first, second]])) == 0:
+                means[second] = means[first]
         return means
 
     def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
