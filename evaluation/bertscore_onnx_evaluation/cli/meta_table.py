@@ -51,11 +51,12 @@ class _Rows:
         self.human = table.numbers(human_column)
         self.scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
         self.language_pairs = _language_pairs(table, options)
-        self.segments = None if segment is None else table.keys(segment)
+        self.has_segments = segment is not None
+        self.segments = [""] * len(table) if segment is None else table.keys(segment)
         self.dropped: set[tuple[str, str]] = set()  # language pairs and segments
         for name, values in self.scores.items():
             for row in np.flatnonzero(np.isnan(values) & ~np.isnan(self.human)).tolist():
-                if self.segments is None or options.missing == "raise":
+                if segment is None or options.missing == "raise":
                     raise InputError(
                         f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
                         'Add the score, or leave out the segment for all systems with missing="drop".'
@@ -101,15 +102,15 @@ def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
     return table.keys(table.find(column or "lang_pair", "--columns lang_pair=NAME", advice))
 
 
-def _annotators(table: WholeTable, options: MetaOptions) -> list[str] | None:
-    """Return the annotator of each row; None without a column of them."""
+def _annotators(table: WholeTable, options: MetaOptions) -> list[str]:
+    """Return the annotator of each row, empty where there is none."""
     named = options.named("annotator")
     has_any = {*ANNOTATOR_COLUMNS} & {*table.names}
+    annotators = [""] * len(table)
     if not named and not has_any and options.hold_out is None:
-        return None
+        return annotators
     name = table.find(named or ANNOTATOR_COLUMNS, "--columns annotator=NAME")
     present, rows = table.without_nulls(name)
-    annotators = [""] * len(table)
     for row, annotator in zip(rows, present.keys(name), strict=True):
         annotators[row] = annotator
     names = sorted({*annotators} - {""})
@@ -181,13 +182,13 @@ def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
 
 def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64]) -> JudgedSystems:
     dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
-    if rows.segments and dropped:
+    if dropped:
         is_kept = [(name, rows.segments[row]) not in rows.dropped for row in chosen]
         chosen = chosen[is_kept]
         if not len(chosen):
             raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})
-    segments = sorted({rows.segments[row] for row in chosen}, key=natural_key) if rows.segments else [""]
+    segments = sorted({rows.segments[row] for row in chosen}, key=natural_key)
     cells = _cells(table, rows, chosen, systems, segments)
     shape = (len(systems), len(segments))
 
@@ -196,33 +197,29 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         matrix[tuple(cells.T)] = values[chosen]
         return matrix  # (systems, segments)
 
+    def both_levels(scores: Floats) -> MetricScores:
+        return MetricScores(mean_by_system(scores), scores if rows.has_segments else None)
+
     order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
-    is_held_out = np.array([rows.annotators is not None and rows.annotators[row] == rows.held_out for row in chosen])
+    is_held_out = np.array([rows.annotators[row] == rows.held_out for row in chosen])
     human, held_out = (
         _mean_judgements(np.where(is_used, rows.human[chosen], np.nan)[order], cells[order], shape)
         for is_used in (~is_held_out, is_held_out)
     )
-    scores = {metric: arranged(values) for metric, values in rows.scores.items()}
-    has_segments = rows.segments is not None
     candidates, references = _texts(rows, chosen, cells, shape)
     documents = _documents_of_segments(table, rows, chosen, cells) if rows.documents else {}
     return JudgedSystems(
         name,
         tuple(systems),
         mean_by_system(human),
-        human if has_segments else None,
-        {
-            metric: MetricScores(mean_by_system(values), values if has_segments else None)
-            for metric, values in scores.items()
-        },
-        segments=tuple(segments) if has_segments else (),
+        human if rows.has_segments else None,
+        {metric: both_levels(arranged(values)) for metric, values in rows.scores.items()},
+        segments=tuple(segments) if rows.has_segments else (),
         documents=tuple(documents[segment] for segment in sorted(documents)),
         candidates=candidates,
         references=references,
         dropped=tuple(dropped),
-        annotators={}
-        if rows.held_out is None
-        else {f"{HUMAN}{rows.held_out}": MetricScores(mean_by_system(held_out), held_out if has_segments else None)},
+        annotators={} if rows.held_out is None else {f"{HUMAN}{rows.held_out}": both_levels(held_out)},
     )
 
 
@@ -257,19 +254,18 @@ def _cells(
     """Return the system and the segment of each row, (rows, 2)."""
     system_at = {name: at for at, name in enumerate(systems)}
     segment_at = {name: at for at, name in enumerate(segments)}
-    cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row] if rows.segments else ""]) for row in chosen]
+    cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row]]) for row in chosen]
     first: dict[tuple[int, int], int] = {}
     with_texts: dict[tuple[int, int], int] = {}
     by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
         with_same_text = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
-        annotator = "" if rows.annotators is None else rows.annotators[row]
-        by_same = by_annotator.setdefault((cell, annotator), row)
+        by_same = by_annotator.setdefault((cell, rows.annotators[row]), row)
         if earlier == row:
             continue
         if by_same != row:
-            where = f"segment {rows.segments[row]!r}" if rows.segments else "it, without a column of segments"
+            where = f"segment {rows.segments[row]!r}" if rows.has_segments else "it, without a column of segments"
             raise InputError(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
                 f"is {table.place(by_same)}. Expected one row for each, with the mean of several judgements."

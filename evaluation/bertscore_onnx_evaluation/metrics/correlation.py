@@ -7,7 +7,7 @@ problems", Biometrika 1945). Outputs without a judgement are left out. A side th
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,9 +110,9 @@ def scipy_module(name: Literal["special", "stats"]) -> Any:
 
 
 Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
-COEFFICIENTS = ("pearson", "spearman", "kendall_b", "kendall_c")
+COEFFICIENTS = get_args(Coefficient)
 Grouping = Literal["all", "segment", "system"]
-GROUPINGS = ("all", "segment", "system")
+GROUPINGS = get_args(Grouping)
 METRIC_CONSTANT = "the metric's scores are constant"
 OUTLIER = 2.5
 """Robust z above which a system is an outlier: Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1."""
@@ -181,8 +181,7 @@ def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient =
 def pearson(human: Floats, metric: Floats) -> Floats:
     """Return Pearson's r along the last axis, (…), from (…, n); NaN where a side is constant."""
     human, metric = unit_vectors(human), unit_vectors(metric)
-    r: Floats = np.clip((human * metric).sum(axis=-1), -1, 1)
-    return r
+    return np.clip((human * metric).sum(axis=-1), -1, 1)
 
 
 def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> Floats:
@@ -203,8 +202,7 @@ def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> F
 def midranks(scores: Floats) -> Floats:
     """Rank scores from 1, the lowest, (n,); equal scores share the mean of their ranks."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return ranks[place]
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
 def outliers(system_scores: Floats) -> NDArray[np.bool_]:
@@ -227,8 +225,7 @@ def outliers(system_scores: Floats) -> NDArray[np.bool_]:
         raise InputError(f"System scores of shape {scores.shape}; expected (systems,), all finite, at least one.")
     distance = np.abs(scores - np.median(scores))
     scale = 1.4826 * np.median(distance)
-    is_outlier: NDArray[np.bool_] = (scale > 0) & (distance > OUTLIER * scale)
-    return is_outlier
+    return (scale > 0) & (distance > OUTLIER * scale)
 
 
 def unit_vectors(scores: Floats) -> Floats:
@@ -236,8 +233,7 @@ def unit_vectors(scores: Floats) -> Floats:
     centred = scores - scores.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         centred /= np.abs(centred).max(axis=-1, keepdims=True)
-    unit: Floats = centred / np.sqrt((centred * centred).sum(axis=-1, keepdims=True))
-    return unit
+    return centred / np.sqrt((centred * centred).sum(axis=-1, keepdims=True))
 
 
 # Agreement on pairs of systems: pairwise accuracy, and soft pairwise accuracy, which weighs how sure each side is.
@@ -264,11 +260,15 @@ def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measur
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
     """
-    agreements = [_agreements(human, metric) for human, metric in language_pairs]
-    pairs = sum(map(len, agreements))
-    if not pairs:
+    agrees = [np.empty(0, dtype=bool)]
+    for human, metric in language_pairs:
+        judged = judged_scores(human, metric, ndim=1)
+        human_signs, metric_signs = (pair_signs(side[~np.isnan(judged[0])]) for side in judged)
+        agrees.append(human_signs == metric_signs)
+    pairs = np.concatenate(agrees)
+    if not len(pairs):
         return no_value("no language pair has two judged systems", 0)
-    return Measure(sum(int(agrees.sum()) for agrees in agreements) / pairs, pairs)
+    return Measure(float(pairs.mean()), len(pairs))
 
 
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
@@ -308,8 +308,7 @@ def pair_signs(scores: Floats) -> Floats:
     first, second = np.triu_indices(scores.shape[-1], 1)
     difference = scores[..., first] - scores[..., second]
     rounding = max(ROUNDING * np.abs(scores).max(initial=0, where=~np.isnan(scores)), 1 / LARGEST)
-    signs: Floats = np.sign(difference) * (np.abs(difference) > rounding)
-    return signs
+    return np.sign(difference) * (np.abs(difference) > rounding)
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
@@ -333,15 +332,6 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
         delta = total - totals  # (systems,)
         p[system] = (permuted[:, system, None] - permuted >= delta - slack).mean(axis=0)
     return p
-
-
-def _agreements(human: Floats, metric: Floats) -> NDArray[np.bool_]:
-    """Return for each pair of systems whether both sides order it alike, (pairs,)."""
-    human, metric = judged_scores(human, metric, ndim=1)
-    is_judged = ~np.isnan(human)
-    human, metric = human[is_judged], metric[is_judged]
-    agreements: NDArray[np.bool_] = pair_signs(human) == pair_signs(metric)
-    return agreements
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.

@@ -1,7 +1,8 @@
 """The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class JudgedSystems:
             raise InputError(
                 f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
             )
-        judged = self._only(np.flatnonzero(is_judged).tolist())
+        judged = self._only(is_judged)
         judged._check_complete()
         return judged
 
@@ -94,16 +95,15 @@ class JudgedSystems:
         """Return them with these human scores of segments, of some outputs perhaps, and scores of systems to match."""
         whole = np.zeros(1, dtype=bool) if self.human_segment is None else np.isnan(self.human_segment)
         if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
-            annotators = {
-                name: scores if scores.system is not None else _averaged(scores, whole)
-                for name, scores in self.annotators.items()
-            }
-            return replace(self, annotators=annotators)
+            sides = self.annotators.items()
+            return replace(
+                self, annotators={name: _averaged(side, whole) if side.system is None else side for name, side in sides}
+            )
         is_left_out = np.isnan(human_segment)
         means = {
             name
             for name, scores in self.metrics.items()
-            if any(_is_mean(scores, ignored) for ignored in (whole, np.zeros_like(whole)))
+            if _is_mean(scores, whole) or _is_mean(scores, np.zeros_like(whole))
         }
         return replace(
             self,
@@ -123,25 +123,23 @@ class JudgedSystems:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
         return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
 
-    def _only(self, rows: Sequence[int]) -> "JudgedSystems":
-        def chosen(scores: Floats | None) -> Floats | None:
-            return None if scores is None else scores[list(rows)]
+    def _only(self, is_kept: NDArray[np.bool_]) -> "JudgedSystems":
+        def kept(scores: Floats | None) -> Floats | None:
+            return None if scores is None else scores[is_kept]
 
-        def chosen_scores(metrics: Mapping[str, MetricScores]) -> dict[str, MetricScores]:
-            return {
-                name: replace(scores, system=chosen(scores.system), segment=chosen(scores.segment))
-                for name, scores in metrics.items()
-            }
-
+        metrics, annotators = (
+            {name: replace(both, system=kept(both.system), segment=kept(both.segment)) for name, both in side.items()}
+            for side in (self.metrics, self.annotators)
+        )
         return replace(
             self,
-            systems=tuple(self.systems[row] for row in rows),
-            human_system=self.human_system[list(rows)],
-            human_segment=chosen(self.human_segment),
-            metrics=chosen_scores(self.metrics),
-            annotators=chosen_scores(self.annotators),
-            candidates=self.candidates and tuple(self.candidates[row] for row in rows),
-            references=tuple(self.references[row] for row in rows) if self.references else (),
+            systems=tuple(compress(self.systems, is_kept)),
+            human_system=self.human_system[is_kept],
+            human_segment=kept(self.human_segment),
+            metrics=metrics,
+            annotators=annotators,
+            candidates=self.candidates and tuple(compress(self.candidates, is_kept)),
+            references=tuple(compress(self.references, is_kept)),
         )
 
     def _check_shapes(self) -> None:

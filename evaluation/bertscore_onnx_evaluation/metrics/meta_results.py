@@ -97,12 +97,9 @@ class MetricAgreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {
-            "signature": self.signature,
-            "system": self.system.to_dict() if self.system else None,
-            "segment": self.segment.to_dict() if self.segment else None,
-            "rank": self.rank,
-        }
+        levels = {"system": self.system, "segment": self.segment}
+        agreements = {level: agreement and agreement.to_dict() for level, agreement in levels.items()}
+        return {"signature": self.signature, **agreements, "rank": self.rank}
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,47 +375,6 @@ def _or_interval(write: Format) -> Format:
     return written
 
 
-def _p_matrices(result: LanguagePairResult, test: str) -> dict[str, dict[tuple[str, str], str]]:
-    """Return p of every two metrics, by the test's title."""
-    by = {
-        "Segments, Pearson": {(pair.first, pair.second): pair.segment for pair in result.pairs},
-        **{
-            f"Segments, {title}": {(pair.first, pair.second): pair.tests.get(name) for pair in result.pairs}
-            for title, name in (("by item", "pearson_by_item"), ("acc*_eq", "acc_eq"), ("SPA", "spa"))
-        },
-        "Whole systems, Pearson": {(pair.first, pair.second): pair.system for pair in result.pairs},
-    }
-    test_of_segments, test_of_systems = f"exchanging {result.units}", "exchanging systems"
-    if test == "boot-both":
-        test_of_segments = test_of_systems = f"drawing systems and {result.units}"
-    num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
-    tests: dict[str, dict[tuple[str, str], str]] = {}
-    for title, differences in by.items():
-        for pair, difference in differences.items():
-            if difference is None:
-                continue
-            way = test_of_segments if title.startswith("Segments") else test_of_systems
-            kind = f"p by {way}, two-sided, after Holm"
-            is_exact = title.startswith("Whole") and num_systems <= MAX_EXACT
-            smallest = 0.0 if is_exact else result.smallest_p * len(result.pairs)
-            tests.setdefault(f"{title}: {kind}", {})[pair] = _bounded_p(difference.p_holm, smallest)
-    return tests
-
-
-def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
-    """Yield a matrix of p-values for each test that was made."""
-    names = [metric.name for metric in (*result.humans, *result.metrics)]
-    for title, p_values in _p_matrices(result, test).items():
-        rows: list[dict[str, Any]] = [
-            {"number": row, "metric": name}
-            | {str(at): p_values.get((name, second), MISSING) for at, second in enumerate(names[row:], start=row + 1)}
-            for row, name in enumerate(names, start=1)
-        ]
-        columns: list[Column] = [("", "number", plain), *_METRIC]
-        columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
-        yield f"{title}\n{Table(columns, rows).text()}"
-
-
 _STATISTICS = {
     "pearson": "Pearson",
     "pearson_by_item": "by item",
@@ -426,6 +382,40 @@ _STATISTICS = {
     "spa": "SPA",
     "system_pearson": "Pearson of whole systems",
 }
+
+
+def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
+    """Yield a matrix of p-values for each test that was made."""
+    num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
+    for statistic, title in _STATISTICS.items():
+        of_systems = statistic == "system_pearson"
+        differences = {(pair.first, pair.second): _difference(pair, statistic) for pair in result.pairs}
+        if not any(differences.values()):
+            continue
+        smallest = 0.0 if of_systems and num_systems <= MAX_EXACT else result.smallest_p * len(result.pairs)
+        p = {pair: _bounded_p(of_pair.p_holm, smallest) for pair, of_pair in differences.items() if of_pair}
+        way = f"exchanging {'systems' if of_systems else result.units}"
+        if test == "boot-both":
+            way = f"drawing systems and {result.units}"
+        level = "Whole systems, Pearson" if of_systems else f"Segments, {title}"
+        yield f"{level}: p by {way}, two-sided, after Holm\n{_matrix(result, p)}"
+
+
+def _difference(pair: MetricPair, statistic: str) -> Difference | None:
+    return {"pearson": pair.segment, "system_pearson": pair.system, **pair.tests}.get(statistic)
+
+
+def _matrix(result: LanguagePairResult, cells: Mapping[tuple[str, str], str]) -> str:
+    """Write a cell for every two annotators or metrics."""
+    names = [metric.name for metric in (*result.humans, *result.metrics)]
+    rows: list[dict[str, Any]] = [
+        {"number": row, "metric": name}
+        | {str(at): cells.get((name, second), MISSING) for at, second in enumerate(names[row:], start=row + 1)}
+        for row, name in enumerate(names, start=1)
+    ]
+    columns: list[Column] = [("", "number", plain), *_METRIC]
+    columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
+    return Table(columns, rows).text()
 
 
 def _bounded_p(p: float, smallest: float) -> str:
@@ -450,18 +440,13 @@ def _groups(result: LanguagePairResult) -> Iterator[str]:
 
 def _missing(result: LanguagePairResult) -> list[str]:
     """Return why values are missing, each reason once."""
-    missing: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}  # by level and reason
-
-    def add(level: str, reason: str, measure: str, metric: str) -> None:
-        measures, metrics = missing.setdefault((level, reason), ({}, {}))
-        measures[measure] = metrics[metric] = None
-
+    missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
     for metric in result.metrics:
         for level, agreement in (("whole systems", metric.system), ("segments", metric.segment)):
             for name, measure in agreement.measures.items() if agreement else ():
                 if measure.value is None:
-                    add(level, measure.reason, name, metric.name)
-    return [
-        f"No {', '.join(measures)} of {level} ({', '.join(metrics)}): {reason}"
-        for (level, reason), (measures, metrics) in missing.items()
-    ]
+                    missing.setdefault((level, measure.reason), []).append((name, metric.name))
+    lists = {
+        place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()
+    }
+    return [f"No {measures} of {level} ({metrics}): {reason}" for (level, reason), (measures, metrics) in lists.items()]

@@ -67,26 +67,32 @@ class Compared:
 
 
 def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValues) -> Compared:
-    """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels."""
-    values = {name: value for name, value in values.items() if np.isfinite(value)}
-    names = sorted(values, key=SENTINELS.__contains__)
-    num_metrics = sum(name not in SENTINELS for name in names)
+    """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels.
+
+    A metric is better than every sentinel by the largest p, which needs no correction for these: R. L. Berger,
+    "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982. Holm's correction is for the number
+    of metrics.
+    """
+    names = sorted((name for name, value in values.items() if np.isfinite(value)), key=SENTINELS.__contains__)
+    metrics = [name for name in names if name not in SENTINELS]
     if len(names) < 2:
-        return Compared(dict.fromkeys(names[:num_metrics], 1))
-    p = p_values(names)
-    corrected = holm_matrix(p[:num_metrics, :num_metrics])
-    ranks = clusters(np.array([values[name] for name in names[:num_metrics]]), corrected)
+        return Compared(dict.fromkeys(metrics, 1))
+    number, scores, p = len(metrics), np.array([values[name] for name in names]), p_values(names)
+    corrected, deltas = holm_matrix(p[:number, :number]), scores[:, None] - scores
     differences = {
         (names[first], names[second]): Difference(
-            values[names[first]] - values[names[second]], float(p[first, second]), float(corrected[first, second])
+            float(deltas[first, second]), float(p[first, second]), float(corrected[first, second])
         )
-        for first, second in all_orders(range(num_metrics), 2)
+        for first, second in all_orders(range(number), 2)
     }
-    return Compared(
-        {name: int(rank) for name, rank in zip(names[:num_metrics], ranks, strict=True)},
-        differences,
-        against_sentinels(statistic, values, names, p),
-    )
+    tests: list[SentinelTest] = []
+    if number < len(names):
+        best = number + int(scores[number:].argmax())
+        largest = np.where(deltas > 0, p, 1)[:number, number:].max(axis=1)
+        rows = zip(metrics, deltas[:, best].tolist(), largest.tolist(), holm(largest).tolist(), strict=False)
+        tests = [SentinelTest(metric, statistic, names[best], *numbers) for metric, *numbers in rows]
+    ranks = clusters(scores[:number], corrected).tolist()
+    return Compared(dict(zip(metrics, ranks, strict=True)), differences, tuple(tests))
 
 
 def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.int64]:
@@ -118,30 +124,6 @@ def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.in
         members.append(int(metric))
         ranks[metric] = rank
     return ranks
-
-
-def against_sentinels(
-    statistic: str, values: Mapping[str, float], tested: Sequence[str], p: Floats
-) -> tuple[SentinelTest, ...]:
-    """Test whether each metric is better than every sentinel: the largest p, which needs no correction for these.
-
-    R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982; Holm's correction is
-    for the number of metrics. `p` is (tested, tested).
-    """
-    at = {name: place for place, name in enumerate(tested)}
-    sentinels = [name for name in tested if name in SENTINELS]
-    metrics = [name for name in tested if name not in sentinels]
-    if not sentinels:
-        return ()
-    best = max(sentinels, key=values.__getitem__)
-    largest = [
-        max(float(p[at[name], at[sentinel]]) if values[name] > values[sentinel] else 1.0 for sentinel in sentinels)
-        for name in metrics
-    ]
-    return tuple(
-        SentinelTest(name, statistic, best, values[name] - values[best], uncorrected, float(corrected))
-        for name, uncorrected, corrected in zip(metrics, largest, holm(largest), strict=True)
-    )
 
 
 def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:

@@ -300,8 +300,7 @@ def exchange_systems(human: Floats, metrics: Floats, *, permutations: int = 1000
         change = change - change.mean(axis=1, keepdims=True)
         x, y = (side / _norms(side) for side in (total + change, total - change))  # (exchanges, systems)
         explained = np.nan_to_num(((x + y) @ human)[:, None] / _norms(x + y) ** 2) * (x + y)  # 0 where y is -x
-        partial_r: Floats = (x - y) @ human / (_norms(x - y) * _norms(human - explained))[:, 0]
-        return partial_r
+        return (x - y) @ human / (_norms(x - y) * _norms(human - explained))[:, 0]
 
     return _p_of_exchanges(difference, len(metrics), len(human), permutations, seed)
 
@@ -326,8 +325,7 @@ def permute_systems(human: Floats, metrics: Floats, *, permutations: int = 1000,
     human, metrics = unit_vectors(human), unit_vectors(metrics)
     r, permuted = np.abs(metrics @ human), np.abs(human[orders] @ metrics.T)  # (metrics,), (permutations, metrics)
     observed_too = int(not is_exact)
-    p: Floats = ((permuted >= r - ROUNDING).sum(axis=0) + observed_too) / (len(orders) + observed_too)
-    return p
+    return ((permuted >= r - ROUNDING).sum(axis=0) + observed_too) / (len(orders) + observed_too)
 
 
 def _p_of_exchanges(
@@ -473,5 +471,4 @@ def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
     error = np.sqrt((centred**2).sum(axis=0) / number) * widening(num_units)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where((np.abs(deltas) > ROUNDING) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
-    p: Floats = 2 * scipy_module("stats").t.sf(t, num_units - 1)
-    return p
+    return 2 * scipy_module("stats").t.sf(t, num_units - 1)

@@ -212,11 +212,6 @@ def test_prints_a_table_or_tsv(run, eval_set):
     assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\tkind\trank\tsystem_n\t")
 
 
-def test_the_signature_has_the_seed_and_the_permutations(run_json, eval_set):
-    signature = run_json("meta", eval_set, "--resamples", "30", "--seed", "9")["signature"]
-    assert signature.startswith("bertscore-onnx|test:segments|permutations:30|seed:9|version:")
-
-
 def test_language_pairs_without_the_gold_are_left_out(judged, eval_set):
     write(eval_set, "human-scores/en-de.da.seg.score", score_lines(HUMAN))
     assert judged(eval_set, "--gold", "mqm").keys() == {"he-en"}

@@ -96,19 +96,6 @@ def test_intervals_of_systems_are_of_all_that_were_judged():
     assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
 
 
-def test_metrics_that_do_not_differ_share_a_rank():
-    rng = np.random.default_rng(0)
-    human = rng.normal(size=(8, 100))
-    metrics = {
-        "noise": rng.normal(size=(8, 100)),
-        "good": human + rng.normal(size=(8, 100)) * 0.30,
-        "too": human + rng.normal(size=(8, 100)) * 0.30,
-    }
-    [result] = evaluate(judged(human, metrics), permutations=200).language_pairs
-    assert {metric.name: metric.rank for metric in result.metrics} == {"good": 1, "too": 1, "noise": 2}
-    assert result.metrics[-1].name == "noise"
-
-
 def test_every_two_metrics_are_tested_the_better_one_first(full_scores):
     [result] = evaluate(judged(*full_scores)).language_pairs
     [pair] = result.pairs

@@ -170,13 +170,6 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
     assert "not significantly better than sentinel-overlap" in result.table()
 
 
-def test_without_texts_there_is_a_random_sentinel(scored):
-    assert [*sentinels_of(replace(scored, candidates=None, references=()))] == ["sentinel-random"]
-    assert sentinels_of(scored, sentinels=False) == {}
-    wholes = judged_wholes([1, 2, 4, 3], {"m": [1, 2, 3, 4]})
-    assert [*sentinels_of(wholes)] == ["sentinel-random"]
-
-
 def test_a_metric_of_whole_systems_is_better_than_random_numbers_where_its_r_is_not_0():
     human = np.arange(7.0)
     noise = np.random.default_rng(0).normal(size=7)
@@ -200,27 +193,6 @@ LEFT_OUT = "left out sentinel-length, sentinel-ratio and sentinel-overlap: "
 def notes_of(one):
     [result] = evaluate(one).language_pairs
     return [note for note in result.notes if note.startswith("left out")]
-
-
-def test_a_note_says_why_sentinels_of_texts_are_left_out(scored):
-    candidates = [[*row] for row in scored.candidates]
-    candidates[1][2] = candidates[3][0] = None
-    reason = f"{LEFT_OUT}2 of 96 judged outputs have no text, or no reference"
-    assert notes_of(replace(scored, candidates=candidates)) == [reason]
-    references = [[() if at == 5 else one for at, one in enumerate(row)] for row in scored.references]
-    assert notes_of(replace(scored, references=references)) == [reason.replace("2 of", "4 of")]
-    assert notes_of(replace(scored, references=())) == [reason.replace("2 of", "96 of")]
-    assert notes_of(scored) == notes_of(replace(scored, candidates=None, references=())) == []
-
-
-def test_only_judged_outputs_need_texts(scored):
-    human = scored.human_segment.copy()
-    human[1, 2] = np.nan
-    candidates = [[*row] for row in scored.candidates]
-    candidates[1][2] = None
-    one = replace(scored, human_segment=human, candidates=candidates)
-    assert len(sentinels_of(one)) == 4
-    assert notes_of(one) == []
 
 
 def test_a_set_without_the_outputs_of_a_judged_system_says_so(tmp_path):

@@ -145,15 +145,6 @@ def test_rates_against_random_numbers_over_many_trials(number, record_property):
     assert np.mean(found) <= 0.06
 
 
-@pytest.mark.parametrize("number", [8, 13, 20])
-def test_equal_metrics_of_whole_systems_seldom_differ(number):
-    found = []
-    for seed in range(300):
-        human, *metrics = correlated_scores(np.random.default_rng([seed, 1]), number, (0.9, 0.9, 0.9))
-        found.append(exchange_systems(human, np.stack(metrics), permutations=199, seed=seed)[0, 1] < 0.05)
-    assert np.mean(found) <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5
-
-
 def test_scales_and_signs_of_metrics_change_no_p():
     human, one, other = correlated_scores(np.random.default_rng(7), 9, (0.8, 0.5, 0.3))
     metrics = np.stack([one, other, 5 * one + 3, -one, human])
@@ -162,26 +153,6 @@ def test_scales_and_signs_of_metrics_change_no_p():
     assert p[0, 3] == p[2, 3] < 0.05
     assert p[0, 4] == 2 / 2**9  # the human scores themselves
     assert p == pytest.approx(exchange_systems(7 - 2 * human, -metrics))
-
-
-@pytest.mark.parametrize(("number", "least"), [(2, 1), (3, 1), (4, 2 / 2**4)])
-def test_few_systems_can_be_exchanged_in_few_ways(number, least):
-    human, *metrics = np.random.default_rng(2).normal(size=(6, number))
-    assert exchange_systems(human, np.stack(metrics)).min() >= least
-
-
-@pytest.mark.parametrize("number", [4, 6])
-def test_all_permutations_of_few_systems_are_those_of_scipy(number):
-    human, metric = np.random.default_rng(1).normal(size=(2, number)).round(1)
-    expected = stats.permutation_test(
-        (human,),
-        lambda g: abs(stats.pearsonr(g, metric).statistic),
-        permutation_type="pairings",
-        alternative="greater",
-        n_resamples=np.inf,
-    )
-    assert permute_systems(human, np.stack([metric, -3 * metric]))[0] == pytest.approx(expected.pvalue)
-    assert permute_systems(human, np.stack([metric, -3 * metric]))[1] == pytest.approx(expected.pvalue)
 
 
 def test_permutations_of_many_systems_are_random_and_of_the_seed():
@@ -193,54 +164,40 @@ def test_permutations_of_many_systems_are_random_and_of_the_seed():
 
 
 @pytest.mark.parametrize("gaps", [0, 0.1])
-def test_statistics_of_sums_are_those_of_all_scores(gaps):
+@pytest.mark.parametrize("is_resampled", [False, True])
+def test_statistics_of_sums_are_those_of_all_scores(gaps, is_resampled):
     rng = np.random.default_rng(2)
-    human = rng.integers(0, 5, (6, 40)).astype(np.float64)
+    human = rng.integers(0, 5, (6, 60)) + np.linspace(0, 0.5, 6)[:, None]
     metric = human + rng.normal(size=human.shape)
     metric[:, 3] = 1
     human[:, 4] = 2
-    human[rng.random(human.shape) < gaps] = np.nan
-    found = SegmentStatistics(human, metric, np.arange(40) // 2).sums()
-    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in found.items()}
+    is_left_out = rng.random(human.shape) < gaps
+    human[is_left_out] = metric[is_left_out] = np.nan
+    units, kept = np.arange(60) // 2, np.arange(6) < 5
+    drawn = rng.integers(30, size=30) if is_resampled else np.arange(30)
+    sides = mean_by_system(human), mean_by_system(metric)
+    by_level = (
+        SegmentStatistics(human, metric, units).sums(),
+        SystemStatistics(sides, (human, metric), units, kept).sums(),
+    )
+    counts = np.bincount(drawn, minlength=30)
+    values, wholes = (
+        {name: float(one.statistic(counts @ one.sums)) for name, one in sums.items()} for sums in by_level
+    )
+    segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
+    human, metric = human[:, segments], metric[:, segments]
     assert values["pearson"] == pytest.approx(correlate(human, metric).value)
     assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
     assert values["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
-    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value)
-    assert values["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.01)
-    assert values["kendall_c"] == pytest.approx(correlate(human, metric, coefficient="kendall_c").value, abs=0.01)
+    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value, abs=0.01 * is_resampled)
+    for name in ("kendall_b", "kendall_c"):
+        expected = correlate(human, metric, coefficient=name).value
+        assert values[name.removesuffix("_b")] == pytest.approx(expected, abs=0.03)
     assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
-    sides = (mean_by_system(human), mean_by_system(metric))
-    kept = np.arange(6) < 5
-    wholes = SystemStatistics(sides, (human, metric), np.arange(40) // 2, kept).sums()
-    values = {name: float(one.statistic(one.sums.sum(axis=0))) for name, one in wholes.items()}
-    assert values["pearson"] == pytest.approx(correlate_pairs(*sides).value)
-    assert values["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[kept] for one in sides)).value)
-    assert values["accuracy"] == pairwise_accuracy([sides]).value
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_resampled_units_have_the_statistics_of_their_segments(seed):
-    rng = np.random.default_rng(seed)
-    human = rng.normal(size=(5, 60)) + np.linspace(0, 0.5, 5)[:, None]
-    metric = human + rng.normal(size=human.shape)
-    units = np.arange(60) // 2
-    drawn = rng.integers(30, size=30)
-    counts = np.bincount(drawn, minlength=30)
-    segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
-    of_segments = SegmentStatistics(human, metric, units).sums()
-    of_systems = SystemStatistics(
-        (mean_by_system(human), mean_by_system(metric)), (human, metric), units, np.arange(5) < 4
-    ).sums()
-    found = {name: float(one.statistic(counts @ one.sums)) for name, one in of_segments.items()}
-    wholes = {name: float(one.statistic(counts @ one.sums)) for name, one in of_systems.items()}
-    human, metric = human[:, segments], metric[:, segments]
     sides = mean_by_system(human), mean_by_system(metric)
-    assert found["pearson"] == pytest.approx(correlate(human, metric).value)
-    assert found["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
-    assert found["pearson_by_system"] == pytest.approx(correlate(human, metric, by="system").value)
-    assert found["kendall"] == pytest.approx(correlate(human, metric, coefficient="kendall_b").value, abs=0.03)
+    without_outliers = correlate_pairs(*(one[kept] for one in sides)).value
     assert wholes["pearson"] == pytest.approx(correlate_pairs(*sides).value)
-    assert wholes["pearson_without_outliers"] == pytest.approx(correlate_pairs(*(one[:4] for one in sides)).value)
+    assert wholes["pearson_without_outliers"] == pytest.approx(without_outliers)
     assert wholes["accuracy"] == pairwise_accuracy([sides]).value
 
 
@@ -341,12 +298,6 @@ def test_intervals_of_systems_hold_those_of_other_segments_over_many_trials(reco
     row = f"`meta`: r, accuracy and SPA of {num_systems} systems, {segments} segments"
     record_property(f"{row} | coverage", f"{lowest:.3f}")
     assert lowest >= 0.93
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_interval_of_r_is_about_that_of_a_bootstrap(seed):
-    sums = SegmentStatistics(*outputs(np.random.default_rng(seed), 200), np.arange(200)).sums()["pearson"]
-    assert by_jackknife(sums) == pytest.approx(by_bootstrap(sums), abs=0.015)
 
 
 def test_an_interval_of_r_needs_a_value_without_each_unit():
