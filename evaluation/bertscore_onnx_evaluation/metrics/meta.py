@@ -159,14 +159,10 @@ def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
 
     Both are (systems, segments).
     """
-    pairs = human_ties = metric_ties = 0
-    for system in range(len(human) - 1):
-        human_delta = human[system] - human[system + 1 :]
-        is_judged = ~np.isnan(human_delta)
-        pairs += int(is_judged.sum())
-        human_ties += int((human_delta == 0).sum())
-        metric_ties += int((is_judged & (metric[system] == metric[system + 1 :])).sum())
-    return pairs, human_ties, metric_ties
+    first, second = np.triu_indices(len(human), 1)
+    is_judged = ~np.isnan(human[first] - human[second])  # (pairs, segments)
+    human_ties, metric_ties = (is_judged & (side[first] == side[second]) for side in (human, metric))
+    return int(is_judged.sum()), int(human_ties.sum()), int(metric_ties.sum())
 
 
 # Statistics as functions of sums over segments (documents, if known), for intervals and tests.
@@ -259,20 +255,11 @@ def _language_pair(
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything, too_few = metrics | sentinels, _too_few(judged)
 
-    def without_few(agreement: Agreement | None) -> Agreement | None:
-        if agreement is None:
-            return None
-        measures = {
-            name: measure if measure.value is None else too_few.get(name, measure)
-            for name, measure in agreement.measures.items()
-        }
-        return replace(agreement, measures=measures)
-
     def of_systems(metric: MetricScores) -> Agreement | None:
-        return without_few(system_agreement(judged, metric, permutations, seed))
+        return _changed(system_agreement(judged, metric, permutations, seed), too_few.get)
 
     def of_segments(metric: MetricScores) -> Agreement | None:
-        return without_few(segment_agreement(judged, metric))
+        return _changed(segment_agreement(judged, metric), too_few.get)
 
     draws = [*random_scores(judged, seed)] if with_sentinels else []
     agreements = {
@@ -304,8 +291,8 @@ def _language_pair(
     def agreement(name: str) -> MetricAgreement:
         metric, levels = everything[name], agreements[name]
         if name in tested and name != RANDOM:
-            intervals = partial(tests.interval, name)
-            levels = _with_intervals(levels[0], "system", intervals), _with_intervals(levels[1], "segment", intervals)
+            of_level = partial(_with_interval, partial(tests.interval, name))
+            levels = _changed(levels[0], partial(of_level, "system")), _changed(levels[1], partial(of_level, "segment"))
         system, segment = (
             of_level and replace(of_level, rank=compared[key].ranks.get(name))
             for of_level, key in zip(levels, (OF_SYSTEMS, OF_SEGMENTS), strict=True)
@@ -469,21 +456,25 @@ _SHARES = ("accuracy", "spa", "acc_eq")
 """The measures in [0, 1]; the others are correlations."""
 
 
-def _with_intervals(
-    agreement: Agreement | None, level: Level, interval: Callable[[Key, float], tuple[float, float]]
-) -> Agreement | None:
-    """Add the interval of each measure that has one, within the range of the measure."""
+def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measure]) -> Agreement | None:
+    """Return an agreement with changes to the measures that have a value."""
     if agreement is None:
         return None
-    measures = dict(agreement.measures)
-    for name, measure in agreement.measures.items():
-        if measure.value is not None:
-            low, high = interval(("segment", "spa") if name == "spa" else (level, name), measure.value)
-            least = 0.0 if name in _SHARES else -1.0
-            if np.isfinite(low + high):
-                low, high = (float(np.clip(end, least, 1)) for end in (low, high))
-                measures[name] = replace(measure, low=low, high=high)
+    measures = {
+        name: measure if measure.value is None else change(name, measure)
+        for name, measure in agreement.measures.items()
+    }
     return replace(agreement, measures=measures)
+
+
+def _with_interval(
+    interval: Callable[[Key, float], tuple[float, float]], level: Level, name: str, measure: Measure
+) -> Measure:
+    """Return a measure with its interval, if it has one, within the range of the measure."""
+    key: Key = ("segment", "spa") if name == "spa" else (level, name)
+    least = 0.0 if name in _SHARES else -1.0
+    low, high = (float(np.clip(end, least, 1)) for end in interval(key, measure.value or 0.0))
+    return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
 
 
 def _place(metric: MetricAgreement) -> tuple[float, float]:

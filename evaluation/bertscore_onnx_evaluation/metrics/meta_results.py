@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
 from msgspec import to_builtins
 
 from bertscore_onnx import __version__
@@ -157,11 +158,16 @@ class LanguagePairResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        record: dict[str, Any] = to_builtins(self)
+        record: dict[str, Any] = to_builtins(self, enc_hook=_of_python)
         del record["language_pair"]
         return record | {
             kind: {metric.name: metric.to_dict() for metric in getattr(self, kind)} for kind in get_args(Kind)
         }
+
+
+def _of_python(value: str | np.generic) -> str | float:
+    """Return a name of any class of texts, or a number of numpy, as Python's own."""
+    return str(value) if isinstance(value, str) else value.item()
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,12 +142,6 @@ def test_systems_may_come_in_any_order(folder):
     np.testing.assert_array_equal(read(folder).metrics["BLEU-refB"].segment, [*BLEU.values()])
 
 
-def test_a_system_without_any_judgement_is_not_judged(folder):
-    write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "E": [None] * 5}))
-    judged = read(folder).judged()
-    assert judged.systems == ("A", "B", "C", "D", "refA")
-
-
 def test_texts_are_those_of_all_systems_judged_or_not(folder):
     write(folder, "system-outputs/he-en/E.txt", "one\ntwo\nthree\nfour\nfive\n")
     judged = read(folder, with_texts=True)

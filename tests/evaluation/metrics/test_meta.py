@@ -286,6 +286,15 @@ def test_a_metric_of_two_references_has_one_mean():
     assert (mean.name, mean.language_pairs) == ("m", 2)
 
 
+def test_names_of_numpy_are_written_as_texts(full_scores):
+    human, metrics = full_scores
+    names = [*map(np.str_, "ABCDEF")]
+    metrics = {np.str_(name): scores for name, scores in metrics.items()}
+    result = evaluate(judged(human, metrics, systems=names, gold=np.str_("mqm")), sentinels=True)
+    record = json.loads(result.to_json())["language_pairs"]["cs-en"]
+    assert (record["systems"], [*record["metrics"]]) == (names, ["m", "other"])
+
+
 def test_draws_depend_on_the_seed(full_scores):
     def low(seed):
         return evaluate(judged(*full_scores), seed=seed).language_pairs[0].metrics[0].segment["acc_eq"].low
