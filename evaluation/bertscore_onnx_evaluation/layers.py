@@ -339,7 +339,7 @@ def _resampled_means(
     total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
     for human, scores, units in judged:
         sums = layer_sums(human, scores.reshape(-1, len(human)), units)  # of (3 * layers, rows)
-        total += resampled(sums, rng, num_resamples).reshape(total.shape)
+        total += resampled([sums], rng, num_resamples)[0].reshape(total.shape)
     return total / len(judged)
 
 

@@ -164,7 +164,7 @@ def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
 
 
 def resampled_pearson(human, metrics, rng, num_resamples, units=None):
-    return resampled(layer_sums(human, metrics, units), rng, num_resamples)
+    return resampled([layer_sums(human, metrics, units)], rng, num_resamples)[0]
 
 
 def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=500):

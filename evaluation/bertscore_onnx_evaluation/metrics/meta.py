@@ -289,14 +289,12 @@ def _language_pair(
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
-        metric, levels = everything[name], agreements[name]
-        if name in tested and name != RANDOM:
-            of_level = partial(_with_interval, partial(tests.interval, name))
-            levels = _changed(levels[0], partial(of_level, "system")), _changed(levels[1], partial(of_level, "segment"))
-        system, segment = (
-            of_level and replace(of_level, rank=compared[key].ranks.get(name))
-            for of_level, key in zip(levels, (OF_SYSTEMS, OF_SEGMENTS), strict=True)
-        )
+        metric, (system, segment) = everything[name], agreements[name]
+        if name != RANDOM:
+            system = _changed(system, partial(tests.with_interval, name, "system"))
+            segment = _changed(segment, partial(tests.with_interval, name, "segment"))
+        system = system and replace(system, rank=compared[OF_SYSTEMS].ranks.get(name))
+        segment = segment and replace(segment, rank=compared[OF_SEGMENTS].ranks.get(name))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
         return MetricAgreement(name, base_name, metric.signature, system, segment, ranks.get(name))
 
@@ -349,6 +347,10 @@ def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
     return bool(np.ptp(outputs[1][~np.isnan(outputs[0])]) > 0)
 
 
+_SHARES = ("accuracy", "spa", "acc_eq")
+"""The measures in [0, 1]; the others are correlations."""
+
+
 class _ByUnits:
     """Tests of metrics by exchanging whole units, and intervals over other units."""
 
@@ -360,6 +362,7 @@ class _ByUnits:
         self._statistics = {name: _statistics(judged, metrics[name], sides) for name, sides in outputs.items() if sides}
         once = np.ones(len(judged.systems))
         self._sums = {name: statistics(once) for name, statistics in self._statistics.items()}
+        self._drawn = self._draw()
 
     def values(self, key: Key) -> dict[str, float]:
         """Return a statistic by the names of the metrics that have it."""
@@ -374,17 +377,31 @@ class _ByUnits:
         is_random = np.array([name == RANDOM for name in names])
         return np.where(is_random, p_of_zero[:, None], np.where(is_random[:, None], p_of_zero, p))
 
-    def interval(self, name: str, key: Key, value: float) -> tuple[float, float]:
-        """Return the 95 % interval of a metric's value; NaN if there is none."""
-        units = self._sums[name].get(key)
-        if units is None or len(units.sums) < 2:
+    def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
+        """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
+        key: Key = ("segment", "spa") if name == "spa" else (level, name)
+        least = 0.0 if name in _SHARES else -1.0
+        low, high = (float(np.clip(end, least, 1)) for end in self._interval(metric, key, measure.value or 0.0))
+        return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
+
+    def _interval(self, metric: str, key: Key, value: float) -> tuple[float, float]:
+        """Return the ends of the interval of a value; NaN if there is none."""
+        drawn = self._drawn.get((metric, key))
+        if drawn is None:
             return np.nan, np.nan
+        units = self._sums[metric][key]
         if key[1].startswith("pearson"):
             low, high = student_interval(value, *jackknife_error(units), of_z=True)
             if np.isfinite(low + high):
                 return low, high
-        drawn = resampled(units, np.random.default_rng(self._seed))
         return student_interval(value, *bootstrap_error(drawn, len(units.sums)))
+
+    def _draw(self) -> dict[tuple[str, Key], Floats]:
+        """Return the statistics of the metrics in draws, (resamples,)."""
+        sums = {(name, key): sums for name, by_key in self._sums.items() for key, sums in by_key.items()}
+        sums = {place: of_units for place, of_units in sums.items() if len(of_units.sums) > 1}
+        drawn = resampled([*sums.values()], np.random.default_rng(self._seed)) if sums else []
+        return dict(zip(sums, drawn, strict=True))
 
     def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
         if key == OF_SYSTEMS:
@@ -405,17 +422,13 @@ class _ByBoth(_ByUnits):
     A metric without scores of segments, where these were judged, has neither.
     """
 
-    def __init__(
-        self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], permutations: int, seed: int
-    ) -> None:
-        self._num_systems = len(judged.systems)
-        if self._num_systems < MIN_DRAWN_SYSTEMS:
+    def _draw(self) -> dict[tuple[str, Key], Floats]:
+        num_systems, num_units = len(self._judged.systems), max(1, _num_units(self._judged))
+        if num_systems < MIN_DRAWN_SYSTEMS:
             raise InputError(
-                f"{judged.language_pair}: there are {self._num_systems} systems, and a test that draws systems needs "
+                f"{self._judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
                 f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
             )
-        super().__init__(judged, metrics, permutations, seed)
-        num_units = max(1, _num_units(judged))
         self._sums = {
             name: by_key
             for name, by_key in self._sums.items()
@@ -427,33 +440,29 @@ class _ByBoth(_ByUnits):
             weighted = {name: self._statistics[name](weights) for name in self._sums}
             return [weighted[name][key] for name, key in keys]
 
-        drawn = resampled_both(drawn_sums, self._num_systems, num_units, np.random.default_rng(seed))
-        self._drawn = dict(zip(keys, drawn.T, strict=True))
+        drawn = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(self._seed))
+        return dict(zip(keys, drawn.T, strict=True))
 
-    def interval(self, name: str, key: Key, value: float) -> tuple[float, float]:
-        drawn = self._drawn.get((name, key))
+    def _interval(self, metric: str, key: Key, value: float) -> tuple[float, float]:
+        drawn = self._drawn.get((metric, key))
         if drawn is None:
             return np.nan, np.nan
         is_r = key[1] not in _SHARES
         with np.errstate(divide="ignore"):
-            error = bootstrap_error(np.arctanh(drawn) if is_r else drawn, self._num_systems)
+            error = bootstrap_error(np.arctanh(drawn) if is_r else drawn, len(self._judged.systems))
         return student_interval(value, *error, of_z=is_r)
 
     def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
         drawn = np.stack([self._drawn[name, key] for name in names])  # (metrics, resamples)
         values = np.array([self._sums[name][key].value for name in names])
         deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
-        return student_p(values[:, None] - values, deltas, self._num_systems)
+        return student_p(values[:, None] - values, deltas, len(self._judged.systems))
 
 
 def _label(key: Key) -> str:
     """Return the name of a statistic in the results of tests against sentinels."""
     level, name = key
     return f"system_{name}" if level == "system" else name
-
-
-_SHARES = ("accuracy", "spa", "acc_eq")
-"""The measures in [0, 1]; the others are correlations."""
 
 
 def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measure]) -> Agreement | None:
@@ -465,16 +474,6 @@ def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measu
         for name, measure in agreement.measures.items()
     }
     return replace(agreement, measures=measures)
-
-
-def _with_interval(
-    interval: Callable[[Key, float], tuple[float, float]], level: Level, name: str, measure: Measure
-) -> Measure:
-    """Return a measure with its interval, if it has one, within the range of the measure."""
-    key: Key = ("segment", "spa") if name == "spa" else (level, name)
-    least = 0.0 if name in _SHARES else -1.0
-    low, high = (float(np.clip(end, least, 1)) for end in interval(key, measure.value or 0.0))
-    return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
 
 
 def _place(metric: MetricAgreement) -> tuple[float, float]:

@@ -379,10 +379,13 @@ def holm_matrix(p: Floats) -> Floats:
 # Intervals, over other units, or over other systems too.
 
 
-def resampled(units: UnitSums, rng: np.random.Generator, num_resamples: int = NUM_RESAMPLES) -> Floats:
-    """Draw units with replacement; returns the values of the statistic, (resamples, …)."""
-    drawn = bootstrap_counts(rng, len(units.sums), num_resamples)
-    return np.concatenate([units.statistic(counts @ units.sums) for counts in drawn])
+def resampled(
+    statistics: Sequence[UnitSums], rng: np.random.Generator, num_resamples: int = NUM_RESAMPLES
+) -> list[Floats]:
+    """Draw units with replacement, the same for all statistics; returns the values of each, (resamples, …)."""
+    drawn = bootstrap_counts(rng, len(statistics[0].sums), num_resamples)
+    blocks = [[units.statistic(counts @ units.sums) for units in statistics] for counts in drawn]
+    return [np.concatenate(values) for values in zip(*blocks, strict=True)]
 
 
 def degrees_of_freedom(influences: Floats) -> float:

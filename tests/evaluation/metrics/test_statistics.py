@@ -229,7 +229,7 @@ def by_jackknife(units, seed=0):
 
 
 def by_bootstrap(units, seed=0):
-    values = resampled(units, np.random.default_rng(seed), 300)
+    [values] = resampled([units], np.random.default_rng(seed), 300)
     return student_interval(units.value, *bootstrap_error(values, len(units.sums)))
 
 
