@@ -361,24 +361,19 @@ def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
     rows: list[dict[str, Any]] = []
     for name, agreement in metrics.items():
         rows.append({"metric": name, **_row(agreement)})
-        ends = {key: tuple(value) for key, value in _intervals(agreement.measures).items()}
-        if any(key in ends for _, key, _ in columns):
-            rows.append({key: ends.get(key, ()) for _, key, _ in columns} | {"metric": ""})
-    written = [(title, key, _or_interval(write)) for title, key, write in columns]
-    return Table(written, rows).text()
+        intervals = {key: _interval(*ends) for key, ends in _intervals(agreement.measures).items()}
+        if any(key in intervals for _, key, _ in columns):
+            rows.append({"metric": "", **intervals})
+    return Table([(title, key, _or_text(write)) for title, key, write in columns], rows).text()
 
 
-def _or_interval(write: Format) -> Format:
-    """Write intervals as their ends, and nothing where a row of intervals has none."""
-    if write is str:
-        return write
+def _interval(low: float, high: float) -> str:
+    return f"{low:.2f} {high:.2f}".replace("0.", ".")
 
-    def written(value: Any) -> str:
-        if isinstance(value, tuple):
-            return " ".join(f"{end:.2f}".replace("0.", ".") for end in value)
-        return write(value)
 
-    return written
+def _or_text(write: Format) -> Format:
+    """Write texts, such as intervals, as they are."""
+    return write if write is str else lambda value: value if isinstance(value, str) else write(value)
 
 
 _STATISTICS = {

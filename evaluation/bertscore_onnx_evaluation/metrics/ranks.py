@@ -80,10 +80,8 @@ def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValu
     number, scores, p = len(metrics), np.array([values[name] for name in names]), p_values(names)
     corrected, deltas = holm_matrix(p[:number, :number]), scores[:, None] - scores
     differences = {
-        (names[first], names[second]): Difference(
-            float(deltas[first, second]), float(p[first, second]), float(corrected[first, second])
-        )
-        for first, second in all_orders(range(number), 2)
+        (names[row], names[column]): Difference(*(float(matrix[row, column]) for matrix in (deltas, p, corrected)))
+        for row, column in all_orders(range(number), 2)
     }
     tests: list[SentinelTest] = []
     if number < len(names):
