@@ -15,7 +15,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
-from bertscore_onnx_evaluation.metrics.statistics import holm_matrix, smallest_p
+from bertscore_onnx_evaluation.metrics.statistics import smallest_p
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
@@ -78,7 +78,8 @@ def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValu
     if len(names) < 2:
         return Compared(dict.fromkeys(metrics, 1))
     number, scores, p = len(metrics), np.array([values[name] for name in names]), p_values(names)
-    corrected, deltas = holm_matrix(p[:number, :number]), scores[:, None] - scores
+    deltas, corrected, pairs = scores[:, None] - scores, np.ones((number, number)), np.triu_indices(number, 1)
+    corrected[pairs] = corrected.T[pairs] = holm(p[pairs])
     differences = {
         (names[row], names[column]): Difference(*(float(matrix[row, column]) for matrix in (deltas, p, corrected)))
         for row, column in all_orders(range(number), 2)

@@ -26,7 +26,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     tie_calibrated_accuracy,
     unit_vectors,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts, holm
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts
 from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
 
 CHUNK_CELLS = 2_000_000
@@ -366,14 +366,6 @@ def smallest_p(num_units: int) -> float:
 def enough_permutations(permutations: int, num_metrics: int) -> int:
     """Return at least as many permutations as corrected p-values need to be below .05."""
     return max(permutations, MIN_PERMUTATIONS * num_metrics * (num_metrics - 1) // 2)
-
-
-def holm_matrix(p: Floats) -> Floats:
-    """Correct a symmetric matrix of p, (n, n), for the number of its pairs."""
-    upper = np.triu_indices(len(p), 1)
-    corrected = np.ones_like(p)
-    corrected[upper] = corrected.T[upper] = holm(p[upper])
-    return corrected
 
 
 # Intervals, over other units, or over other systems too.
