@@ -290,7 +290,7 @@ def test_names_of_numpy_are_written_as_texts(full_scores):
     human, metrics = full_scores
     names = [*map(np.str_, "ABCDEF")]
     metrics = {np.str_(name): scores for name, scores in metrics.items()}
-    result = evaluate(judged(human, metrics, systems=names, gold=np.str_("mqm")), sentinels=True)
+    result = evaluate(judged(human, metrics, systems=names, gold=np.str_("mqm")))
     record = json.loads(result.to_json())["language_pairs"]["cs-en"]
     assert (record["systems"], [*record["metrics"]]) == (names, ["m", "other"])
 
