@@ -198,6 +198,8 @@ class InputReader:
 
     def _unnamed(self, table: WholeTable, role: str) -> "UnnamedSystemsError":
         free = self._free(table)
+        if role == "score":
+            free = [name for name in free if "texts" not in table.content(name)]
         return UnnamedSystemsError(table.title, free, [one for one in table.names if one not in free], role)
 
     def _free(self, table: WholeTable) -> list[str]:

@@ -826,13 +826,13 @@ def approximate_randomization(
     """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
 
     p = (#{ |Δ*| > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_ar_test`): a difference equal to the observed one is
-    not counted. Intervals and wins come from bootstrap resamples, drawn after the swaps.
+    not counted. Wins come from bootstrap resamples, drawn after the swaps.
 
     Args:
         scores, value: as for `paired_bootstrap`.
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
         num_swaps: n, at least 1.
-        num_resamples: the resamples of the intervals and the wins, at least 1.
+        num_resamples: the resamples of the wins, at least 1.
         seed: of the swaps and the resamples, 0 or more.
 
     Raises:
