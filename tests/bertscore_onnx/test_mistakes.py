@@ -185,7 +185,7 @@ AT_THE_SHELL = {
     "compare": ("give the texts of the systems", "--scores"),
     "compare --scores cand.txt": ("cand.txt, line 1", "is no number", "--input-format"),
     "compare --scores pairs.csv": ("pairs.csv", "no column for a system", "system, segment and score"),
-    "compare --scores single.csv": ("--systems A", "a table for each system", "single.csv OTHER_FILE"),
+    "compare --scores single.csv": ("--columns system=NAME", "a table for each", "single.csv OTHER_FILE"),
     "compare --scores gap.csv --systems A B": ("line 3", "'B'", "--missing drop"),
     "compare --scores again.csv --systems A B": ("line 3", "segment '1' occurs again", "--columns segment=NAME"),
     "compare --scores word.csv --systems A B": ("line 3", "'good'", "expected a number"),

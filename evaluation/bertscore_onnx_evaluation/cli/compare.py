@@ -414,7 +414,8 @@ def _as_options() -> Iterator[None]:
         yield
     except UnnamedSystemsError as error:
         named = f"bertscore-onnx compare {shlex.join(ARGUMENTS.get())} --systems {shlex.join(error.columns)}"
-        raise InputError(error.with_remedy(named, f"--scores {error.title} OTHER_FILE")) from error
+        roles = f"--columns system=NAME segment=NAME {error.role}=NAME"
+        raise InputError(error.with_remedy(named, f"--scores {error.title} OTHER_FILE", roles)) from error
     except KeyboardInterrupt:
         echo("Interrupted; nothing was compared.")
         raise

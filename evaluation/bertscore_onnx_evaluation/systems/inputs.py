@@ -63,20 +63,26 @@ class UnnamedSystemsError(InputError):
     def __init__(self, title: str, columns: Sequence[str], others: Sequence[str], role: str) -> None:
         """Take the title of the table, its columns that may be named, the others, and what the columns hold."""
         self.title, self.columns, self.others, self.role = title, columns, others, role
-        super().__init__(self.with_remedy(f"systems={dumps([*columns], ensure_ascii=False)}", "{NAME: TABLE, …}"))
+        roles = f'columns={{"system": "NAME", "segment": "NAME", "{role}": "NAME"}}'
+        super().__init__(
+            self.with_remedy(f"systems={dumps([*columns], ensure_ascii=False)}", "{NAME: TABLE, …}", roles)
+        )
 
-    def with_remedy(self, named: str, several: str) -> str:
-        """Return the message with the argument that names systems, and that which gives each its own table."""
+    def with_remedy(self, named: str, several: str, roles: str = "") -> str:
+        """Return the message with the arguments that name systems, give each its own table, or name other columns."""
         others = f", beside {', '.join(self.others)}" if self.others else ""
         if not self.columns:
             return (
                 f"{self.title} has no column for a system{others}; expected one for each of two systems or more, or "
                 f"the columns system, segment and {self.role}."
             )
-        alone = f"; or, if all are of one system, give a table for each system: {several}" * (self.role == "score")
+        remedies = [f"name those that are systems, the baseline first: {named}"] * (len(self.columns) > 1)
+        remedies += [f"if each row is of one system, name the columns: {roles}"] * bool(roles)
+        remedies += [f"if all rows are of one system, give a table for each: {several}"] * (self.role == "score")
+        remedy = "; or, ".join(remedies)
         return (
-            f"{self.title} has the columns {', '.join(self.columns)}{others}, and nothing names systems. Name those "
-            f"that are systems, the baseline first: {named}{alone}."
+            f"{self.title} has the columns {', '.join(self.columns)}{others}, and nothing names systems. "
+            f"{remedy[0].upper()}{remedy[1:]}."
         )
 
 

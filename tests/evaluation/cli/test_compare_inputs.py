@@ -120,7 +120,7 @@ CASES = {
     "wide, one wrong name": Case({"s.csv": WIDE}, "--scores s.csv --systems A D", said=("no column 'D'",)),
     "wide, names with a comma": Case({"s.csv": WIDE}, "--scores s.csv --systems A,B", said=("one name", "spaces: A B")),
     "texts and sizes beside, unnamed": Case(
-        {"s.csv": RICH}, "--scores s.csv", said=("--systems question answer latency_ms A title year",)
+        {"s.csv": RICH}, "--scores s.csv", said=("--systems latency_ms A title year;",)
     ),
     "texts and sizes beside, named": Case(
         {"s.csv": RICH},
@@ -197,7 +197,9 @@ CASES = {
         {"s": FIRST},
     ),
     "long, other names, unnamed": Case(
-        {"s.csv": long(names=("model", "item", "output"))}, "--scores s.csv", said=("--systems model item output",)
+        {"s.csv": long(names=("model", "item", "output"))},
+        "--scores s.csv",
+        said=("--columns system=NAME segment=NAME score=NAME",),
     ),
     "long with metrics": Case(
         {
@@ -294,8 +296,8 @@ CASES = {
         {"A.csv": of_system("A")},
         "--scores A.csv",
         said=(
-            "--systems question answer faithfulness relevancy",
-            "if all are of one system",
+            "--systems faithfulness relevancy;",
+            "if all rows are of one system",
             "--scores A.csv OTHER_FILE",
         ),
     ),
@@ -502,7 +504,11 @@ TEXT_CASES = {
         "reference=gold",
         OUTPUTS,
     ),
-    "long, unnamed": Case({"o.csv": table(LONG_TEXTS)}, "-c o.csv", said=("--systems model qid output gold",)),
+    "long, unnamed": Case(
+        {"o.csv": table(LONG_TEXTS)},
+        "-c o.csv",
+        said=("--systems model qid output gold;", "--columns system=NAME segment=NAME candidate=NAME"),
+    ),
     "one text": Case({"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt", said=("one system",)),
 }
 
