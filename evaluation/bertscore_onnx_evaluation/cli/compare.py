@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain, groupby
-from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -404,6 +403,8 @@ def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, A
 @contextmanager
 def _as_options() -> Iterator[None]:
     """Write the arguments in errors of the library as options."""
+    from json import loads
+
     from bertscore_onnx_evaluation.systems.inputs import UnnamedSystemsError
 
     def columns_of_roles(argument: re.Match[str]) -> str:
