@@ -21,6 +21,9 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """The names that the column of each role has unless it is named; the first one that a table has counts."""
 
+PANDAS_INDEX = ("", "Unnamed: 0")
+"""The names of a first column that is the index of a data frame: as pandas writes it, and as it reads that again."""
+
 BY_PRODUCTS = (BEST, "truncated")
 """Columns that stand beside scores of ours, and are none."""
 
@@ -59,11 +62,14 @@ class Roles:
         if "segment" in self.named:
             [name] = self.required(table, "segment")
             return name
-        return next(iter(self.of(table, "segment")), None)
+        first = "".join(table.names[:1])
+        has_index = bool(table.names) and first in PANDAS_INDEX and not self.of(table, "system")
+        return next(iter(self.of(table, "segment")), first if has_index else None)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""
         with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
+        with_role |= {*table.names[:1]} & {*PANDAS_INDEX}
         return [name for name in table.names if name not in with_role and name not in table.levels]
 
 
@@ -106,7 +112,7 @@ def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
     alike: dict[str, list[ColumnChoice]] = {}
     for choice in choices:
         words = [f"{role} {'+'.join(names)}" for role, names in choice.roles.items() if role != "segment"]
-        words.append(f"segments by {choice.roles.get('segment', ('position',))[0]}")
+        words.append(f"segments by {choice.roles.get('segment', ('position',))[0] or 'the column without a name'}")
         words += [f"ignored {', '.join(name or repr(name) for name in choice.ignored)}"] * bool(choice.ignored)
         alike.setdefault("; ".join(words), []).append(choice)
     sentences = []

@@ -53,6 +53,12 @@ def of_system(name, *, order=None, **extra):
     return table(columns, order=order)
 
 
+def indexed(name, index, order):
+    """Return a table of one system with two metrics, and the index of pandas in its first column."""
+    columns = {index: range(NUMBER), "faithfulness": FIRST[name], "relevancy": SECOND[name]}
+    return table(columns, order=order)
+
+
 def comet(names, key="COMET"):
     rows = {
         f"out/{name}.txt": [{"src": "s", "mt": "m", "ref": "r", key: score} for score in FIRST[name]] for name in names
@@ -286,6 +292,18 @@ CASES = {
         "--scores A.csv B.csv --columns score=relevancy",
         {"relevancy": ab(SECOND)},
     ),
+    "as pandas writes a frame with its index": Case(
+        {f"{name}.csv": indexed(name, "", order) for name, order in (("A", None), ("B", ORDER))},
+        "--scores A.csv B.csv",
+        BOTH,
+        ("segments by the column without a name",),
+    ),
+    "as pandas reads and writes it again": Case(
+        {f"{name}.csv": indexed(name, "Unnamed: 0", order) for name, order in (("A", None), ("B", ORDER))},
+        "--scores A.csv B.csv",
+        BOTH,
+        ("segments by Unnamed: 0",),
+    ),
     "two metrics of several": Case(
         {f"{name}.csv": of_system(name, latency=range(NUMBER)) for name in "AB"},
         "--scores A.csv B.csv --columns score=faithfulness+relevancy",
@@ -374,10 +392,10 @@ CASES = {
     "numbers without a header": Case(
         {"A.csv": ".5\n.6\n", "B.csv": ".4\n.3\n"}, "--scores A.csv B.csv", said=("header=no",)
     ),
-    "ids in an unnamed column, in another order": Case(
-        {"A.csv": table({"": IDS, "x": FIRST["A"]}), "B.csv": table({"": IDS, "x": FIRST["B"]}, order=ORDER)},
+    "ids in a column of another name, in another order": Case(
+        {"A.csv": table({"key": IDS, "x": FIRST["A"]}), "B.csv": table({"key": IDS, "x": FIRST["B"]}, order=ORDER)},
         "--scores A.csv B.csv",
-        said=("the same values of '', in another order",),
+        said=("the same values of 'key', in another order",),
     ),
     "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
     "COMET as printed, for each system": Case(
