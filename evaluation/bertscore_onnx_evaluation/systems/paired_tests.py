@@ -931,9 +931,13 @@ def margin_intervals(
     units, delta = metric.unit_values(pairs), metric.deltas(pairs)
     ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
     swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, level=max(levels))
-    resampled = _resampled(metric, np.random.default_rng(seed), NUM_RESAMPLES, pairs)
-    counts = bootstrap_counts(np.random.default_rng(seed), num_units, NUM_RESAMPLES)
-    errors = np.concatenate([units.errors(times) for times in counts])
+    scores, resampled_errors = [], []
+    for indices in bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES):
+        times = draw_counts(indices)
+        scores.append(metric.resampled(indices, times))
+        resampled_errors.append(units.errors(times))
+    resampled, errors = (np.concatenate(parts) for parts in (scores, resampled_errors))
+    resampled = resampled[:, 1:] - resampled[:, :1]
     [error] = units.errors(np.ones((1, num_units)))
 
     def wider(level: float) -> NDArray[np.float64]:
