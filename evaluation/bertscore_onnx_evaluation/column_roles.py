@@ -62,15 +62,19 @@ class Roles:
         if "segment" in self.named:
             [name] = self.required(table, "segment")
             return name
-        first = "".join(table.names[:1])
-        has_index = bool(table.names) and first in PANDAS_INDEX and not self.of(table, "system")
-        return next(iter(self.of(table, "segment")), first if has_index else None)
+        index = () if self.of(table, "system") else _index_of(table)
+        return next(iter((*self.of(table, "segment"), *index)), None)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""
         with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
-        with_role |= {*table.names[:1]} & {*PANDAS_INDEX}
+        with_role |= {*_index_of(table)}
         return [name for name in table.names if name not in with_role and name not in table.levels]
+
+
+def _index_of(table: WholeTable) -> tuple[str, ...]:
+    """Return the first column of a table if it is the index of a data frame."""
+    return tuple(name for name in table.names[:1] if name in PANDAS_INDEX)
 
 
 def as_argument(role: str, names: str | Sequence[str]) -> str:

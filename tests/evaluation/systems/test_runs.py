@@ -92,7 +92,7 @@ def test_the_test_of_whole_runs_is_that_of_a_two_way_layout():
 def test_systems_may_have_other_numbers_of_runs(scores):
     found = compare(scores={"base": scores[0, :1], "other": scores[1]})
     assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
-    assert found.metrics[0].systems[1].run_share is None  # the noise of a single run cannot be told from segments
+    assert found.metrics[0].systems[1].run_share is None  # a single run does not show how much runs differ
     assert "Under score some systems have 1 and others 5 runs" in found.table()
     assert compare(scores=dict(zip(SYSTEMS, scores[:, :, :19], strict=True))).metrics[0].systems[1].run_share is None
     assert "|runs:1/5|" in found.metrics[0].signature
