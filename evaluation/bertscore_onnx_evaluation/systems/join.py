@@ -86,8 +86,10 @@ class SegmentColumns:
         lacks = any if missing == "raise" else all
         for name, values in self.columns.items():
             for row, value in enumerate(values):
-                of_runs = value if isinstance(value, tuple) else (value,)
-                if None in of_runs or lacks(score != score for score in of_runs):  # NaN
+                is_missing = value is None or value != value  # NaN
+                if isinstance(value, tuple):
+                    is_missing = None in value or lacks(score != score for score in value)
+                if is_missing:
                     rows.setdefault(row, name)
         return rows
 
