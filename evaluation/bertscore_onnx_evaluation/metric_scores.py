@@ -13,8 +13,8 @@ from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
 from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
 from bertscore_onnx.text.texts import Context
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, SummedStatistics
 from bertscore_onnx_evaluation.systems.join import scores_of
-from bertscore_onnx_evaluation.systems.paired_tests import CorpusScores, SegmentMeans, SummedStatistics
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

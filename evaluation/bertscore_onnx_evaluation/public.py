@@ -18,9 +18,8 @@ from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
 from bertscore_onnx_evaluation.metrics.ranks import clusters
 from bertscore_onnx_evaluation.systems.compare_systems import compare
 from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
 from bertscore_onnx_evaluation.systems.paired_tests import (
-    SegmentMeans,
-    SummedStatistics,
     approximate_randomization,
     holm,
     paired_bootstrap,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, plural
 from bertscore_onnx_evaluation.report.wording import typographic
-from bertscore_onnx_evaluation.systems.paired_tests import UnitValues
+from bertscore_onnx_evaluation.systems.corpus_scores import UnitValues
 from bertscore_onnx_evaluation.systems.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, score, signed
 

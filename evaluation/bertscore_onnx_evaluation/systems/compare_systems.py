@@ -26,6 +26,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     score_systems,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
 from bertscore_onnx_evaluation.systems.inputs import Candidates, Documents, References, SystemScores, Value, join_inputs
 from bertscore_onnx_evaluation.systems.join import Missing
 from bertscore_onnx_evaluation.systems.paired_tests import (
@@ -33,17 +34,13 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     NUM_RESAMPLES,
     NUM_SWAPS,
     SEED,
-    CorpusScores,
     PairedTestResult,
-    SegmentMeans,
     approximate_randomization,
     check_draws,
-    document_numbers,
     holm,
     margin_intervals,
     paired_bootstrap,
     paired_permutation,
-    run_effect,
     segment_outcomes,
 )
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT

@@ -10,9 +10,8 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import compare
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
 from bertscore_onnx_evaluation.systems.paired_tests import (
-    SegmentMeans,
-    SummedStatistics,
     approximate_randomization,
     bootstrap_indices,
     holm,

@@ -7,7 +7,8 @@ from scipy import stats
 from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems.compare_systems import margin_levels, metric_result
-from bertscore_onnx_evaluation.systems.paired_tests import SegmentMeans, margin_intervals, paired_permutation
+from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
+from bertscore_onnx_evaluation.systems.paired_tests import margin_intervals, paired_permutation
 from bertscore_onnx_evaluation.systems.power import PowerCurve, student_quantile, tail_share
 from tests.evaluation.simulations import SHAPES
 

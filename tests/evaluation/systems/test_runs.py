@@ -6,7 +6,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
-from bertscore_onnx_evaluation.systems.paired_tests import run_effect, run_variance
+from bertscore_onnx_evaluation.systems.corpus_scores import run_effect, run_variance
 
 NUM_RUNS, NUM_SEGMENTS = 5, 100
 SYSTEMS = ("base", "other")

@@ -1,0 +1,451 @@
+"""Corpus scores that can be resampled and swapped: means over segments, and functions of sums over them."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import reduce
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.whole_table import row_labels
+from bertscore_onnx_evaluation.systems.inputs import Value, is_prf, numbers_of, score_matrix
+
+ROUNDING = 1e-12
+"""Relative to the scores; sums of 100,000 segments differ by less when they are added in another order. Differences
+within it are 0."""
+
+LARGEST = 1e150
+"""Larger scores are refused."""
+
+SLOPE_STEP = 1e-3
+"""Relative to a sum: the slope of a score is measured over twice this distance."""
+
+EXACT = 1 << 24
+"""Up to here every whole number is a float32, so that sums of whole numbers are exact in any order."""
+
+
+class UnitValues(NamedTuple):
+    """The differences of pairs of systems as ratios of sums over units: Σ values / Σ sizes."""
+
+    values: NDArray[np.float64]
+    """(pairs, units)."""
+
+    sizes: NDArray[np.float64]
+    """(units,)."""
+
+    def deviations(self) -> NDArray[np.float64]:
+        """Return how far each unit is from its part of the difference, (pairs, units)."""
+        ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
+        return self.values - ratio * self.sizes
+
+    def errors(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the standard errors of the differences on resamples, (resamples, pairs), by linearisation.
+
+        Args:
+            times: how often each unit is in each resample, (resamples, units).
+        """
+        deviations, sizes = self.deviations(), self.sizes
+        total, sums = (times @ sizes)[:, None], times @ deviations.T
+        ratio = sums / total  # about the observed difference, which loses no digits
+        by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
+        squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
+        num_units = len(sizes)
+        return np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
+
+
+class SegmentMeans:
+    """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
+
+    def __init__(
+        self, scores: ArrayLike | Sequence[ArrayLike], *, lower_is_better: bool = False, value: Value = "F"
+    ) -> None:
+        """Take a matrix of scores.
+
+        Args:
+            scores: finite segment scores, (systems, segments); or (systems, runs, segments), where the score of a
+                segment is the mean of its runs, NaN for one that is missing, and systems may have different numbers of
+                them; or `Scores` of each.
+            lower_is_better: true for an error rate.
+            value: which numbers of `Scores` count: "P", "R" or "F".
+
+        Raises:
+            InputError: the scores are no such matrix.
+        """
+        self._scores, self.runs = _means_of_runs(_numbers(scores, value))
+        self._rounding = _rounding_of_scores(self._scores, self.runs)  # (systems, units)
+        self.sizes = np.ones(self._scores.shape[1])
+        """The number of segments of each unit, (units,)."""
+
+        self.shape = (len(self._scores), self._scores.shape[1])
+        self.lower_is_better = lower_is_better
+
+    @property
+    def segment_scores(self) -> NDArray[np.float64]:
+        """The scores of segments, (systems, segments), or their sums in documents."""
+        return self._scores
+
+    @property
+    def num_runs(self) -> tuple[int, ...]:
+        """The number of runs of each system; none where there are no runs."""
+        return tuple(map(len, self.runs))
+
+    def pooled(self, rows: Sequence[Sequence[int]]) -> "SegmentMeans":
+        """Return the same metric of systems whose runs are rows of this one."""
+        return SegmentMeans([self._scores[list(runs)] for runs in rows], lower_is_better=self.lower_is_better)
+
+    def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric of some segments alone, given their positions."""
+        scores = [runs[:, segments] for runs in self.runs] if self.runs else self._scores[:, segments]
+        return SegmentMeans(scores, lower_is_better=self.lower_is_better)
+
+    def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
+        metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
+        metric.sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
+        metric.runs = self.runs
+        return metric
+
+    def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the units in which the systems of each pair differ, (pairs, units)."""
+        return self.unit_values(pairs).values != 0
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the mean of each system, (systems,); those that are equal but for rounding are equal."""
+        means = self._scores.sum(axis=1) / self.sizes.sum()
+        close = 1000 * self._rounding.sum(axis=1).max() / self.sizes.sum()  # farther means cannot be equal
+        for first, second in combinations(range(len(means)), 2):
+            if abs(means[second] - means[first]) <= close and self.deltas(np.array([[first, second]])) == 0:
+                means[second] = means[first]
+        return means
+
+    def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the mean of the second system of each pair minus that of the first, (pairs,)."""
+        deltas = self.unit_values(pairs).values.sum(axis=1) / self.sizes.sum()
+        return np.where(np.abs(deltas) <= self.rounding(pairs), 0, deltas)
+
+    def rounding(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far differences of the systems of each pair may be apart, and be equal, (pairs,)."""
+        rounding = np.where(self.differing(pairs), self._rounding_of_pairs(pairs), 0)
+        return rounding.sum(axis=1) / self.sizes.sum()
+
+    def _rounding_of_pairs(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far the scores of two systems may be apart in each unit, and tie, (pairs, units)."""
+        return np.maximum(self._rounding[pairs[:, 0]], self._rounding[pairs[:, 1]])
+
+    def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return the differences of pairs of systems, (pairs, 2), unit by unit; 0 for a tie."""
+        values = self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]]
+        return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
+
+    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the smallest and the largest difference of a unit, (pairs,) each; a mean of them is within."""
+        ratios = self.unit_values(pairs).values / self.sizes
+        return ratios.min(axis=1), ratios.max(axis=1)
+
+    def signs(self, pair: NDArray[np.int64]) -> tuple[int, int] | None:
+        """Return the units that the second system of a pair gains and loses if all differences have one size."""
+        [values], [rounding] = self.unit_values(pair[None]).values, self._rounding_of_pairs(pair[None])
+        sizes, allowed = np.abs(values[values != 0]), rounding[values != 0]
+        if not len(sizes) or np.ptp(sizes) > 2 * allowed.max():
+            return None
+        return int((values > 0).sum()), int((values < 0).sum())
+
+    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the means of the systems on resamples.
+
+        Args:
+            indices: the segments of each resample, (resamples, segments).
+            times: how often each segment is in each, if that has been counted.
+
+        Returns:
+            Means, (resamples, systems).
+        """
+        times = draw_counts(indices) if times is None else times
+        return times @ self._scores.T / (times @ self.sizes)[:, None]
+
+    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return the function of swaps that returns the second system's mean minus the first's.
+
+        Kept segments count for a system, and swapped ones against it.
+
+        Args:
+            pairs: the rows of two systems each, (pairs, 2).
+
+        Returns:
+            A function from 1 for each segment that is kept and 0 for each that is swapped, (swaps, segments), to
+            differences, (swaps, pairs); those that are closer than `rounding` may be equal.
+        """
+        values, total = self.unit_values(pairs).values, self.sizes.sum()
+        return lambda kept: (2 * (kept @ values.T) - values.sum(axis=1)) / total
+
+
+class SummedStatistics:
+    """A metric that is a function of statistics summed over the segments, such as BLEU: the function is run again."""
+
+    def __init__(
+        self,
+        statistics: NDArray[np.float64],
+        score: Callable[[NDArray[np.floating]], float],
+        *,
+        lower_is_better: bool = False,
+        largest: float = np.inf,
+    ) -> None:
+        """Take the statistics and the function.
+
+        Args:
+            statistics: what each segment adds, (systems, segments, statistics).
+            score: from the sums, (statistics,), to the corpus score.
+            lower_is_better: true for an error rate such as TER.
+            largest: no score is above it, nor below 0, such as 100 for BLEU; intervals stay within the differences
+                that it allows.
+
+        Raises:
+            InputError: the statistics have another shape, or are not finite.
+        """
+        if statistics.ndim != 3 or 0 in statistics.shape or not np.isfinite(statistics).all():
+            raise InputError(
+                f"The statistics have the shape {statistics.shape}, or are not all finite. Give numbers for each "
+                "system and segment: (systems, segments, statistics)."
+            )
+        num_systems, num_segments, _ = statistics.shape
+        self.shape = (num_systems, num_segments)
+        self.lower_is_better = lower_is_better
+        self._score = score
+        self._statistics = statistics
+        is_whole = (statistics == np.rint(statistics)).all()
+        self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
+        self._largest = largest
+        self.num_runs: tuple[int, ...] = ()
+        self.sizes = np.ones(num_segments)
+        """The number of segments of each unit, (units,)."""
+
+    def pooled(self, rows: Sequence[Sequence[int]]) -> "SummedStatistics":
+        """Return the same metric of systems whose runs, rows of this one, are one corpus."""
+        sums = np.stack([self._statistics[list(runs)].sum(axis=0) for runs in rows])
+        return self._of(sums, tuple(map(len, rows)))
+
+    def of_segments(self, segments: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric of some segments alone, given their positions."""
+        return self._of(self._statistics[:, segments], self.num_runs)
+
+    def by_document(self, documents: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
+        metric = self._of(_summed(self._statistics, documents), self.num_runs)
+        metric.sizes = np.bincount(documents).astype(np.float64)
+        return metric
+
+    def _of(self, statistics: NDArray[np.float64], num_runs: tuple[int, ...]) -> "SummedStatistics":
+        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better, largest=self._largest)
+        metric.num_runs = num_runs
+        return metric
+
+    def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the units in which the systems of each pair differ, (pairs, units)."""
+        return np.stack([(self._statistics[first] != self._statistics[second]).any(axis=1) for first, second in pairs])
+
+    def observed(self) -> NDArray[np.float64]:
+        """Return the corpus score of each system, (systems,)."""
+        return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
+
+    def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the score of the second system of each pair minus that of the first, (pairs,)."""
+        score = self.observed()
+        return score[pairs[:, 1]] - score[pairs[:, 0]]
+
+    def rounding(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far differences of the systems of each pair may be apart, and be equal, (pairs,)."""
+        return ROUNDING * np.abs(self.observed()[pairs]).max(axis=1)
+
+    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the smallest and the largest difference that the score allows, (pairs,) each."""
+        return np.full(len(pairs), -self._largest), np.full(len(pairs), self._largest)
+
+    def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return the differences of pairs of systems, (pairs, 2), unit by unit, by the slopes of the score.
+
+        A unit counts as much as the score would change if there were a little more of it.
+        """
+        num_units = self.shape[1]
+        linear = np.stack([statistics @ self._slopes(statistics.sum(axis=0)) for statistics in self._statistics])
+        values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
+        return UnitValues(values, np.ones(num_units))
+
+    def _slopes(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the slope of the score in each of the sums, (statistics,), by differences; counts stay counts."""
+        step = np.abs(sums) * SLOPE_STEP
+        step = np.maximum(np.rint(step), 1) if self._is_exact else np.where(step == 0, SLOPE_STEP, step)
+        high, low = sums + step, np.where(sums >= 0, np.maximum(sums - step, 0), sums - step)
+        above, below = (np.where(np.eye(len(sums), dtype=bool), moved, sums) for moved in (high, low))
+        return (self._scores(above) - self._scores(below)) / (high - low)
+
+    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the scores of the systems on resamples, as `SegmentMeans` does.
+
+        Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
+        close to the observed one may fall on its other side, and p be another.
+        """
+        if self._is_exact:  # one matrix product has the same sums
+            sums = self._sums(draw_counts(indices) if times is None else times).astype(np.float32)
+        else:
+            statistics = self._statistics.astype(np.float32)
+            sums = np.array([[system[row].sum(axis=0) for system in statistics] for row in indices])
+        return np.array([self._scores(row) for row in sums])
+
+    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return the function of swaps that returns the differences of scores, as for `SegmentMeans`."""
+
+        def differences(kept: NDArray[np.float64]) -> NDArray[np.float64]:
+            kept_sums, swapped_sums = self._sums(kept), self._sums(1 - kept)
+            return np.stack(
+                [
+                    self._scores(kept_sums[:, second] + swapped_sums[:, first])
+                    - self._scores(kept_sums[:, first] + swapped_sums[:, second])
+                    for first, second in pairs
+                ],
+                axis=1,
+            )
+
+        return differences
+
+    def _sums(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the statistics of segments so many times each, (rows, segments); (rows, systems, statistics)."""
+        return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
+
+    def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Score each row of sums, (rows, statistics)."""
+        return np.array([self._score(row) for row in sums], dtype=np.float64)
+
+
+CorpusScores = SegmentMeans | SummedStatistics
+"""The metrics that the paired tests take."""
+
+
+def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
+    sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
+    for system_sums, system_values in zip(sums, values, strict=True):
+        np.add.at(system_sums, documents, system_values)
+    return sums
+
+
+def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArray[np.int64]:
+    """Return the document of each segment as a number from 0, in the order of their first segments, (segments,).
+
+    Raises:
+        InputError: there are more or fewer names than segments, or a single document.
+    """
+    numbers: dict[Hashable, int] = {}
+    document_of = np.array([numbers.setdefault(name, len(numbers)) for name in documents], dtype=np.int64)
+    if len(document_of) != num_segments:
+        raise InputError(
+            f"There are documents for {len(document_of)} segments, and {num_segments} segments. Name one for each."
+        )
+    if len(numbers) < 2:
+        raise InputError("All segments are of one document. A test by documents needs two or more.")
+    return document_of
+
+
+def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Count how often each segment is in each resample, (resamples, segments)."""
+    rows, num_segments = indices.shape
+    cells = indices + np.arange(rows)[:, None] * num_segments
+    return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
+
+
+def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike | Sequence[ArrayLike]:
+    """Return scores with the P, R or F of each `Scores` in its place."""
+    if is_prf(scores):
+        raise InputError("There is one system, whose P, R and F these are; expected the scores of two or more.")
+    if not isinstance(scores, list | tuple):
+        return scores
+    if len({tuple(labels) for labels in map(row_labels, scores) if labels is not None}) > 1:
+        return score_matrix({str(row): system for row, system in enumerate(scores)}, value)[1]
+    return [numbers_of(system, value, f"scores[{row}]") for row, system in enumerate(scores)]
+
+
+def _means_of_runs(
+    scores: ArrayLike | Sequence[ArrayLike],
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+    """Return the means of runs, (systems, segments), and those of each system, (runs, segments); or no runs."""
+    systems = [np.asarray(system) for system in scores] if isinstance(scores, Sequence | np.ndarray) else []
+    if not any(system.ndim == 2 for system in systems):
+        return checked_scores(scores), ()  # type: ignore[arg-type]
+    runs = tuple(_checked_runs(np.atleast_2d(system)) for system in systems)
+    if len({system.shape[1] for system in runs}) > 1:
+        numbers = ", ".join(str(system.shape[1]) for system in runs)
+        raise InputError(f"The systems have scores of {numbers} segments; expected the same number for each.")
+    return np.stack([np.nanmean(system, axis=0) for system in runs]), runs
+
+
+def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of runs, (runs, segments), of which some may be NaN, as `checked_scores` does."""
+    is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
+    is_missing &= ~is_missing.all(axis=0)
+    return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
+
+
+def _rounding_of_scores(scores: NDArray[np.float64], runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return how far each score, (systems, segments), the mean of runs or not, may be off."""
+    largest = np.stack([np.nanmax(np.abs(system), axis=0) for system in runs]) if runs else np.abs(scores)
+    return ROUNDING * largest
+
+
+def run_variance(runs: NDArray[np.float64]) -> float:
+    """Return the part of the variance of a system's mean that is due to its runs, (runs, segments); 0 for one run.
+
+    E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640, 2024, section 3: the mean variance within a segment, over
+    the number of scores; for segments that some run lacks, over the number of theirs.
+    """
+    counts = (~np.isnan(runs)).sum(axis=0)
+    if (several := counts > 1).sum() == 0:
+        return 0.0
+    within = float(np.nanvar(runs[:, several], axis=0, ddof=1).mean())
+    return within * float((1 / counts).mean()) / runs.shape[1]
+
+
+def run_effect(runs: NDArray[np.float64]) -> float:
+    """Return p of the test whether runs, (runs, segments), differ as wholes: F of a two-way layout; 1 for one run.
+
+    Needs scipy. If runs do differ as wholes, as those of models trained with other seeds may, they are few units
+    themselves, and tests by segments hold for these runs only.
+    """
+    from scipy.special import fdtrc
+
+    runs = runs[:, ~np.isnan(runs).any(axis=0)]
+    num_runs, num_segments = runs.shape
+    if not num_segments:
+        return 1.0
+    freedom = (num_runs - 1) * (num_segments - 1)
+    means = runs.mean(axis=1, keepdims=True)
+    residual = ((runs - means - runs.mean(axis=0) + runs.mean()) ** 2).sum()
+    effect = num_segments * ((means - runs.mean()) ** 2).sum()
+    if not freedom or effect <= ROUNDING * float((runs**2).sum()):
+        return 1.0
+    if residual <= ROUNDING * float((runs**2).sum()):
+        return 0.0
+    return float(fdtrc(num_runs - 1, freedom, effect / (num_runs - 1) / (residual / freedom)))
+
+
+def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return segment scores as a matrix of finite float64, (systems, segments); raise InputError for anything else."""
+    try:
+        matrix = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("The scores are no matrix of numbers, a row of as many numbers for each system.") from error
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InputError(
+            f"The scores have the shape {matrix.shape}. Give a row for each system and a column for each segment."
+        )
+    missing = np.argwhere(~np.isfinite(matrix))
+    if len(missing):
+        system, segment = missing[0]
+        raise InputError(
+            f"System {system} has the score {matrix[system, segment]} for segment {segment}, both counted from 0. "
+            "Leave out the segments that have no score for some system."
+        )
+    if np.abs(matrix).max() > LARGEST:
+        raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of squares would overflow. Scale the scores.")
+    return matrix
