@@ -64,15 +64,13 @@ else:  # hidden from type checkers, to which every name would be a member
         """Import a public name when it is first used, so that importing the package costs next to nothing."""
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        # `from … import NAME` would drop the message of an AttributeError
         if name in _IN_COMPAT:
             module = f"{__name__}.{_IN_COMPAT[name]}"
-            raise ImportError(f"bert-score's {name} is in {module}: `from {module} import {name}`.", name=__name__)
+            raise AttributeError(f"bert-score's {name} is in {module}: `from {module} import {name}`.")
         if name in _OF_PYTORCH:
-            raise ImportError(
+            raise AttributeError(
                 f"bert-score's {name} works with PyTorch, which is not needed here: `BERTScorer(NAME)` loads a model "
-                "with its tokenizer from a bundle, and `BERTScorer.encode` returns token embeddings.",
-                name=__name__,
+                "with its tokenizer from a bundle, and `BERTScorer.encode` returns token embeddings."
             )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Return a public name; raise ImportError with the module of another one."""
+        """Return a public name; raise AttributeError with the module of another one."""
         if name.startswith("_") and name != "__all__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         public = import_module(f"{__name__}.public")
@@ -22,6 +22,5 @@ else:  # hidden from type checkers, to which every name would be a member
         for module in [*sys.modules]:
             found = getattr(sys.modules[module], name, None) if module.startswith(f"{__name__}.") else None
             if getattr(found, "__module__", None) == module:
-                # `from … import NAME` would drop the message of an AttributeError
-                raise ImportError(f"{name} is in {module}: `from {module} import {name}`.", name=__name__)
+                raise AttributeError(f"{name} is in {module}: `from {module} import {name}`.")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
