@@ -1,20 +1,21 @@
-"""P, R and F as tensors: PyTorch's own in a program that uses PyTorch, else arrays with a tensor's basic methods."""
+"""P, R and F as tensors: PyTorch's own if it is installed, else arrays with a tensor's basic methods."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.scores import Scores
 
 
 def as_tensors(scores: Scores) -> tuple[Any, Any, Any]:
-    """Return P, R and F, (candidates,) each, or (layers, candidates): tensors if PyTorch is imported."""
-    make = getattr(sys.modules.get("torch"), "tensor", TensorArray)
-    precision, recall, f1 = (make(values) for values in scores)
-    return precision, recall, f1
+    """Return P, R and F, (candidates,) each, or (layers, candidates)."""
+    try:
+        return scores.to_torch()
+    except MissingExtraError:
+        return TensorArray(scores.P), TensorArray(scores.R), TensorArray(scores.F)
 
 
 class TensorArray(NDArrayOperatorsMixin):
@@ -63,8 +64,8 @@ class TensorArray(NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         """Raise an error that names the way to the other methods of a tensor."""
         raise AttributeError(
-            f"A score has no {name!r}, since this program has not imported PyTorch. `.numpy()` returns a numpy array; "
-            "after `import torch` scores are tensors."
+            f"A score has no {name!r}, since PyTorch is not installed. `.numpy()` returns a numpy array; with PyTorch, "
+            "scores are its tensors."
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

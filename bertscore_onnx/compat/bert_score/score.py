@@ -6,9 +6,8 @@ from os import PathLike
 from typing import Any
 
 from bertscore_onnx import functional
-from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer, device_named
-from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model, model2layers
+from bertscore_onnx.compat.bert_score.utils import get_hash, look_up, model2layers
 from bertscore_onnx.compat.tensors import as_tensors
 from bertscore_onnx.errors import BaselineError, one_line
 from bertscore_onnx.scores import Scores
@@ -44,13 +43,14 @@ def score(
     Returns:
         P, R and F; with `return_hash` a tuple of these and the hash.
     """
+    model, layer = look_up(model_type, num_layers, lang)
 
     def call(rescale_with_baseline: bool) -> Scores:
         return functional.score(
             cands,
             refs,
-            model_type,
-            num_layers,
+            model,
+            layer,
             verbose,
             idf,
             device_named(device),
@@ -71,11 +71,9 @@ def score(
         scores = call(rescale_with_baseline=False)
     if not return_hash:
         return as_tensors(scores)
-    named = model_type or default_model()
-    model = lang2model[str(lang).lower()] if named is None else str(named)
-    layers = model2layers[model] if num_layers is None else num_layers
+    layer = model2layers[str(model)] if layer is None else layer
     has_file = baseline_path is not None
-    return as_tensors(scores), get_hash(model, layers, idf, rescale_with_baseline, has_file, use_fast_tokenizer)
+    return as_tensors(scores), get_hash(str(model), layer, idf, rescale_with_baseline, has_file, use_fast_tokenizer)
 
 
 def plot_example(

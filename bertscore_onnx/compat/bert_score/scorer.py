@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
-from bertscore_onnx.compat.bert_score.utils import get_hash, lang2model
+from bertscore_onnx.compat.bert_score.utils import get_hash, look_up
 from bertscore_onnx.compat.tensors import as_tensors
 from bertscore_onnx.scorer import BERTScorer as OnnxScorer
 from bertscore_onnx.text.texts import Reference
@@ -37,9 +37,10 @@ class BERTScorer:
             nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
             device: may also be "mps", for which the CPU scores, with one warning.
         """
+        model, layer = look_up(model_type, num_layers, lang)
         self._scorer = OnnxScorer(
-            model_type,
-            num_layers,
+            model,
+            layer,
             batch_size=batch_size,
             all_layers=all_layers,
             idf=idf,
@@ -50,8 +51,8 @@ class BERTScorer:
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, and a bundle has its own
         )
-        self.model_type = lang2model[str(lang).lower()] if model_type is None else str(model_type)
-        self.num_layers = self._scorer.num_layers
+        self.model_type = str(model)
+        self.num_layers = self._scorer.num_layers if layer is None else layer
         self.batch_size = batch_size
         self.nthreads = nthreads
         self.all_layers = all_layers

@@ -1,6 +1,7 @@
 """The tokenizer of a bundle under the names of transformers, for the computation of idf weights."""
 
 from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 
@@ -14,8 +15,20 @@ class BundleTokenizer:
             TokenizerError: the files of the bundle are not a tokenizer.
         """
         self._tokenize = load_tokenizer(bundle)
-        self.model_max_length = self._tokenize.max_length
+
+    @property
+    def model_max_length(self) -> int:
         """The most tokens of a text, special tokens included; longer texts are cut."""
+        return self._tokenize.max_length
+
+    @model_max_length.setter
+    def model_max_length(self, tokens: int) -> None:
+        """Raise an InputError for another maximum, which the scorer would not follow."""
+        if tokens != self.model_max_length:
+            raise InputError(
+                f"model_max_length cannot be changed to {tokens}, since the scorer has a tokenizer of its own. Use "
+                f"bertscore_onnx.BERTScorer(..., max_length={tokens})."
+            )
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, special tokens included."""

@@ -3,10 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import log
+from os import PathLike
 
 from bertscore_onnx import __version__ as own_version
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.resolver import resolve_bundle
+from bertscore_onnx.bundle.store import TokenizerMode, default_model
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.version import __version__
 from bertscore_onnx.errors import BertScoreOnnxError, InputTypeError
@@ -31,6 +33,22 @@ lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.model
 
 model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entries().items()})
 """Model to the layer that bert-score tuned; the path of a bundle to its own."""
+
+
+def look_up(
+    model_type: str | PathLike[str] | None, num_layers: int | None, lang: str | None
+) -> tuple[str | None, int | None]:
+    """Return the model and the layer that these tables give, as a program may have changed them.
+
+    The model is None if none is named, and the layer if it is the bundle's own.
+    """
+    if model_type is None and lang is not None:
+        code = catalogue.lower_code(lang)
+        if code not in lang2model:
+            catalogue.default_model(code)  # which refuses a word that is no language code
+        model_type = lang2model[code]
+    model = default_model() if model_type is None else str(model_type)
+    return model, model2layers.get(str(model)) if num_layers is None else num_layers
 
 
 def get_hash(
@@ -58,8 +76,11 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
     Raises:
         BertScoreOnnxError: there is no such bundle, or it cannot be used.
     """
-    bundle = resolve_bundle(local_path(model_type), all_layers=None, tokenizer_mode="fast" if use_fast else None)
-    return BundleTokenizer(bundle)
+    mode: TokenizerMode | None = "fast" if use_fast else None
+    layer = model2layers.get(model_type)
+    return BundleTokenizer(
+        resolve_bundle(local_path(model_type), num_layers=layer, all_layers=None, tokenizer_mode=mode)
+    )
 
 
 def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int = 4) -> defaultdict[int, float]:
@@ -88,6 +109,6 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
 def __getattr__(name: str) -> object:
     """Raise an error for bert-score's other names, which need a PyTorch model."""
     raise AttributeError(
-        f"bert_score.utils.{name} is not part of this drop-in replacement, which has no PyTorch model. Use "
+        f"bert-score's {name} is not part of this drop-in replacement, which has no PyTorch model. Use "
         "bertscore_onnx.BERTScorer.encode for embeddings, and .pairwise for the scores of all pairs."
     )

@@ -29,6 +29,7 @@ def program(tmp_path):
     folder = tmp_path / "a folder"
     folder.mkdir()
     (folder / "neighbour.py").write_text("")
+    (folder / "torch.py").write_text("raise ModuleNotFoundError('as where it is not installed', name='torch')")
     (folder / "program.py").write_text("import neighbour\n" + PROGRAM)
     return folder / "program.py"
 

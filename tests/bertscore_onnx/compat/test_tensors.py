@@ -1,4 +1,4 @@
-"""What a score answers like a tensor, with PyTorch's answers beside it, and that it is one beside PyTorch."""
+"""What a score answers like a tensor, with PyTorch's answers beside it, which it is where that is installed."""
 
 import pickle
 import sys
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from bertscore_onnx.compat.tensors import TensorArray, as_tensors
+from bertscore_onnx.scores import Scores
 
 VALUES = np.array([0.25, 0.5, 0.875, 0.125], dtype=np.float32)
 TABLE = np.array([[0.25, 0.5], [0.875, 0.125], [0.75, 0.625]], dtype=np.float32)
@@ -65,8 +66,8 @@ def test_any_other_method_is_refused_with_advice(name):
         getattr(TensorArray(VALUES), name)
 
 
-def test_scores_are_pytorchs_tensors_if_it_is_imported(monkeypatch):
-    F = as_tensors((VALUES, VALUES, VALUES))[2]
-    assert torch.equal(F, torch.tensor(VALUES))
-    monkeypatch.delitem(sys.modules, "torch")
-    assert isinstance(as_tensors((VALUES, VALUES, VALUES))[2], TensorArray)
+def test_scores_are_pytorchs_tensors_if_it_is_installed(monkeypatch):
+    scores = Scores(VALUES, VALUES, VALUES, np.zeros(4, dtype=np.int64))
+    assert torch.equal(as_tensors(scores)[2], torch.tensor(VALUES))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert isinstance(as_tensors(scores)[2], TensorArray)
