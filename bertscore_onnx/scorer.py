@@ -245,7 +245,8 @@ class BERTScorer(Closeable):
 
         Warns:
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
-                context is empty; or texts were truncated because they are longer than the model's maximum.
+                context is empty; texts were truncated because they are longer than the model's maximum; or in more than
+                a tenth of the texts more than a third of the tokens are unknown to the model.
         """
         _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts"))
         pairs = collect_pairs(cands, refs, contexts)
@@ -313,7 +314,7 @@ class BERTScorer(Closeable):
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
             names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-                with a truncated text.
+                with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, counted from 0, "null" for nulls as its scores and a further column `error` with the
                 reason. If idf weights come from the references, those of such rows count too, so that a missing
@@ -366,7 +367,7 @@ class BERTScorer(Closeable):
             InputError: something is not a string.
 
         Warns:
-            UserWarning: texts were truncated because they are longer than the model's maximum.
+            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         encoded, stats = self.encode_items(collect_items(self._check_model(texts), "texts"))
         stats.warn(self.max_length, stacklevel=2)
@@ -389,7 +390,7 @@ class BERTScorer(Closeable):
             IdfError: idf weights come from the references, and these do not differ.
 
         Warns:
-            UserWarning: texts were truncated because they are longer than the model's maximum.
+            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         candidates = collect_single(self._check_model(cands), "cands")
         references = collect_single(self._check_model(refs), "refs")
@@ -401,7 +402,9 @@ class BERTScorer(Closeable):
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
         candidate_truncated, reference_truncated = (side.is_truncated[side.rows] for side in encoded)
         truncated = candidate_truncated[:, None] | reference_truncated
-        return self._finish(Scores(precision, recall, f1, best, truncated))
+        candidate_unknown, reference_unknown = (side.unknown[side.rows] for side in encoded)
+        unknown = np.maximum(candidate_unknown[:, None], reference_unknown)
+        return self._finish(Scores(precision, recall, f1, best, truncated, unknown))
 
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Compute idf weights from sentences, usually all references; they replace any earlier ones.
@@ -483,16 +486,15 @@ class BERTScorer(Closeable):
             IdfError: idf weights come from the references, and these do not differ.
 
         Warns:
-            UserWarning: texts were truncated because they are longer than the model's maximum.
+            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
-        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
         similarities = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
-        warn_of_truncated(similarities, self.max_length, stacklevel=2)
+        self.tokenise(Pairs(singles([candidate]), singles(references)))[1].warn(self.max_length, stacklevel=2)
         return TokenMatches(candidate, references, tuple(similarities), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
@@ -512,15 +514,14 @@ class BERTScorer(Closeable):
                 scores all layers, while a drawing shows one.
 
         Warns:
-            UserWarning: texts were truncated because they are longer than the model's maximum.
+            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches
-        from bertscore_onnx.similarity.matches import warn_of_truncated
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
             [similarities] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
-        warn_of_truncated([similarities], self.max_length, stacklevel=2)
+        self.tokenise(Pairs(singles([candidate]), singles([reference])))[1].warn(self.max_length, stacklevel=2)
         plot_matches(similarities, fname)
 
     @cached_property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # noqa: TID251 -- for the return type of `to_torch`
 
 
-_NAMES = ("precision", "recall", "f1", "best_reference", "truncated")
+_NAMES = ("precision", "recall", "f1", "best_reference", "truncated", "unknown")
 """The attributes of scores, with the names that files and HTTP answers use."""
 
 
@@ -62,6 +62,9 @@ class Score(PRF):
     truncated: bool
     """Whether the candidate, or a reference, is longer than the model's maximum, so that its end does not count."""
 
+    unknown: float
+    """The share of tokens that are unknown to the model: in the candidate, or in a reference that has more of them."""
+
     def __new__(
         cls,
         P: float | Any,  # noqa: N803 -- as in `Scores`
@@ -69,15 +72,16 @@ class Score(PRF):
         F: float | Any,  # noqa: N803
         best_reference: int | Any,
         truncated: bool = False,
+        unknown: float = 0.0,
     ) -> "Score":
         """Combine the numbers."""
         score = super().__new__(cls, P, R, F)
-        score.best_reference, score.truncated = best_reference, truncated
+        score.best_reference, score.truncated, score.unknown = best_reference, truncated, unknown
         return score
 
     def __getnewargs__(self) -> tuple[float | Any, ...]:
         """Keep the further attributes in copies and pickles."""
-        return (*self, self.best_reference, self.truncated)
+        return (*self, self.best_reference, self.truncated, self.unknown)
 
 
 class Scores(_PRFArrays):
@@ -97,6 +101,10 @@ class Scores(_PRFArrays):
     """Whether each candidate, or a reference of it, is longer than the model's maximum, so that its end does not count;
     (candidates,)."""
 
+    unknown: NDArray[np.float64]
+    """The share of tokens that are unknown to the model, in each candidate or in a reference of it that has more of
+    them; (candidates,)."""
+
     signature: Signature | None = None
     """The settings of the scores that `score` returns; None for others."""
 
@@ -107,11 +115,13 @@ class Scores(_PRFArrays):
         F: NDArray[np.float32],  # noqa: N803
         best_reference: NDArray[np.int64],
         truncated: NDArray[np.bool_] | None = None,
+        unknown: NDArray[np.float64] | None = None,
     ) -> "Scores":
-        """Combine the arrays; without `truncated`, no text was."""
+        """Combine the arrays; without `truncated`, no text was, and without `unknown`, no token is."""
         scores = super().__new__(cls, P, R, F)
         scores.best_reference = best_reference
         scores.truncated = np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
+        scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
         return scores
 
     @property
@@ -149,16 +159,16 @@ class Scores(_PRFArrays):
     def to_dict(self) -> dict[str, Any]:
         """Return lists by the names that files and HTTP answers have, for `json.dumps`.
 
-        They are `precision`, `recall`, `f1`, `best_reference` and `truncated`, nested as the arrays are.
+        They are `precision`, `recall`, `f1`, `best_reference`, `truncated` and `unknown`, nested as the arrays are.
         """
         return {name: getattr(self, name).tolist() for name in _NAMES}
 
     def to_pandas(self) -> "DataFrame":
         """Return a data frame with a row for each candidate, numbered from 0.
 
-        Its columns are `precision`, `recall`, `f1`, `best_reference` and `truncated`. With `all_layers` there is a row
-        for each `layer` and `candidate`, and after `pairwise` one for each `candidate` and `reference`, which are the
-        levels of the index; the latter has no column `best_reference`.
+        Its columns are those of `to_dict`. With `all_layers` there is a row for each `layer` and `candidate`, and after
+        `pairwise` one for each `candidate` and `reference`, which are the levels of the index; the latter has no column
+        `best_reference`.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -190,11 +200,12 @@ class Scores(_PRFArrays):
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        return Scores(self.P[layer], self.R[layer], self.F[layer], self.best_reference[layer], self.truncated)
+        best = self.best_reference[layer]
+        return Scores(self.P[layer], self.R[layer], self.F[layer], best, self.truncated, self.unknown)
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        arrays = (*self, self.best_reference, self.truncated)
+        arrays = self.__getnewargs__()
         for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
             yield Score(*values)
 
@@ -231,7 +242,7 @@ class Scores(_PRFArrays):
 
     def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
         """Keep the further attributes in copies and pickles."""
-        return (*self, self.best_reference, self.truncated)
+        return (*self, self.best_reference, self.truncated, self.unknown)
 
 
 BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
@@ -259,6 +270,7 @@ def best_of_references(
     f1: NDArray[np.float32],
     counts: NDArray[np.int64],
     truncated: NDArray[np.bool_] | None = None,
+    unknown: NDArray[np.float64] | None = None,
 ) -> Scores:
     """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
@@ -266,9 +278,10 @@ def best_of_references(
         precision, recall, f1: scores of the pairs, (layers, pairs), the pairs of one candidate side by side.
         counts: how many references each candidate has, (candidates,), each at least 1.
         truncated: whether a text of each pair was truncated, (pairs,); None if none was.
+        unknown: the share of unknown tokens in a text of each pair, (pairs,); None if there are none.
     """
     if len(counts) == f1.shape[1]:  # one reference each
-        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64), truncated)
+        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64), truncated, unknown)
     starts = np.cumsum(counts) - counts  # (candidates,)
     best_f1 = np.maximum.reduceat(f1, starts, axis=1)  # (layers, candidates)
     position = np.arange(counts.sum()) - np.repeat(starts, counts)  # (pairs,)
@@ -279,6 +292,7 @@ def best_of_references(
         best_f1,
         np.minimum.reduceat(contenders, starts, axis=1),
         None if truncated is None else np.logical_or.reduceat(truncated, starts),
+        None if unknown is None else np.maximum.reduceat(unknown, starts),
     )
 
 
@@ -290,4 +304,5 @@ def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
     parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
     precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))
     best = np.concatenate([part.best_reference for part in parts], axis=1)
-    return Scores(precision, recall, f1, best, np.concatenate([part.truncated for part in parts]))
+    truncated, unknown = (np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES[4:])
+    return Scores(precision, recall, f1, best, truncated, unknown)

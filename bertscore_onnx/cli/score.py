@@ -23,7 +23,7 @@ from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, re
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow
+from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow, check_score_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,7 +175,7 @@ def score(
         seg_level=seg_level,
         file=output,
         output_format=output_format,
-        names=names.scores,
+        names=check_score_names(names.scores),
         all_layers=settings["all_layers"],
         has_groups=by is not None,
     )

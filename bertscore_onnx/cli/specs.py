@@ -61,7 +61,7 @@ ROLES = {
     "precision": "precision",
     "recall": "recall",
     "f1": "f1",
-    "truncated": "truncated (written only if it is named)",
+    "truncated": "truncated (written only if it is named, with a column unknown beside it)",
 }
 """The roles of columns as the help describes them, with the names that columns have unless others are given."""
 

@@ -174,6 +174,9 @@ class EncodedTexts:
     is_truncated: NDArray[np.bool_]
     """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
 
+    unknown: NDArray[np.float64]
+    """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct texts,)."""
+
     def __len__(self) -> int:
         """Return the number of items."""
         return len(self.counts)

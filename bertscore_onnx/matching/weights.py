@@ -171,6 +171,7 @@ class Rescaling:
             rescale(scores.F, f1),
             scores.best_reference,
             scores.truncated,
+            scores.unknown,
         )
 
 

@@ -20,6 +20,13 @@ CHUNK_CANDIDATES = 1024
 pairs of sentences needed 1.2 % of padding on a CPU; in chunks of 512 it was 2.1 %, of 2,048 0.8 %."""
 
 
+MAX_UNKNOWN = 1 / 3
+"""The share of a text's tokens above which the text counts as unknown: one emoji in a short text stays below."""
+
+MAX_UNKNOWN_TEXTS = 1 / 10
+"""The share of unknown texts above which a call warns."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextStats:
     """Counts of texts to warn of, added up with `+` over a whole call, so that there is one warning of each kind."""
@@ -39,12 +46,30 @@ class TextStats:
     no_context: int = 0
     """Texts with an empty context."""
 
+    texts: int = 0
+    """Texts, equal ones included, as in the other counts of texts."""
+
+    unknown: int = 0
+    """Texts in which more than `MAX_UNKNOWN` of the tokens are unknown."""
+
+    tokens: int = 0
+    """The tokens of these texts."""
+
+    unknown_tokens: int = 0
+    """The unknown ones among these tokens."""
+
     @classmethod
-    def of(cls, texts: Iterable[Text], tokenised: Iterable[TokenisedText]) -> Self:
-        """Count the texts that are truncated, or have an empty context."""
+    def of(cls, texts: Sequence[Text], tokenised: Iterable[TokenisedText]) -> Self:
+        """Count the texts that are truncated, are unknown to the model, or have an empty context."""
+        tokenised = list(tokenised)
+        unknown = [text for text in tokenised if text.unknown > MAX_UNKNOWN]
         return cls(
             truncated=sum(text.is_truncated for text in tokenised),
             no_context=sum(isinstance(text, TextInContext) and not text.context for text in texts),
+            texts=len(tokenised),
+            unknown=len(unknown),
+            tokens=sum(text.num_tokens for text in unknown),
+            unknown_tokens=sum(text.num_unknown for text in unknown),
         )
 
     def __add__(self, other: "TextStats") -> "TextStats":
@@ -69,6 +94,12 @@ class TextStats:
                 f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. The rest does "
                 'not count; with long_text="window" it does.'
             )
+        if self.unknown > self.texts * MAX_UNKNOWN_TEXTS:
+            yield (
+                f"{100 * self.unknown_tokens / self.tokens:.0f} % of the tokens are unknown to this model in "
+                f"{self.unknown} of {self.texts} texts, and all unknown tokens are alike to it. Use a model of their "
+                "language."
+            )
 
     def warn(self, max_length: int, stacklevel: int) -> None:
         """Warn of each count that is not 0; a stacklevel of 1 names the caller's line, 2 the line of its caller."""
@@ -81,6 +112,8 @@ def _pairs_score(count: int) -> str:
 
 
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
+
+PairFlags = tuple[NDArray[np.bool_], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +135,9 @@ class Chunk:
     is_truncated: NDArray[np.bool_]
     """Whether the texts of each row were truncated, (rows,)."""
 
+    unknown: NDArray[np.float64]
+    """The share of unknown tokens in each row, (rows,)."""
+
     sides: tuple[Side, Side]
     """The candidates and the references of all pairs."""
 
@@ -111,21 +147,20 @@ class Chunk:
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
-    def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, NDArray[np.bool_]]:
+    def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, PairFlags]:
         """Return the candidates and the references of all pairs, given the encoded rows.
 
-        Also return whether a text of each pair was truncated, (pairs,). The pairs of a candidate stand side by side.
+        Also return, (pairs,), whether a text of each was truncated, and the share of unknown tokens in the one that has
+        more. The pairs of a candidate stand side by side.
         """
         rows = np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
-        texts, is_truncated = [], np.zeros(len(rows[1]), dtype=np.bool_)
+        texts, is_truncated, unknown = [], np.zeros(len(rows[1]), dtype=np.bool_), np.zeros(len(rows[1]))
         for side, side_rows in zip(self.sides, rows, strict=True):
-            if isinstance(side, EncodedTexts):
-                texts.append((side.embeddings, side_rows))
-                is_truncated |= side.is_truncated[side_rows]
-            else:
-                texts.append((encoded, side_rows))
-                is_truncated |= self.is_truncated[side_rows]
-        return texts[0], texts[1], is_truncated
+            flags = side if isinstance(side, EncodedTexts) else self
+            texts.append((side.embeddings if isinstance(side, EncodedTexts) else encoded, side_rows))
+            is_truncated |= flags.is_truncated[side_rows]
+            unknown = np.maximum(unknown, flags.unknown[side_rows])
+        return texts[0], texts[1], (is_truncated, unknown)
 
 
 class ChunkTexts:
@@ -138,8 +173,7 @@ class ChunkTexts:
         self.num_characters: int = 0
         """The characters of all texts, equal ones included."""
         self._tokenise = tokenise
-        self._sequences: list[NDArray[np.int64]] = []
-        self._stats = TextStats()
+        self._rows: list[TokenisedText] = []
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, bool, int], int] = {}
         self._pairs: list[Pairs] = []
@@ -148,16 +182,12 @@ class ChunkTexts:
         """Add pairs; tokenise their texts, unless that was done. A side was encoded before in all pairs or in none."""
         texts = pairs.texts
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
-        if pairs.tokenised is None:
-            tokenised = self._tokenise(new)
-            self._stats += TextStats.of(new, tokenised)
-        else:
-            tokenised = [pairs.tokenised[text] for text in new]
+        tokenised = self._tokenise(new) if pairs.tokenised is None else [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
             key = tokens.ids.tobytes(), tokens.is_truncated, tokens.num_context
-            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self._sequences))
-            if row == len(self._sequences):
-                self._sequences.append(tokens.ids)
+            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self._rows))
+            if row == len(self._rows):
+                self._rows.append(tokens)
                 self.num_tokens += len(tokens.ids)
         self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
@@ -169,15 +199,17 @@ class ChunkTexts:
             _joined([pairs.candidates for pairs in self._pairs]),
             _joined([pairs.references for pairs in self._pairs]),
         )
+        texts = [text for pairs in self._pairs if pairs.tokenised is None for text in pairs.texts]
         return Chunk(
             self.num_candidates,
-            self._sequences,
+            [row.ids for row in self._rows],
             self.num_tokens,
-            num_context=np.array([key[2] for key in self._row_of_ids], dtype=np.int64),
-            is_truncated=np.array([key[1] for key in self._row_of_ids], dtype=np.bool_),
+            num_context=np.array([row.num_context for row in self._rows], dtype=np.int64),
+            is_truncated=np.array([row.is_truncated for row in self._rows], dtype=np.bool_),
+            unknown=np.array([row.unknown for row in self._rows], dtype=np.float64),
             sides=sides,
             rows=[self._rows_of(side) for side in sides],
-            stats=self._stats,
+            stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
         )
 
     def _rows_of(self, side: Side) -> NDArray[np.int64]:

@@ -127,11 +127,11 @@ class Pipeline(Closeable):
         def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
             began, embeddings = encoded
             prepared = matching.prepare(embeddings, chunk.num_context)
-            candidates, references, truncated = chunk.pairs(prepared)
+            candidates, references, flags = chunk.pairs(prepared)
             result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching.beta)
             memory.give_back(embeddings.vectors)
             counts = chunk.sides[1].counts
-            scores = best_of_references(result.precision, result.recall, result.f1, counts, truncated)
+            scores = best_of_references(result.precision, result.recall, result.f1, counts, *flags)
             stats = replace(
                 chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
             )
@@ -157,13 +157,14 @@ class Pipeline(Closeable):
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
         texts = [*dict.fromkeys(pairs.texts)]
         tokenised = self._tokenise(texts)
-        return replace(pairs, tokenised=dict(zip(texts, tokenised, strict=True))), TextStats.of(texts, tokenised)
+        by_text = dict(zip(texts, tokenised, strict=True))
+        return replace(pairs, tokenised=by_text), TextStats.of(pairs.texts, map(by_text.__getitem__, pairs.texts))
 
     def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
         chunk_texts = ChunkTexts(self._tokenise)
-        chunk_texts.add(Pairs(texts, texts))  # each text is on both sides, and encoded once
+        chunk_texts.add(Pairs(texts, singles(())))
         chunk = chunk_texts.close()
         embeddings = self.matching.prepare(self._encode(chunk.sequences), chunk.num_context)
         rows = iter(chunk.rows[0])
@@ -176,6 +177,7 @@ class Pipeline(Closeable):
                 side.counts,
                 self.model,
                 chunk.is_truncated,
+                chunk.unknown,
             )
             for side in sides
         ]

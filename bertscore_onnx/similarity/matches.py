@@ -19,7 +19,7 @@ from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.matching.weights import Rescaling, TokenWeights
 from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scoring.chunks import MAX_UNKNOWN, TextStats
 from bertscore_onnx.scoring.inputs import Pairs, Side, collect_single
 from bertscore_onnx.text.vocabulary import Vocabulary
 
@@ -93,6 +93,9 @@ class TokenSimilarity:
     is_truncated: tuple[bool, bool] = (False, False)
     """Whether the candidate, and the reference, is longer than the model's maximum, so that its end is missing."""
 
+    unknown: tuple[float, float] = (0.0, 0.0)
+    """The share of unknown tokens in the candidate, and in the reference."""
+
     @property
     def candidate_matches(self) -> list[TokenMatch]:
         """Each token of the candidate with its best match in the reference.
@@ -130,12 +133,17 @@ class TokenSimilarity:
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on what the score hides: its `reason_for_zero`, and which texts are truncated."""
+        """Sentences on what the score hides: its `reason_for_zero`, and which texts are truncated or unknown."""
         truncated = [
             name for name, is_long in zip(("candidate", "reference"), self.is_truncated, strict=True) if is_long
         ]
         missing = (f"The {name} is longer than the model's maximum, so its end is missing." for name in truncated)
-        return [*filter(None, [self.reason_for_zero]), *missing]
+        unknown = (
+            f"{100 * share:.0f} % of the tokens of the {name} are unknown to the model."
+            for name, share in zip(("candidate", "reference"), self.unknown, strict=True)
+            if share > MAX_UNKNOWN
+        )
+        return [*filter(None, [self.reason_for_zero]), *missing, *unknown]
 
     @property
     def shades(self) -> NDArray[np.float32]:
@@ -273,12 +281,6 @@ class PairScorer(Protocol):
     def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
 
 
-def warn_of_truncated(matches: Sequence[TokenSimilarity], max_length: int, stacklevel: int) -> None:
-    """Warn of the truncated texts of one candidate and its references, as `BERTScorer.score` does."""
-    number = matches[0].is_truncated[0] + sum(pair.is_truncated[1] for pair in matches)
-    TextStats(truncated=number).warn(max_length, stacklevel + 1)
-
-
 def pair_similarities(
     scorer: PairScorer, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
@@ -315,7 +317,7 @@ def pair_similarities(
     is_excluded = np.zeros(len(ids), dtype=np.bool_)
     if encoded.embeddings.is_excluded is not None:
         is_excluded = encoded.embeddings.is_excluded[encoded.rows]
-    is_truncated = encoded.is_truncated[encoded.rows].tolist()
+    is_truncated, unknown = (values[encoded.rows].tolist() for values in (encoded.is_truncated, encoded.unknown))
     special_ids = scorer.manifest.special_ids
     is_special = [np.isin(text, special_ids) for text in ids]
     similarities = _similarities(encoded, position)
@@ -332,6 +334,7 @@ def pair_similarities(
             baselines[position].f1 if baselines else None,
             (bool(is_excluded[row]), bool(is_excluded[row + 1])),
             (is_truncated[row], is_truncated[row + 1]),
+            (unknown[row], unknown[row + 1]),
         )
         for row, similarity, score in zip(range(0, len(ids), 2), similarities, scores.each(), strict=True)
     ]

@@ -36,7 +36,8 @@ class ScoreColumns:
     """Whether rows may have nulls, and a reason."""
 
     scores: tuple[str, ...] = SCORE_NAMES
-    """The names of the columns of precision, recall and F1, and maybe of a fourth: whether a text was truncated."""
+    """The names of the columns of precision, recall and F1, and maybe of whether a text was truncated, and of the share
+    of unknown tokens."""
 
     has_best: bool = True
     """Whether there is a column of the best reference."""
@@ -60,9 +61,10 @@ class ScoreColumns:
 
     def kinds(self, score: Any, position: Any, flag: Any, text: Any, list_of: Callable[[Any], Any]) -> dict[str, Any]:
         """Return the type of each column by its name, given those of values and, for all layers, of lists."""
+        share = score
         if self.all_layers:
             score, position = list_of(score), list_of(position)
-        return dict(zip(self.scores, (score, score, score, flag), strict=False)) | {BEST: position, REASON: text}
+        return dict(zip(self.scores, (score, score, score, flag, share), strict=False)) | {BEST: position, REASON: text}
 
     def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
         """Return the values for rows, from the scores of those that have no reason, and the reason of each or None."""
@@ -71,10 +73,10 @@ class ScoreColumns:
         for reason in reasons:
             if reason is None:
                 score = next(following)
-                rows.append((*score, score.truncated, score.best_reference, None))
+                rows.append((*score, score.truncated, score.unknown, score.best_reference, None))
             else:
-                rows.append((None, None, None, None, None, reason))
-        positions = [*range(len(self.scores)), *[4] * self.has_best, *[5] * self.may_be_null]
+                rows.append((*[None] * 6, reason))
+        positions = [*range(len(self.scores)), *[5] * self.has_best, *[6] * self.may_be_null]
         return {name: [row[position] for row in rows] for name, position in zip(self.names, positions, strict=True)}
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SCORE_NAMES = ("precision", "recall", "f1")
 """The columns of scores, unless other names are chosen."""
 
+UNKNOWN = "unknown"
+"""The name of the column of the share of unknown tokens, beside that of truncated texts."""
+
 BEST = "best_reference"
 """The column with the position of the best reference."""
 
@@ -46,19 +49,20 @@ _MAX_SHOWN = 12
 
 
 def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of precision, recall and F1, and maybe of a fourth: whether a text was truncated.
+    """Return the names of the columns of precision, recall and F1; beside a fourth, of truncated texts, `UNKNOWN`.
 
     Raises an InputError unless they are three or four different ones.
     """
     is_list = (
         isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) for name in names)
     )
-    if not is_list or len(names) not in (3, 4) or len({*names, "", BEST, REASON}) != len(names) + 3:
+    names_taken = ("", BEST, REASON, UNKNOWN)
+    if not is_list or len(names) not in (3, 4) or len({*names, *names_taken}) != len(names) + len(names_taken):
         raise InputError(
             f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, or a "
-            f"fourth for whether a text was truncated, other than {BEST} and {REASON}."
+            f"fourth for whether a text was truncated, other than {BEST}, {UNKNOWN} and {REASON}."
         )
-    return tuple(names)
+    return (*names, *[UNKNOWN] * (len(names) - 3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ class RowsToWrite:
     """The table of the rows; None for rows of text files, each a candidate with its references."""
 
     added: Sequence[str]
-    """The columns of precision, recall and F1; a column that marks truncated texts, if requested; and the column of the
-    best reference, if there are several."""
+    """The columns of precision, recall and F1; if requested, those of truncated texts and of unknown tokens; and the
+    column of the best reference, if there are several."""
 
     columns: "Sequence[str] | pyarrow.Schema" = ()
     """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""
@@ -54,7 +54,7 @@ class RowsToWrite:
     def scores(self, score: Score) -> list[float | int]:
         """Return the values of the added columns."""
         best = [score.best_reference] * self.has_best
-        return [*score, score.truncated][: len(self.added) - len(best)] + best
+        return [*score, score.truncated, score.unknown][: len(self.added) - len(best)] + best
 
     def record(self, row: RawRow) -> Record:
         """Return the values of a row by column."""
@@ -174,7 +174,8 @@ class ParquetWriter:
 
         self._rows = rows
         self._source = source_schema(rows)
-        kinds = [*[pyarrow.float32()] * 3, pyarrow.bool_()][: len(rows.added) - rows.has_best]
+        share = pyarrow.float32()
+        kinds = [share, share, share, pyarrow.bool_(), share][: len(rows.added) - rows.has_best]
         kinds += [pyarrow.int64()] * rows.has_best
         added = [pyarrow.field(name, kind) for name, kind in zip(rows.added, kinds, strict=True)]
         metadata = {**(self._source.metadata or {}), SIGNATURE: signature}

@@ -22,16 +22,40 @@ class TokenisedText(NamedTuple):
     num_context: int = 0
     """The number of context tokens, which follow the special tokens in front."""
 
+    num_tokens: int = 0
+    """The tokens without the special ones around them."""
+
+    num_unknown: int = 0
+    """Those of them that stand for a word, or a character, that the vocabulary lacks."""
+
+    @property
+    def unknown(self) -> float:
+        """The share of unknown tokens."""
+        return self.num_unknown / max(self.num_tokens, 1)
+
 
 def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
-    """Tokenise texts; the separator follows each sentence of a context."""
+    """Tokenise texts, and count their unknown tokens; the separator follows each sentence of a context."""
     with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
     bare = [text if isinstance(text, str) else text.text for text in texts if isinstance(text, str) or not text.context]
     tokenised = map(TokenisedText, *tokenizer(bare))
     if not with_context:
-        return list(tokenised)
+        return _with_counts(tokenizer, list(tokenised))
     in_context = _tokenise_in_context(tokenizer, with_context, separator)
-    return [next(tokenised if isinstance(text, str) or not text.context else in_context) for text in texts]
+    joined = [next(tokenised if isinstance(text, str) or not text.context else in_context) for text in texts]
+    return _with_counts(tokenizer, joined)
+
+
+def _with_counts(tokenizer: TextTokenizer, tokenised: Sequence[TokenisedText]) -> list[TokenisedText]:
+    """Count the tokens of texts, and the unknown ones, in one pass over all ids."""
+    if not tokenised:
+        return []
+    lengths = np.array([len(text.ids) for text in tokenised])  # (texts,)
+    is_unknown = np.concatenate([text.ids for text in tokenised]) == tokenizer.unknown_id  # (tokens,)
+    num_unknown = np.add.reduceat(is_unknown, np.cumsum(lengths) - lengths, dtype=np.int64)  # (texts,)
+    num_tokens = lengths - sum(tokenizer.num_special_tokens)
+    counts = zip(tokenised, num_tokens.tolist(), num_unknown.tolist(), strict=True)
+    return [TokenisedText(*text[:3], tokens, unknown) for text, tokens, unknown in counts]
 
 
 def _tokenise_in_context(

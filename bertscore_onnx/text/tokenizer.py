@@ -87,6 +87,8 @@ class TextTokenizer:
         """The number of special tokens in front of every text, and behind it."""
         self.added_ids: list[int] = self._encode.added_ids
         """The ids of the special tokens around every text."""
+        self.unknown_id: int | None = self._encode.unknown_id
+        """The id of what the vocabulary lacks; None if it lacks nothing."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], list[bool]]:
         """Return each text's ids, (tokens,), at least one, special tokens included; and whether it was truncated.
@@ -148,6 +150,7 @@ class FastTokenizer:
         self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
         self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
+        self.unknown_id: int | None = _unknown_id(path, self._tokenizer)
 
     def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
         """Return the ids of each text, special tokens included, and whether the text was truncated.
@@ -181,6 +184,7 @@ class SlowTokenizer:
         self._spec = spec
         self.num_special_tokens: tuple[int, int] = (len(spec.prefix_ids), len(spec.suffix_ids))
         self.added_ids: list[int] = [*spec.prefix_ids, *spec.suffix_ids]
+        self.unknown_id: int | None = spec.unknown_id
 
     def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
         """Return the ids of each text, special tokens included, and whether the text was truncated.
@@ -281,6 +285,11 @@ class _TokenizerJson(msgspec.Struct):
     added_tokens: list[dict[str, Any]] = []
 
 
+class _UnknownToken(msgspec.Struct):
+    unk_token: str | None = None
+    unk_id: int | None = None
+
+
 class _UnigramModel(msgspec.Struct):
     vocab: list[tuple[str, float]]
     unk_id: int | None = None
@@ -301,6 +310,12 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
         model = msgspec.json.decode(content.model, type=_UnigramModel)
         tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
     return tokenizer
+
+
+def _unknown_id(path: Path, tokenizer: Tokenizer) -> int | None:
+    """Return the id that the model of a `tokenizer.json` gives to what it does not know."""
+    model = msgspec.json.decode(msgspec.json.decode(path.read_bytes(), type=_TokenizerJson).model, type=_UnknownToken)
+    return model.unk_id if model.unk_token is None else tokenizer.token_to_id(model.unk_token)
 
 
 def _check_added_tokens(tokens: list[dict[str, Any]]) -> None:

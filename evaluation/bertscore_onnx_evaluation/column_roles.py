@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from json import dumps
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names
+from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, UNKNOWN, column_names
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 
@@ -24,7 +24,7 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 PANDAS_INDEX = ("", "Unnamed: 0")
 """The names of a first column that is the index of a data frame: as pandas writes it, and as it reads that again."""
 
-BY_PRODUCTS = (BEST, "truncated")
+BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
 """Columns that stand beside scores of ours, and are none."""
 
 

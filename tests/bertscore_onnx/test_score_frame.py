@@ -124,7 +124,7 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(scorer, make, errors):
     columns = COLUMNS | {"mt": ["the cat sat", None if errors == "null" else "a", "a cat ran " * 20]}
     names = ("p", "r", "f", "cut")
     scored = columns_of(scorer.score_frame(make(columns), "mt", "gold", names=names, errors=errors))
-    assert list(scored) == [*COLUMNS, *names, *["error"] * (errors == "null")]
+    assert list(scored) == [*COLUMNS, *names, "unknown", *["error"] * (errors == "null")]
     cut = [None if pd.isna(value) else value for value in scored["cut"]]
     assert cut == [False, None if errors == "null" else False, True]
 

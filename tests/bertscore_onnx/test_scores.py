@@ -47,8 +47,8 @@ def test_scores_of_equal_arrays_are_equal(scores):
     assert not same != scores  # noqa: SIM202 -- the operator has a method of its own
     assert scores == tuple(same)
     assert tuple(same) == scores
-    for position in range(5):
-        arrays = copy.deepcopy([*scores, scores.best_reference, scores.truncated])
+    for position in range(6):
+        arrays = copy.deepcopy([*scores, scores.best_reference, scores.truncated, scores.unknown])
         arrays[position][..., 0] = 0 if position < 4 else True
         assert Scores(*arrays) != scores
     for other in (scores.of_layer(0), [*scores], (*scores, 1), None, 0.5, "scores"):
@@ -71,7 +71,7 @@ def test_means_are_arithmetic_means_of_each_over_the_candidates(scores):
 def test_a_dict_of_scores_is_json_with_the_names_of_files(scores):
     of_one_layer = scores.of_layer(0)
     found = json.loads(json.dumps(of_one_layer.to_dict()))
-    assert list(found) == ["precision", "recall", "f1", "best_reference", "truncated"]
+    assert list(found) == ["precision", "recall", "f1", "best_reference", "truncated", "unknown"]
     assert found == {name: getattr(of_one_layer, name).tolist() for name in found}
 
 
@@ -86,7 +86,7 @@ def test_a_frame_of_layers_has_a_row_for_each_layer_and_candidate():
     raw = np.float32([[0.1, 0.2], [0.6, 0.5]])
     frame = Scores(raw, raw, raw, np.int64([[0, 1], [1, 0]]), np.array([True, False])).to_pandas()
     assert frame.index.names == ["layer", "candidate"]
-    assert frame.loc[(1, 0)].tolist() == pytest.approx([0.6, 0.6, 0.6, 1, True])
+    assert frame.loc[(1, 0)].tolist() == pytest.approx([0.6, 0.6, 0.6, 1, True, 0])
 
 
 @pytest.mark.parametrize("layers", [(), (2,)], ids=["one layer", "all layers"])
@@ -95,7 +95,7 @@ def test_a_frame_of_a_matrix_has_a_row_for_each_pair(layers):
     best = np.zeros((*layers, 3), dtype=np.int64)
     frame = Scores(raw, raw, raw, best, np.zeros((3, 4), dtype=np.bool_)).to_pandas()
     assert frame.index.names == [*["layer"] * len(layers), "candidate", "reference"]
-    assert list(frame) == ["precision", "recall", "f1", "truncated"]
+    assert list(frame) == ["precision", "recall", "f1", "truncated", "unknown"]
     assert frame["f1"].loc[(*(0 for _ in layers), 2, 3)] == 11
 
 

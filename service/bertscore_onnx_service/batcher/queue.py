@@ -104,10 +104,10 @@ class Request:
             return None
         parts = [part for _, part in sorted(self._scored, key=lambda scored: scored[0])]
         precision, recall, f1 = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
-        truncated = np.concatenate([part.truncated for part in parts])
+        flags = [np.concatenate([getattr(part, name) for part in parts]) for name in ("truncated", "unknown")]
         if f1.ndim == 2:  # (layers, pairs)
-            return best_of_references(precision, recall, f1, self._counts, truncated)
-        return best_of_references(precision[None], recall[None], f1[None], self._counts, truncated).of_layer(0)
+            return best_of_references(precision, recall, f1, self._counts, *flags)
+        return best_of_references(precision[None], recall[None], f1[None], self._counts, *flags).of_layer(0)
 
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request whose deadline has passed."""
@@ -158,7 +158,7 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
         start, end = end, end + sub_batch.stop - sub_batch.start
         precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
         best, truncated = scores.best_reference[..., start:end].copy(), scores.truncated[start:end].copy()
-        parts.append(Scores(precision, recall, f1, best, truncated))
+        parts.append(Scores(precision, recall, f1, best, truncated, scores.unknown[start:end].copy()))
     return parts
 
 

@@ -90,7 +90,7 @@ class BatcherStats:
     """Warnings of the scorer, which are logged instead of shown."""
 
     truncated: int = _counter("Texts longer than the model's maximum, whose end does not count.")
-    """The different texts of each request that are longer than the model's maximum, and were truncated."""
+    """The texts of each request that are longer than the model's maximum, and were truncated."""
 
     waits: Durations = field(compare=False)
     """How long requests waited, from `submit` to the call of the scorer."""

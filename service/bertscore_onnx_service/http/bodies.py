@@ -107,11 +107,18 @@ class ScoreValue(msgspec.Struct, frozen=True):
             "its end does not count."
         ),
     ]
+    unknown: Annotated[
+        float,
+        Meta(
+            description="The share of tokens that are unknown to the model, from 0 to 1: in the candidate, or in a "
+            "reference that has more of them."
+        ),
+    ]
 
 
 def score_values(scores: Scores) -> list[ScoreValue]:
     """Return the answer for each candidate."""
-    columns = [column.tolist() for column in (*scores, scores.best_reference, scores.truncated)]
+    columns = [column.tolist() for column in (*scores, scores.best_reference, scores.truncated, scores.unknown)]
     return [ScoreValue(*row) for row in zip(*columns, strict=True)]
 
 

@@ -71,7 +71,7 @@ class ScoreBatch:
             context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
                 takes them.
             names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-                with a truncated text.
+                with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
             settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of

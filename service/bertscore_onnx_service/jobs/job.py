@@ -59,6 +59,9 @@ READERS = 8
 TRUNCATED = "bertscore_onnx.truncated"
 """The name of the column of whether a text was truncated where it is only counted, and not written."""
 
+NOT_WRITTEN = slice(len(SCORE_NAMES), len(SCORE_NAMES) + 2)
+"""The positions of this column, and of that of unknown tokens behind it, among the columns of scores."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -122,7 +125,7 @@ def score_files(
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
         names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-            with a truncated text.
+            with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
         part_rows: the rows of a part.
@@ -173,7 +176,9 @@ def _score_files(
     make_batch = partial(ScoreBatch, bundle, context=settings.context, names=names, errors=settings.errors)
     counts_inputs = counts_first(scorer_settings)
     score_batch = make_batch(**{**scorer_settings, "idf": False} if counts_inputs else scorer_settings)
-    added = [name for name in score_batch.columns.names if name != TRUNCATED]
+    added = score_batch.columns.names
+    if TRUNCATED in added:
+        del added[NOT_WRITTEN]
     tables = []
     with (
         progress_bar(len(files), shown=verbose, stage="reading inputs", unit="files") as advance,
@@ -469,7 +474,9 @@ class PartWriter:
         """Add rows with their scores; return the totals of the part once it is complete."""
         self._count(scored)
         if TRUNCATED in scored.schema.names:
-            scored = scored.select([name for name in scored.schema.names if name != TRUNCATED])
+            positions = [*range(scored.num_columns)]
+            first = len(self._part.table.schema)
+            scored = scored.select(positions[: first + NOT_WRITTEN.start] + positions[first + NOT_WRITTEN.stop :])
         self._waiting.append(scored)
         self._waiting_bytes += scored.nbytes
         try:

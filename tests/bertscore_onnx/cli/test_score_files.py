@@ -126,7 +126,7 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle,
     result = run(*arguments, "--columns", "precision=p,recall=r,f1=f,truncated=cut", "-o", tmp_path / "out.csv")
     assert "longer than 32 tokens and truncated" in result.stderr
     frame = pd.read_csv(tmp_path / "out.csv")
-    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", *["best_reference"] * len(more)]
+    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", "unknown", *["best_reference"] * len(more)]
     assert frame["cut"].tolist() == [False, True, True, False] * 3
     assert json.loads(run(*arguments, "--format", "json").stdout)["truncated"] == 6
 

@@ -34,7 +34,7 @@ def pipeline(request):
 
 def tokens_of(pipeline, text, context, separator=" "):
     """Return the ids of a text in its context, and how many of them are the context's."""
-    [(ids, _, number)] = tokenise(pipeline.tokenizer, [TextInContext(text, context)], separator)
+    [(ids, _, number, *_)] = tokenise(pipeline.tokenizer, [TextInContext(text, context)], separator)
     return ids.tolist(), number
 
 

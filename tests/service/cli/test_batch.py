@@ -51,7 +51,7 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     result = batch(*options, inputs=[write("in.csv", table)])
     assert result.exit_code == 0, result.stderr
     scored = pq.read_table(tmp_path / "scores").to_pydict()
-    assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "best_reference"]
+    assert list(scored) == ["candidate", "reference", "p", "r", "f", "cut", "unknown", "best_reference"]
     assert scored["cut"] == [expected for *_, expected in rows]
     assert f"F1: {sum(scored['f']) / len(rows):.6f}" in result.stdout
     assert "in 3 parts; 0 without scores, 6 with a truncated text" in result.stdout
