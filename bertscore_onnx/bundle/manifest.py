@@ -206,6 +206,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return SCORING_FILE in self.files
 
     @property
+    def is_published(self) -> bool:
+        """Whether the graph was published by somebody else, not exported from the model."""
+        return self.comparison is not msgspec.UNSET
+
+    @property
     def is_compared(self) -> bool:
         """Whether the golden scores are those of the PyTorch model, not of a published graph."""
         return self.comparison != "not compared"

@@ -32,7 +32,8 @@ def inspect(
 ) -> None:
     """Describe a bundle and check its scores.
 
-    Checks the digests of all files, and recomputes the scores that were recorded at the export.
+    Checks the digests of all files, and recomputes the scores that were recorded at the export. If somebody else has
+    published the graph, checks that its mask hides tokens.
 
     Examples:
         # Describe and check a bundle in a folder, or an installed one
@@ -43,7 +44,13 @@ def inspect(
 
     from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.hub import local_path
-    from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
+    from bertscore_onnx.scoring.golden import (
+        check_inputs,
+        difference_by_pairs,
+        golden_difference,
+        golden_pipeline,
+        golden_tolerance,
+    )
 
     bundle = chosen_model(bundle)
     resolved = resolve_bundle(local_path(bundle), all_layers=None)
@@ -52,6 +59,8 @@ def inspect(
     with golden_pipeline(resolved.path, device=device) as pipeline:
         difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         provider = pipeline.encoder.provider
+        if resolved.manifest.is_published:
+            check_inputs(pipeline)
     by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
     if output_format == "json":
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}

@@ -1,4 +1,4 @@
-"""Compares the scores of a bundle's golden pairs with those at the time of export."""
+"""Checks a bundle: the scores of its golden pairs, and what the inputs of a graph by others do."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -11,7 +11,7 @@ from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIG
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
 from bertscore_onnx.encoding.session import OnnxSession
-from bertscore_onnx.errors import EncodingError, GoldenScoreError
+from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, singles
@@ -119,6 +119,65 @@ def check_golden(bundle: Bundle, encoder: Encoder) -> None:
             f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
             f"{tolerance:.0e} is expected in {encoder.precision}. Export the model again, or copy the bundle again."
         )
+
+
+def check_inputs(pipeline: Pipeline) -> None:
+    """Raise a GraphError if the ids and the mask of a graph by others do not do what their names promise.
+
+    No score of the export takes part. Masked tokens behind a text must not move its vectors; they stand behind padding,
+    since convolutions may reach into that. Masking one of its tokens must move others, and another id its own vector.
+    """
+    manifest = pipeline.manifest
+    most = manifest.max_length or _GAP + 2 * _TOKENS
+    num = min(_TOKENS, most // 2)
+    gap = np.full(min(_GAP, most - 2 * num), manifest.pad_id)
+    ids = (manifest.vocab_size // 2 + np.arange(3 * num + 2)) % manifest.vocab_size  # away from special tokens
+    text, behind, others, spare = np.split(ids[ids != manifest.pad_id], [num, 2 * num, 3 * num])
+    changed = np.where(np.arange(num) == 1, spare[0], text)
+    ends = [(text, behind), (text, others), (text, behind), (changed, behind)]
+    rows = np.array([np.concatenate([start, gap, end]) for start, end in ends])
+    mask = np.zeros_like(rows)
+    mask[:, :num] = 1
+    mask[2, 1] = 0
+    plain, *moved = _unit_vectors(pipeline, rows, mask)[:, :num]
+    by_others, by_mask, by_id = (np.linalg.norm(vectors - plain, axis=-1) for vectors in moved)  # (tokens,)
+    if not by_id[1] > _MOVED:
+        raise GraphError(
+            "The graph's input_ids move nothing where attention_mask is 1, as if exchanged with another input, or "
+            f"the mask inverted. {_RIGHT_INPUTS}"
+        )
+    if "attention_mask" in manifest.inputs and manifest.num_layers > 0:
+        if not np.delete(by_mask, 1).max() > _MOVED:
+            raise GraphError(f"The graph ignores its attention_mask: masking a token moves no other. {_RIGHT_INPUTS}")
+        hidden = by_others.max()
+        if manifest.padding:
+            alone = _unit_vectors(pipeline, text[None], np.ones((1, num), dtype=np.int64))
+            hidden = max(hidden, np.linalg.norm(alone - plain, axis=-1).max())
+        if not hidden <= max(_STILL, golden_tolerance(pipeline)):
+            raise GraphError(
+                "The graph's attention_mask does not hide tokens: masked ones behind a text move its unit vectors by "
+                f"{hidden:.2g}, as if it were inverted, or exchanged with another input. {_RIGHT_INPUTS}"
+            )
+
+
+_TOKENS, _GAP = 8, 64
+"""The tokens of a text whose vectors are compared, and the padding behind it: more than convolutions reach over."""
+
+_STILL, _MOVED = 1e-3, 1e-5
+"""Unit vectors that are closer than the first are the same but for rounding; a graph that ignores an input moves none,
+and any other moves them by some hundredths."""
+
+_RIGHT_INPUTS = (
+    "Export it again with the names of its inputs in the order of the model's arguments, or the model itself with "
+    "--model."
+)
+
+
+def _unit_vectors(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the vectors of texts of one length, (texts, tokens, hidden)."""
+    vectors = np.empty((1, *ids.shape, pipeline.manifest.hidden_size), dtype=np.float32)
+    pipeline.encoder.run_batch(ids, mask, vectors)
+    return vectors[0]
 
 
 def score_ids(pipeline: Pipeline, candidate: Sequence[int], reference: Sequence[int]) -> NDArray[np.float32]:

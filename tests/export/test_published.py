@@ -89,7 +89,7 @@ def publish(name, folder, writer):
         torch.onnx.export(Pooled(model), arguments, graph, dynamo=True, dynamic_shapes=(axes, axes), **options)
         return folder
     axes = {one: {0: "batch", 1: "tokens"} for one in (*inputs, vectors)} | {"sentence_embedding": {0: "batch"}}
-    module = Pooled(model, [*inputs][-1]).eval()
+    module = Pooled(model.get_encoder() if model.config.is_encoder_decoder else model, [*inputs][-1]).eval()
     torch.onnx.export(
         module, tuple(inputs.values()), graph, dynamo=False, opset_version=14, dynamic_axes=axes, **options
     )
@@ -467,6 +467,91 @@ def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, mes
     [error] = [line for line in ended.stderr.splitlines() if line.startswith("Error: ")]
     assert message in error
     assert not (tmp_path / "bundle").exists()
+
+
+def exchange(one, other):
+    """Return a change that gives two inputs each other's names."""
+    names = {one: other, other: one}
+
+    def change_inputs(graph):
+        for node in graph.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+
+    return change_inputs
+
+
+def mask_by(*nodes, keeps_input=True):
+    """Return a change that gives the model the last output of nodes for its mask."""
+
+    def change_mask(graph):
+        for node in graph.node:
+            node.input[:] = ["mask" if name == "attention_mask" else name for name in node.input]
+        for number in (0, 1):
+            graph.initializer.append(onnx.numpy_helper.from_array(np.array(number), f"number_{number}"))
+        for place, (operator, *inputs) in enumerate(nodes):
+            graph.node.insert(
+                place, onnx.helper.make_node(operator, inputs, ["zeros" if place < len(nodes) - 1 else "mask"])
+            )
+        if not keeps_input:
+            graph.input.remove(next(value for value in graph.input if value.name == "attention_mask"))
+
+    return change_mask
+
+
+ONES = [("Mul", "input_ids", "number_0"), ("Add", "zeros", "number_1")]
+WRONG_INPUTS = {
+    "types and mask": (exchange("token_type_ids", "attention_mask"), "attention_mask does not hide tokens"),
+    "ids and mask": (exchange("input_ids", "attention_mask"), "input_ids move nothing"),
+    "ids and types": (exchange("input_ids", "token_type_ids"), "Its inputs may have each other's names"),
+    "an inverted mask": (mask_by(("Sub", "number_1", "attention_mask")), "attention_mask does not hide tokens"),
+    "a mask of ones": (mask_by(*ONES), "ignores its attention_mask"),
+    "a mask of zeros": (mask_by(("Mul", "attention_mask", "number_0")), "ignores its attention_mask"),
+    "no mask": (mask_by(*ONES, keeps_input=False), "takes no attention_mask"),
+}
+
+
+@pytest.mark.parametrize(("graph", "message"), WRONG_INPUTS.values(), ids=WRONG_INPUTS)
+def test_a_graph_of_other_inputs_than_their_names_say_is_refused(published, tmp_path, graph, message):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
+    for num_layers in (1, LAYERS):
+        result = export(folder, tmp_path / "bundle", num_layers)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert not (tmp_path / "bundle").exists()
+
+
+def test_inspect_finds_such_a_graph_in_a_bundle(published, tmp_path, monkeypatch):
+    graph, message = WRONG_INPUTS["types and mask"]
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr("bertscore_onnx_export.verify.bundle.check_inputs", lambda pipeline: None)
+        assert export(folder, tmp_path / "bundle", 1).exit_code == 0
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / "bundle")])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_a_graph_without_a_mask_is_used_if_its_weights_show_it_right(published, tmp_path):
+    folder, bundle = tmp_path / "model", tmp_path / "bundle"
+    change(published("bert", "optimum"), folder, graph=WRONG_INPUTS["no mask"][0])
+    shutil.copy(saved("bert") / "model.safetensors", folder)
+    assert export(folder, bundle, LAYERS).exit_code == 0
+    assert not read_manifest(bundle).padding
+    assert np.abs(scores_of(bundle) - scores_of(own_export("bert", LAYERS, tmp_path))).max() <= 1e-5
+    assert CliRunner().invoke(app, ["inspect", str(bundle)]).exit_code == 0
+
+
+@pytest.mark.filterwarnings("ignore:The sentencepiece tokenizer:UserWarning")
+@pytest.mark.parametrize(
+    ("name", "padding"),
+    [
+        *dict.fromkeys(["albert", "bigbird", "deberta-v3", "distilbert", "t5"], True).items(),
+        *dict.fromkeys(["convbert", "mobilebert", "nystromformer"], False).items(),  # they reach into padding
+    ],
+)
+def test_the_mask_of_every_kind_of_attention_is_accepted(published, name, padding, tmp_path):
+    bundle, _ = assert_scores_as_own_export(published(name, "sentence-transformers"), name, LAYERS, tmp_path)
+    assert read_manifest(bundle).padding == padding
 
 
 def test_a_graph_without_names_is_used_whole(published, tmp_path):

@@ -280,7 +280,9 @@ def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[i
     try:
         values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
-        raise ExportError(f"{file} does not run: {_first_line(error)}") from error
+        raise ExportError(
+            f"{file} does not run: {_first_line(error).rstrip('.')}. Its inputs may have each other's names."
+        ) from error
     return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
 
 

@@ -60,6 +60,11 @@ def export_graph(
         try:
             model = load_model(source, chosen)
         except ExportError as error:
+            if "attention_mask" not in manifest.inputs:
+                raise ExportError(
+                    f"{file} takes no attention_mask, so that nothing shows which tokens it hides, and it cannot be "
+                    f"compared with PyTorch ({error}). Use a graph with this input, or export the model with --model."
+                ) from error
             report(f"Not comparing with PyTorch: {error}")
         else:
             report("Comparing with the PyTorch model")

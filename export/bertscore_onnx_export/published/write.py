@@ -116,7 +116,10 @@ def _score(session: Any, tokenizer: PublishedTokenizer, candidate: str, referenc
     recall = float(similarity.max(axis=0) @ reference_weights)
     f1 = 2 * precision * recall / (precision + recall)
     if not np.isfinite(f1):
-        raise VerificationError("The published graph's own scores are undefined: its vectors are zero or overflow.")
+        raise VerificationError(
+            "The published graph's own scores are undefined: its vectors are zero or overflow, as with an "
+            "attention_mask that is inverted or exchanged with another input."
+        )
     return GoldenPair(candidate, reference, [precision], [recall], [f1])
 
 

@@ -10,6 +10,7 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import EncodingError, GraphError, VerificationError
 from bertscore_onnx.scoring.golden import (
     GOLDEN_TOLERANCES,
+    check_inputs,
     difference_by_pairs,
     golden_difference,
     golden_pipeline,
@@ -39,10 +40,12 @@ def verify_bundle(folder: Path, long_pair: LongPair | None = None) -> float:
     """Return the largest difference between the runtime's scores of a bundle's golden pairs and PyTorch's.
 
     Raises a VerificationError above the tolerance of the bundle's precision, which also holds for a long pair: a trace
-    may have fixed a length.
+    may have fixed a length. Raises a GraphError if a published graph has other inputs than their names say.
     """
     with golden_pipeline(folder, device="cpu") as pipeline:
         precision = pipeline.manifest.precision
+        if pipeline.manifest.is_published:
+            check_inputs(pipeline)
         try:
             difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         except EncodingError as error:
