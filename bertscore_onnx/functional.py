@@ -17,7 +17,7 @@ from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx.settings import ScorerSettings, key_of
+from bertscore_onnx.settings import ScorerSettings, check_language, key_of
 from bertscore_onnx.text.texts import Context, Reference, Text
 
 
@@ -89,7 +89,7 @@ class ScorerCache:
 
 def _key_of(settings: ScorerSettings) -> Hashable:
     """Return a key for the settings that stays right when the working directory or the home of bundles changes."""
-    model_type = settings.get("model_type") or default_model()
+    model_type = settings.get("model_type") or (default_model() if settings.get("lang") is None else None)
     if model_type is not None:
         model_type = path_text(model_type, "model_type")
         is_path = os.path.isfile(os.path.join(model_type, MANIFEST))  # unlike Path, it takes any string
@@ -177,6 +177,7 @@ class ScoreFunction:
         }
         with ExitStack() as stack:
             scorer = stack.enter_context(self._scorers.get(cast(ScorerSettings, settings)))
+            check_language(lang, scorer.manifest)
             if rescale_with_baseline:
                 scorer = stack.enter_context(
                     scorer.with_rescaling(lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline)

@@ -118,7 +118,8 @@ class BERTScorer(Closeable):
         Args:
             model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then names model and layer;
                 `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless it is here. None
-                for the one that the environment variable `BERTSCORE_ONNX_MODEL` names, or else the default of `lang`.
+                for the default of `lang`, or without it the one that the environment variable `BERTSCORE_ONNX_MODEL`
+                names.
             num_layers: the layer to take token embeddings from, which may be any of a bundle of all layers; None for
                 the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any case.

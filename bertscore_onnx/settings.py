@@ -5,6 +5,9 @@ from os import PathLike, fspath
 from typing import Any, TypedDict, get_type_hints
 
 from bertscore_onnx.bundle.bundle import Bundle
+from bertscore_onnx.bundle.catalogue import default_model as language_model
+from bertscore_onnx.bundle.catalogue import lower_code
+from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.encoding.session import OptimizeFor
@@ -48,22 +51,37 @@ class ScorerSettings(TokenizerSettings, total=False):
 def find_bundle(
     settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
 ) -> Bundle:
-    """Open the bundle that the settings, or else the environment, name; one on the hub is pulled unless it is here."""
-    model_type, use_fast = settings.get("model_type"), settings.get("use_fast_tokenizer")
-    if model_type is None and (default := default_model()) is not None:
-        try:
-            return find_bundle({**settings, "model_type": default}, all_layers=all_layers, verify=verify)
-        except (BundleNotFoundError, UnknownModelError) as error:
+    """Open the bundle of the model, or of the language, or else the one that the environment names.
+
+    One on the hub is pulled unless it is here.
+    """
+    model_type, lang, use_fast = settings.get("model_type"), settings.get("lang"), settings.get("use_fast_tokenizer")
+    default = default_model() if model_type is None else None
+    name = default if lang is None and default is not None else model_type
+    try:
+        bundle = resolve_bundle(
+            None if name is None else local_path(name),
+            lang=lang,
+            num_layers=settings.get("num_layers"),
+            all_layers=all_layers,
+            tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
+            precision=settings.get("precision"),
+            verify=verify,
+        )
+    except (BundleNotFoundError, UnknownModelError) as error:
+        if default is None:
+            raise
+        if name is not None:
             raise type(error)(f"{MODEL_VARIABLE} is {default!r}. {error}") from error
-    return resolve_bundle(
-        None if model_type is None else local_path(model_type),
-        lang=settings.get("lang"),
-        num_layers=settings.get("num_layers"),
-        all_layers=all_layers,
-        tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
-        precision=settings.get("precision"),
-        verify=verify,
-    )
+        raise type(error)(f"{error} {MODEL_VARIABLE} does not apply where a language is given.") from error
+    check_language(lang, bundle.manifest)
+    return bundle
+
+
+def check_language(lang: str | None, manifest: Manifest) -> None:
+    """Raise an InputError unless `lang` is None, a language code, or the name of a baseline of the bundle."""
+    if lang is not None and lower_code(lang) not in manifest.baselines:
+        language_model(lang)
 
 
 # Settings that travel to other processes, where the bundle is an argument of its own.

@@ -27,7 +27,7 @@ _MAX_BASELINE_BYTES = 10_000_000
 _NEAR = 0.6
 """The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
 
-_LANGUAGE_CODE = re.compile("[a-z]{2,3}([-_][a-z0-9]{2,8})*")
+_LANGUAGE_CODE = re.compile("([a-z]{2,3})([-_][a-z0-9]{2,8})*")
 """Two or three letters (ISO 639), optionally followed by script and country."""
 
 
@@ -158,11 +158,14 @@ def lower_code(language: str) -> str:
 def default_model(language: str) -> str:
     """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
 
-    Takes a code such as `en`, in any case; unknown codes get the multilingual model, and other words an InputError.
+    Takes a code such as `en`, in any case; other codes of languages get the multilingual model, and whatever is none an
+    InputError.
     """
     languages = _document()["languages"]
     code, named = lower_code(language), languages["named"]
-    if code not in named and not _LANGUAGE_CODE.fullmatch(code):
+    parts = _LANGUAGE_CODE.fullmatch(code)
+    is_code = parts is not None and (len(parts[1]) == 3 or parts[1] in languages["two_letters"].split())
+    if code not in named and not is_code:
         alias, _, country = locale.normalize(code).partition("_")
         raise InputError(
             f"lang is {language!r}; expected a language code{country and f', {alias!r} for this one'}. "

@@ -75,7 +75,7 @@ _SETTINGS = (
         str | None,
         None,
         "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.  "
-        f"[default: {MODEL_VARIABLE}, or the model of --lang]",
+        f"[default: the model of --lang, or {MODEL_VARIABLE}]",
         short="-m",
         **_MODEL,
     ),

@@ -148,7 +148,6 @@ def test_the_help_fits_80_columns_names_all_options_and_ends_with_examples(run, 
     "arguments",
     [
         ("score", "-c", "{}", "-r", "{}"),
-        ("score", "-c", "{}", "-r", "{}", "--lang", "en"),
         ("compare", "-c", "{}", "-c", "{}.gz", "-r", "{}"),
         ("show", "-c", "a cat", "-r", "the cat"),
         ("count-documents", "-r", "{}", "-o", "{}.json"),

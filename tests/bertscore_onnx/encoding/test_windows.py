@@ -106,7 +106,7 @@ def test_a_word_beyond_the_maximum_counts_in_windows_alone(scorer, truncating):
     start = long_text(60)
     texts, reference = [f"{start} cat", f"{start} tree"], f"{start} cat"
     windowed = scorer.score(texts, [reference] * 2).F
-    with pytest.warns(UserWarning, match="2 texts are longer than 32 tokens and truncated"):
+    with pytest.warns(UserWarning, match="4 texts are longer than 32 tokens and truncated"):
         truncated = truncating.score(texts, [reference] * 2).F
     assert windowed[0] - windowed[1] > 1e-4
     assert truncated[0] == truncated[1]
