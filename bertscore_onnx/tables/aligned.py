@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import textwrap
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
@@ -19,14 +18,11 @@ def terminal_width() -> int:
 
 
 def filled(text: str, width: int) -> str:
-    """Break lines that are longer than a width between words; a longer word, such as a signature, stays whole.
+    """Break lines that are wider than a width between words; a longer word, such as a signature, stays whole.
 
-    So does `p = 0.0225`.
+    So does `p = 0.0225`. Texts without spaces, such as Chinese ones, break between their characters.
     """
-    lines = (
-        textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) if len(line) > width else [line]
-        for line in text.replace(" = ", "\0=\0").split("\n")
-    )
+    lines = (_wrapped(line, width, is_cell=False) for line in text.replace(" = ", "\0=\0").split("\n"))
     return "\n".join(part for parts in lines for part in parts).replace("\0=\0", " = ")
 
 
@@ -79,11 +75,31 @@ def aligned(
 
 
 def text_width(text: str) -> int:
-    """Return the columns of a terminal that a text takes: two for a wide character, none for one that combines."""
-    if text.isascii():
-        return len(text)
-    shown = (character for character in text if unicodedata.category(character) not in ("Mn", "Me", "Cf"))
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown)
+    """Return the columns of a terminal that a text takes: two for a wide character or an emoji, however many marks,
+    selectors and joined emoji follow it.
+    """
+    return len(text) if text.isascii() else sum(map(_cell_width, _characters(text)))
+
+
+def _characters(text: str) -> Iterator[str]:
+    """Yield each character together with all that is drawn on it: accents, selectors, joined emoji."""
+    whole = ""
+    for character in text:
+        is_mark = unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff"
+        is_skin = "\U0001f3fb" <= character <= "\U0001f3ff"
+        is_joined = whole.endswith("\u200d") and unicodedata.east_asian_width(character) == "W"
+        if whole and not (is_mark or is_skin or is_joined):
+            yield whole
+            whole = ""
+        whole += character
+    yield whole
+
+
+def _cell_width(character: str) -> int:
+    """Return the columns of one of `_characters`."""
+    if not character or unicodedata.category(character[0]) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character[0]) in "WF" or "\ufe0f" in character else 1
 
 
 def _longest_word(cell: str) -> int:
@@ -119,7 +135,10 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], block: Sequence[int],
 
 def _lines(cells: Sequence[str], sizes: Sequence[int], are_right: Sequence[bool]) -> Iterator[str]:
     """Yield the lines of a row, whose cells may take several."""
-    parts = [[*_wrapped(cell, size)] for cell, size in zip(cells, sizes, strict=True)]
+    parts = [
+        [part for line in cell.split("\n") for part in _wrapped(line, size, is_cell=True)]
+        for cell, size in zip(cells, sizes, strict=True)
+    ]
     for line in zip_longest(*parts, fillvalue=""):
         padded = (
             " " * (size - text_width(part)) + part if is_right else part + " " * (size - text_width(part))
@@ -128,9 +147,36 @@ def _lines(cells: Sequence[str], sizes: Sequence[int], are_right: Sequence[bool]
         yield _GAP.join(padded).rstrip()
 
 
-def _wrapped(cell: str, size: int) -> Iterator[str]:
-    for line in cell.split("\n"):
-        if text_width(line) <= size:
-            yield line
-        else:
-            yield from textwrap.wrap(line, size if line.isascii() else max(1, size // 2))
+_BREAK = re.compile(r"(\s+)|(?<=[^\W\d_]{2}-)(?=[^\W\d_]{2})")
+"""Spaces, and behind the hyphen of `drop-in`."""
+
+
+def _wrapped(line: str, width: int, *, is_cell: bool) -> list[str]:
+    """Break a line that is wider than a width between words; in a cell also behind hyphens, and in longer words."""
+    if text_width(line) <= width:
+        return [line]
+    lines = [""]
+    for part in filter(None, _BREAK.split(line) if is_cell else re.split(r"(\s+)", line)):
+        for piece in _pieces(part, width if is_cell else None):
+            if lines[-1] and text_width((lines[-1] + piece).rstrip()) > width:
+                lines[-1] = lines[-1].rstrip()
+                lines.append("")
+            lines[-1] += piece if lines[-1] or len(lines) == 1 else piece.lstrip()
+    return [*lines[:-1], *filter(None, [lines[-1].rstrip()])]
+
+
+def _pieces(word: str, width: int | None) -> Iterator[str]:
+    """Yield the parts of a word between which a line may end: beside wide characters, and after `width` columns."""
+    if word.isascii() and (width is None or len(word) <= width):
+        yield word
+        return
+    piece, size, was_wide, was_opening = "", 0, False, False
+    for character in _characters(word):
+        columns, category = _cell_width(character), unicodedata.category(character[0])
+        ends = (was_wide or columns == 2) and not was_opening and category not in ("Pe", "Pf", "Po")
+        if piece and (ends or (width is not None and size + columns > width)):
+            yield piece
+            piece, size = "", 0
+        piece, size, was_wide = piece + character, size + columns, columns == 2
+        was_opening = category in ("Ps", "Pi")
+    yield piece

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
+from bertscore_onnx.tables.aligned import aligned, filled, terminal_width, text_width
 
 HEADER = ["name", "a", "b", "c"]
 ROWS = [["one", "1.25", "22", "333"], ["a-very-long-name", "0.5", "2", "3"]]
@@ -63,3 +63,32 @@ def test_sentences_break_between_words_and_not_within_equations_and_signatures()
         filled("see bertscore-onnx|model:all-MiniLM-L6-v2 here", 20)
         == "see\nbertscore-onnx|model:all-MiniLM-L6-v2\nhere"
     )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    ("text", "width_of_one"),
+    [
+        ("Die Bürger wählten – „überraschend“ – den Außenseiter, was niemand für möglich hielt. ", 1),
+        ("\u201cIt\u2019s fine,\u201d she said, and didn\u2019t look up from the caf\u00e9\u2019s menu. ", 1),
+        ("De\u0301ja\u0300 vu, e\u0301crit avec des accents combinants. ", 1),
+        ("今日はとても良い天気ですね。", 2),
+        ("👨\u200d👩\u200d👧 👍🏽 ❤\ufe0f ", 2),
+    ],
+)
+def test_texts_of_any_script_fill_the_width(text, width_of_one, width):
+    lines = aligned([["1", text.strip() + text * 9]], width)
+    longest = max(map(text_width, text.split())) if " " in text else 2 * width_of_one
+    assert all(width - longest <= text_width(line) <= width for line in lines[:-1])
+    assert all(text_width(line) <= width for line in filled(text * 10, width).split("\n"))
+    assert filled(text * 10, width).replace("\n", "").replace(" ", "") == (text * 10).replace(" ", "")
+
+
+def test_widths_are_those_of_a_terminal():
+    assert [
+        text_width(text) for text in ("é", "e\u0301", "中", "👍🏽", "👨\u200d👩\u200d👧", "❤\ufe0f", "🇩🇪", "ｱ")
+    ] == [1, 1, 2, 2, 2, 2, 2, 1]
+
+
+def test_brackets_and_stops_stay_beside_the_character_they_belong_to():
+    assert filled("今日は（とても）良い天気です。", 8) == "今日は\n（とて\nも）良い\n天気で\nす。"
