@@ -34,18 +34,20 @@ _MODULES = {
     "score": "functional",
 }
 
-_IN_COMPAT = {
-    "get_hash": "compat.bert_score.utils",
-    "get_idf_dict": "compat.bert_score.utils",
-    "get_tokenizer": "compat.bert_score.utils",
-    "lang2model": "compat.bert_score.utils",
-    "model2layers": "compat.bert_score.utils",
-    "plot_example": "compat.bert_score",
+_OF_BERT_SCORE = {
+    "bert_cos_score_idf",
+    "cache_scibert",
+    "get_bert_embedding",
+    "get_hash",
+    "get_idf_dict",
+    "get_model",
+    "get_tokenizer",
+    "lang2model",
+    "model2layers",
+    "plot_example",
+    "sent_encode",
 }
-"""Names of bert-score that users may expect here, and their modules."""
-
-_OF_PYTORCH = {"bert_cos_score_idf", "cache_scibert", "get_bert_embedding", "get_model", "sent_encode"}
-"""Names of bert-score that work with PyTorch models, and so have no counterpart."""
+"""Names of bert-score that users may expect here."""
 
 if TYPE_CHECKING:
     from bertscore_onnx.errors import BertScoreOnnxError
@@ -64,14 +66,10 @@ else:  # hidden from type checkers, to which every name would be a member
         """Import a public name when it is first used, so that importing the package costs next to nothing."""
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        if name in _IN_COMPAT:
-            module = f"{__name__}.{_IN_COMPAT[name]}"
+        if name in _OF_BERT_SCORE:
+            module = f"{__name__}.compat.bert_score"
+            getattr(import_module(module), name)  # or an AttributeError with advice
             raise AttributeError(f"bert-score's {name} is in {module}: `from {module} import {name}`.")
-        if name in _OF_PYTORCH:
-            raise AttributeError(
-                f"bert-score's {name} works with PyTorch, which is not needed here: `BERTScorer(NAME)` loads a model "
-                "with its tokenizer from a bundle, and `BERTScorer.encode` returns token embeddings."
-            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

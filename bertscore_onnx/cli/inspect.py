@@ -73,16 +73,12 @@ def inspect(
         print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
         if by_graph is not None:
             print(f"The scores of the scoring graph differ from these by {by_graph:.1e} at most.")
-    if not difference <= tolerance:
-        raise GoldenScoreError(
-            f"The golden scores of {resolved.path} differ by {difference:.1e} on {provider}; at most "
-            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
-        )
-    if by_graph is not None and not by_graph <= tolerance:
-        raise GoldenScoreError(
-            f"The scores of the scoring graph of {resolved.path} differ by {by_graph:.1e} on {provider}; at most "
-            f"{tolerance:.0e} is expected. Export the model again, or try another device with --device."
-        )
+    for scores, differs_by in (("golden scores", difference), ("scores of the scoring graph", by_graph)):
+        if differs_by is not None and not differs_by <= tolerance:
+            raise GoldenScoreError(
+                f"The {scores} of {resolved.path} differ by {differs_by:.1e} on {provider}; at most {tolerance:.0e} is "
+                "expected. Export the model again, or try another device with --device."
+            )
 
 
 def _describe(bundle: "Bundle") -> list[tuple[str, str]]:

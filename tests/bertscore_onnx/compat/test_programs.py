@@ -50,11 +50,9 @@ def computes_idf_weights(bert_score, model, baseline):
     weights = bert_score.get_idf_dict(REFERENCES, tokenizer, nthreads=0)
     scorer = bert_score.BERTScorer(model, 2, idf=True, nthreads=0)
     scorer.compute_idf(REFERENCES)
-    by_scorer, by_table = (
-        scorer.score(CANDIDATES, REFERENCES),
-        bert_score.score(CANDIDATES, REFERENCES, model, 2, idf=weights),
-    )
-    return [*by_scorer, *by_table]
+    of_sentences = bert_score.BERTScorer(model, 2, idf=True, idf_sents=REFERENCES, nthreads=0)
+    by_table = bert_score.score(CANDIDATES, REFERENCES, model, 2, idf=weights)
+    return [*scorer.score(CANDIDATES, REFERENCES), *of_sentences.score(CANDIDATES, REFERENCES), *by_table]
 
 
 def teaches_a_model(bert_score, model, baseline):
@@ -184,8 +182,3 @@ def test_another_maximum_of_tokens_is_refused(stand_in, tiny_bundle):
     scorer = stand_in.BERTScorer(str(tiny_bundle))
     with pytest.raises(InputError, match=r"BERTScorer\(\.\.\., max_length=16\)"):
         scorer._tokenizer.model_max_length = 16
-
-
-def test_names_that_need_a_pytorch_model_are_refused_with_advice(stand_in):
-    with pytest.raises(AttributeError, match=r"get_model.*pairwise"):
-        _ = stand_in.get_model

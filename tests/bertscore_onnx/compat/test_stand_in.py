@@ -107,23 +107,6 @@ def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
     assert line == get_hash(name, 2, False, True, True, False)
 
 
-@pytest.mark.parametrize("how", ["sentences", "table", "compute_idf"])
-def test_idf_however_it_is_given(stand_in, tiny_bundle, how):
-    name = str(tiny_bundle)
-    with bertscore_onnx.BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as own:
-        expected = own.score(CANDIDATES, REFERENCES)
-    if how == "table":
-        tokenizer = stand_in.utils.get_tokenizer(name)
-        found = stand_in.score(CANDIDATES, REFERENCES, name, idf=stand_in.utils.get_idf_dict(REFERENCES, tokenizer))
-    elif how == "sentences":
-        found = stand_in.BERTScorer(name, idf=True, idf_sents=REFERENCES).score(CANDIDATES, REFERENCES)
-    else:
-        scorer = stand_in.BERTScorer(name, idf=True)
-        scorer.compute_idf(REFERENCES)
-        found = scorer.score(CANDIDATES, REFERENCES)
-    assert np.allclose(found, expected, atol=1e-6)
-
-
 def test_idf_weights_of_the_scorers_own_tokenizer(stand_in, tiny_bundle):
     scorer = stand_in.BERTScorer(str(tiny_bundle))
     weights = stand_in.utils.get_idf_dict(REFERENCES, scorer._tokenizer, nthreads=2)
