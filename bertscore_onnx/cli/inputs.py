@@ -185,6 +185,8 @@ class KeptRows:
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
         self.has_several_references = False
         """Whether a pair of the files has several references, or one of a pipe may have them."""
+        self.has_contexts = False
+        """Whether a pair of the files has a context that is not blank, or one of a pipe may have it."""
         self.groups: deque[str] = deque()
         """The groups of the rows that wait, if a file has them."""
 
@@ -259,8 +261,11 @@ def open_pairs(
         with_lists = [
             (position, len(file.columns) + (file.groups is not None))
             for position, (file, _) in enumerate(seekable)
-            if file.format in ("jsonl", "parquet") and not file.is_context
+            if file.format != "text" and not file.is_context
         ]
+
+        contexts = [position for position, (file, _) in enumerate(seekable) if file.is_context]
+        kept.has_contexts = any(file.is_context and not source.is_seekable for file, source in opened)
 
         def checked(held: HeldRows | None = None) -> int:
             number = 0
@@ -271,6 +276,7 @@ def open_pairs(
                     other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                     raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
                 kept.has_several_references |= any(len(rows[at]) > num_fields for at, num_fields in with_lists)
+                kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at])
             return number
 
         held = None

@@ -1,10 +1,16 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
+import ast
+import json
+import re
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
 
 from bertscore_onnx.errors import InputError, InputTypeError, meant, shortened
 
@@ -121,13 +127,64 @@ class Column:
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
-def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
-    """Return the texts in the columns of a row, as `Column.texts_of` does for each."""
-    return [
-        text
-        for column, name, value in zip(columns, names, values, strict=True)
-        for text in column.texts_of(value, name, place)
-    ]
+class RowTexts:
+    """Returns the texts of rows, one row after the other, as `Column.texts_of` does for each value.
+
+    If a column may hold lists, and its first text that is not blank is a list of texts in JSON, or as Python prints it,
+    all its texts that are not blank are lists, as in CSV, which has no other.
+    """
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self._columns = [*columns]
+        self._holds_lists: list[bool | None] = [None if column.may_hold_lists else False for column in self._columns]
+
+    def __call__(self, names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
+        """Return the texts in the columns of a row; raise InputError, with the place, where a value has none."""
+        return [
+            text
+            for position, (name, value) in enumerate(zip(names, values, strict=True))
+            for text in self.of_column(position, value, name, place)
+        ]
+
+    def of_column(self, position: int, value: object, name: str, place: str) -> list[str]:
+        """Return the texts of the value in one column, by its position."""
+        column, holds_lists = self._columns[position], self._holds_lists[position]
+        if holds_lists is False or not isinstance(value, str) or not value.strip():
+            return column.texts_of(value, name, place)
+        texts = _listed_texts(value)
+        if holds_lists is None:
+            self._holds_lists[position] = texts is not None
+            if texts is not None:
+                message = f"{place}: the text of the column {name!r} is a list, so each of its texts is read as a list."
+                warnings.warn(message, UserWarning, stacklevel=2)
+        elif texts is None:
+            raise InputError(
+                f"{place}: the column {name!r} holds a text, and those before are lists of texts in JSON; expected "
+                f"such a list. Write {json.dumps([shortened(value)], ensure_ascii=False)}."
+            )
+        return column.texts_of(value if texts is None else texts, name, place)
+
+
+_PRINTED_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_PRINTED_TEXT})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
+"""A list as Python prints it, and an array as numpy does, which has no commas."""
+
+
+def _listed_texts(text: str) -> list[str] | None:
+    """Return the texts of a list in JSON, or as Python or numpy prints it; None if it is none."""
+    text = text.strip()
+    if text[0] != "[" or text[-1] != "]":
+        return None
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    if not _PRINTED_LIST.fullmatch(text):
+        return None
+    try:
+        return [ast.literal_eval(item) for item in re.findall(_PRINTED_TEXT, text, re.DOTALL)]
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _id_of(value: object) -> str:
@@ -250,6 +307,8 @@ class RowReader:
         names = column_names(reference, "reference")
         self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
         self._context = None if context is None else context_column(context)
+        self._texts = RowTexts(self._references)
+        self._context_texts = RowTexts([] if self._context is None else [self._context])
         self._errors = errors
         self._title = title
         self._number = first
@@ -274,17 +333,18 @@ class RowReader:
             self._number += 1
             context = None
             try:
-                context = None if self._context is None else _context_of(values.pop(), self._context, place)
+                if self._context is not None and not is_null(value := values.pop()):
+                    context = self._context_texts(self._context.names, [value], place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = texts_of_row(self._references, names, values, place)
+                texts = self._texts(names, values, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
                 valid: list[str] = []
-                for column, name, value in zip(self._references, names, values, strict=True):
+                for position, (name, value) in enumerate(zip(names, values, strict=True)):
                     with suppress(InputError):
-                        valid += column.texts_of(value, name, place)
+                        valid += self._texts.of_column(position, value, name, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
                 row_texts: Sequence[Text] = [*candidates, *texts]
@@ -296,10 +356,6 @@ class RowReader:
         return rows
 
 
-def _context_of(value: object, column: Column, place: str) -> list[str] | None:
-    return None if is_null(value) else column.texts_of(value, column.names[0], place)
-
-
 def context_column(name: ColumnName, option: str = "`context`") -> Column:
     """Return the column of contexts."""
     return Column(column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True)
@@ -309,10 +365,10 @@ def read_references(
     values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
 ) -> Iterator[list[str]]:
     """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
-    column = Column((name,), "reference", may_hold_lists=True)
+    texts = RowTexts([Column((name,), "reference", may_hold_lists=True)])
     for number, value in enumerate(values, first):
         try:
-            yield column.texts_of(value, name, _place(title, number))
+            yield texts([name], [value], _place(title, number))
         except InputError:
             if errors == "raise":
                 raise

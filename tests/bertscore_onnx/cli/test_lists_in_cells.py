@@ -1,0 +1,119 @@
+"""Lists of references in cells of text: what was written, by `score -o` or by pandas, is read as it was."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from bertscore_onnx import BERTScorer
+from bertscore_onnx.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
+unsaid = pytest.mark.filterwarnings("ignore:.* is read as a list:UserWarning")
+
+ROWS = [
+    ("the cat sat on the mat", ["a dog"]),
+    ('a "red", house; [it]', ["the cat's mat", 'a "blue" house', "it, or\nnot\t\\n"]),
+    ("a dog ran", ["", "the dog", "ein Hündchen 😀 \u2028", "['a']", "a dog ran"]),
+    ("the house", ['["the house"]', "\r\n"]),
+    ("a tree", ["a red tree"]),
+]
+LISTS = [references for _, references in ROWS]
+
+
+@pytest.fixture(scope="module")
+def scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.fixture(scope="module")
+def expected(scorer):
+    return scorer.score([candidate for candidate, _ in ROWS], LISTS)
+
+
+@pytest.fixture
+def scored(run, tiny_bundle):
+    """Score a file, and return F of each row, and what is said."""
+
+    def scored(file, *arguments):
+        result = run("score", "-m", tiny_bundle, "-c", file, "--format", "jsonl", "-s", *arguments)
+        assert result.exit_code == 0, result.stderr
+        return [json.loads(line)["f1"] for line in result.stdout.splitlines()], result.stderr
+
+    return scored
+
+
+WRITERS = {
+    "csv": lambda frame, file: frame.to_csv(file, index=False),
+    "tsv": lambda frame, file: frame.to_csv(file, index=False, sep="\t"),
+    "parquet": lambda frame, file: frame.to_parquet(file),
+    "jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True),
+}
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.parametrize("suffix", WRITERS)
+@pytest.mark.parametrize("kind", ["list", "array", "json"])
+def test_what_pandas_writes_is_read(scored, tmp_path, expected, suffix, kind):
+    references = pd.Series(LISTS)
+    if kind == "array":
+        references = references.map(lambda texts: pd.Series(texts, dtype=object).to_numpy())
+    if kind == "json":
+        references = references.map(json.dumps)
+    file = tmp_path / f"in.{suffix}"
+    WRITERS[suffix](pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": references}), file)
+    scores, said = scored(file)
+    assert scores == expected.F.tolist()
+    is_text = kind == "json" or suffix in ("csv", "tsv")
+    assert said.count("the column 'reference' is a list, so each of its texts is read as a list") == is_text
+
+
+@unsaid
+@pytest.mark.parametrize("first", WRITERS)
+@pytest.mark.parametrize("second", WRITERS)
+def test_what_was_written_has_the_same_scores(run, scored, tiny_bundle, tmp_path, expected, first, second):
+    references = LISTS if first in ("jsonl", "parquet") else [*map(json.dumps, LISTS)]
+    files = tmp_path / f"one.{first}", tmp_path / f"two.{second}"
+    WRITERS[first](pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": references}), files[0])
+    written = run("score", "-m", tiny_bundle, "-c", files[0], "-o", files[1])
+    assert written.exit_code == 0, written.stderr
+    assert scored(files[1])[0] == expected.F.tolist()
+
+
+def test_frames_of_such_files_are_read(scorer, tmp_path, expected):
+    frame = pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": LISTS})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.warns(UserWarning, match="row 0: the text of the column 'reference' is a list"):
+        scored = scorer.score_frame(pd.read_csv(tmp_path / "in.csv"))
+    assert scored["f1"].tolist() == expected.F.tolist()
+
+
+@unsaid
+@pytest.mark.parametrize("cell", ["a dog", "[1]", '["a"', '[["a"]]', '["a", null]'])
+def test_a_text_among_lists_is_refused(scorer, cell):
+    with pytest.raises(InputError, match="row 2: the column 'reference' holds a text, and those before are lists"):
+        scorer.score_frame({"candidate": ["a", "a", "a"], "reference": ["", '["a", "the"]', cell]})
+
+
+def test_a_list_among_texts_is_a_text(scorer):
+    texts = ["a dog", '["a", "the"]']
+    assert (
+        scorer.score_frame({"candidate": texts, "reference": texts})["f1"].tolist()
+        == scorer.score(texts, texts).F.tolist()
+    )
+
+
+@unsaid
+def test_an_empty_list_is_refused(scorer):
+    with pytest.raises(InputError, match="row 1: the column 'reference' holds an empty list"):
+        scorer.score_frame({"candidate": ["a", "a"], "reference": ['["a"]', "[]"]})
+
+
+@unsaid
+@pytest.mark.filterwarnings("ignore:2 texts have an empty context:UserWarning")
+def test_contexts_are_lists_too(scorer):
+    columns = {"candidate": ["a dog", "it"], "reference": ["the dog", "a"], "context": ['["the cat", "a mat"]', "[]"]}
+    lists = columns | {"context": [["the cat", "a mat"], []]}
+    scores = [scorer.score_frame(given, context="context")["f1"].tolist() for given in (columns, lists)]
+    assert scores[0] == scores[1]
