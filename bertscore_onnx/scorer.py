@@ -352,8 +352,7 @@ class BERTScorer(Closeable):
             references = singles([*texts, *rows.unscored_references])
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
-        signature = self.signature if context is None else self.signature.in_context()
-        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
+        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature_of(pairs))
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.

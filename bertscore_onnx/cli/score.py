@@ -203,7 +203,6 @@ def score(
                 result,
                 kept,
                 of_json,
-                has_contexts=context is not None,
                 lang=settings["lang"],
                 quiet=quiet,
             )
@@ -314,15 +313,14 @@ def write_scores(
     kept: KeptRows,
     columns: "Sequence[str] | pyarrow.Schema" = (),
     *,
-    has_contexts: bool = False,
     lang: str | None,
     quiet: bool,
 ) -> "Means":
     """Score pairs, and write each as soon as it is scored; then print their means, and return them."""
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
-    all_layers, unrelated = scorer.manifest.all_layers, None if has_contexts else scorer.unrelated_scores(lang)
-    signature = str(scorer.signature.in_context() if has_contexts else scorer.signature)
+    all_layers, unrelated = scorer.manifest.all_layers, None if kept.has_contexts else scorer.unrelated_scores(lang)
+    signature = str(scorer.signature.in_context() if kept.has_contexts else scorer.signature)
     means = Means(unrelated)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
     if output.with_texts and output.file is None:

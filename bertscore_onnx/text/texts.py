@@ -51,8 +51,8 @@ def bare_texts(texts: Iterable[Text]) -> list[str]:
 
 
 def are_in_context(texts: Iterable[Text]) -> bool:
-    """Return whether some of the texts are in a context."""
-    return any(isinstance(text, TextInContext) for text in texts)
+    """Return whether some of the texts are in a context that is not empty."""
+    return any(isinstance(text, TextInContext) and text.context for text in texts)
 
 
 def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]:

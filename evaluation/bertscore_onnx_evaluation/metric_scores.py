@@ -204,7 +204,7 @@ def _bertscore(
     stats.warn(scorer.max_length, stacklevel=4)
     best_reference = np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
     best_reference.T[is_scored] = scores.best_reference
-    signature = str(scorer.signature if contexts is None else scorer.signature.in_context())
+    signature = str(scorer.signature_of(pairs))
     refs = number_of_references(segments for by_system in references for segments in by_system)
     metrics = {}
     for name, value in values.items():
@@ -217,7 +217,7 @@ def _bertscore(
             corpus=SegmentMeans(segment_scores) if is_scored.all() else None,
             tie_tolerance=TIE_TOLERANCE,
             best_reference=best_reference if value == "F" else None,
-            unrelated=None if contexts is not None or value != "F" else scorer.unrelated_scores(),
+            unrelated=None if pairs.are_in_context or value != "F" else scorer.unrelated_scores(),
         )
     return metrics
 

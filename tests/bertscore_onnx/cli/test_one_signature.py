@@ -1,0 +1,34 @@
+"""The same scores have one signature by every door: contexts that are all null or blank are none."""
+
+import json
+
+import pyarrow
+import pytest
+
+from bertscore_onnx import BERTScorer
+
+TEXTS = ["the cat", "a dog"]
+pytestmark = pytest.mark.filterwarnings("ignore:.* have an empty context:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def scorer(tiny_bundle):
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        yield scorer
+
+
+@pytest.mark.parametrize(
+    ("contexts", "is_marked"), [([None, None], False), (["", " "], False), ([[], [""]], False), (["", "a mat"], True)]
+)
+def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, is_marked):
+    expected = str(scorer.signature.in_context() if is_marked else scorer.signature)
+    rows = {"candidate": TEXTS, "reference": TEXTS, "context": contexts}
+    scored = scorer.score_frame(pyarrow.table(rows), context="context")
+    assert str(scorer.score(TEXTS, TEXTS, contexts=contexts).signature) == expected
+    assert scored.schema.metadata[b"bertscore_onnx.signature"].decode() == expected
+    file = tmp_path / "in.jsonl"
+    file.write_text(
+        "\n".join(json.dumps(dict(zip(rows, row, strict=True))) for row in zip(*rows.values(), strict=True))
+    )
+    result = run("score", "-m", tiny_bundle, "-c", file, "--context", file, "--format", "json")
+    assert json.loads(result.stdout)["signature"] == expected
