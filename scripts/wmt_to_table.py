@@ -68,7 +68,7 @@ def read(path: Path) -> Segments:
     content = path.read_bytes()
     text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode("utf-8-sig")
     try:
-        records = [json.loads(text)]
+        records = [json.loads(text, object_pairs_hook=without_repetitions)]
     except json.JSONDecodeError:
         records = [json.loads(line) for line in text.splitlines() if line.strip()]
     segments: Segments = defaultdict(dict)
@@ -82,6 +82,14 @@ def read(path: Path) -> Segments:
         for name, screens in records[0].items():
             add_screens(segments[re.sub(r" v\d+$", "", name)], screens)
     return segments
+
+
+def without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; exit if a name occurs twice, such as a language pair, of which json would keep the last."""
+    names = [name for name, _ in pairs]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        sys.exit(f"An object has {repeated[0]!r} twice; expected each name once.")
+    return dict(pairs)
 
 
 def segment_of(record: dict[str, Any]) -> Segment:

@@ -1,12 +1,13 @@
 """The command line, `bertscore-onnx COMMAND`.
 
-Results go to standard output, everything else to standard error. The exit status is 0 after success, 1 after an error,
-2 after wrong usage and 130 after Ctrl-C.
+Results go to standard output, everything else to standard error. The exit status is 0 after success, 1 where a gate
+or a check failed, 2 after an error and 130 after Ctrl-C.
 """
 
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc
@@ -136,19 +137,21 @@ class Commands(TyperGroup):
         )
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit with 1 after an error of ours."""
+        """Run the command; exit with 2 after an error of ours."""
         try:
             with one_line_warnings():
                 return super().invoke(ctx)
         except BertScoreOnnxError as error:
             echo(f"Error: {error}")
-            raise typer.Exit(1) from error
+            raise typer.Exit(2) from error
         except _UsageError as error:  # which the caller prints, with what was typed
             error.message = one_line(error.message)
             raise
+        except BrokenPipeError as error:  # Typer would exit with 1
+            raise typer.Exit(2) from error
         except MemoryError as error:
             echo(f"Error: There is not enough memory. {error}".rstrip())
-            raise typer.Exit(1) from error
+            raise typer.Exit(2) from error
 
 
 app = typer.Typer(
@@ -196,4 +199,7 @@ def main() -> None:
         if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` has gone away, on purpose
             echo(f"Error: Cannot write all of the output ({error.strerror})." if is_full else f"Error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
-        sys.exit(1)
+        sys.exit(2)
+    except Exception:  # which would end with 1, as a gate that failed
+        traceback.print_exc()
+        sys.exit(2)

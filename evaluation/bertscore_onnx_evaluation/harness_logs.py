@@ -1,28 +1,39 @@
 """Segment scores in the logs of evaluation harnesses: lm-evaluation-harness and Inspect.
 
 A log is recognised by its content. Several logs become one table with a row for each system, item, run and metric.
-Ids of items are mere counters in some harnesses, so items that share an id have to have the same content.
+Ids of items are mere counters in some harnesses, so items that share an id have to have the same content. A log may
+also have what the harness makes of all items, which shows what their scores are: those of a perplexity are
+log-likelihoods, and some metrics have no score of a single item.
 """
 
+import hashlib
 import json
+import logging
+import math
 import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BufferedIOBase
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
 from bertscore_onnx.tables.columns import number_text
-from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source, too_long
+from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.metric_scores import METRICS
+from bertscore_onnx_evaluation.score_files import names_of_files
 
 Json = dict[str, Any]
+
+MAX_OBJECT_BYTES = MAX_HELD_BYTES // 5
+"""The most JSON that is parsed at once, which may take several times the memory. Logs may have `MAX_HELD_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +44,11 @@ class Sample:
     segment: str
     """The id of the item."""
     content: str
-    """The item itself, or a hash of it."""
+    """A hash of the item."""
     run: int
     """The epoch, counted from 1."""
-    scores: dict[str, object]
-    """By metric, as the log has them; a metric that is missing here has no score."""
+    scores: dict[str, float | str]
+    """By metric; what the log has in place of a number, as a text. A metric that is missing here has no score."""
     document: str | None = None
 
 
@@ -47,17 +58,20 @@ class HarnessLog:
 
     title: str
     system: str
-    label: str
-    """A short name of the file, for systems that occur in several."""
     task: str | None
     """None if the log does not name it."""
     samples: Sequence[Sample]
-    lower_is_better: frozenset[str] = frozenset()
+    higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    """By metric, where the log says so."""
+    aggregates: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """By metric the numbers that the harness computed from all items, such as their mean."""
     notes: Sequence[str] = ()
 
 
 def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[Any]]:
     """Read logs of lm-evaluation-harness or Inspect, as columns for `compare(scores=...)` or a data frame.
+
+    Metrics that are left out are logged as warnings.
 
     Args:
         paths: `samples_*.jsonl` of lm-evaluation-harness, with the results file beside it, which names the model;
@@ -83,7 +97,9 @@ def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[An
         logs.append(log)
     if not logs:
         raise InputError("There are no logs; expected the path of one or more.")
-    table, _, _ = join_logs(logs)
+    table, _, notes = join_logs(logs)
+    for note in notes:
+        logging.getLogger(__name__).warning(note)
     return {name: table.numbers(name).tolist() if name == "score" else table.keys(name) for name in table.names}
 
 
@@ -98,12 +114,14 @@ def read_log(name: str) -> HarnessLog | None:
         if head[:1] != b"{" and head[:2] != b"\x1f\x8b":
             return None
         file = source.decompressed()
-        first = file.readline(MAX_HELD_BYTES)
+        first = file.readline(MAX_OBJECT_BYTES)
         record = _parsed(first)
         if record is not None and {"doc_id", "resps"} <= record.keys():
-            return _lm_eval_log(name, (first + _rest(name, file)).splitlines())
+            return _lm_eval_log(name, chain([first], _lines(name, file)))
         if record is None and first.startswith(b"{"):
-            record = _parsed(first + _rest(name, file))
+            data = first + file.read(MAX_OBJECT_BYTES)
+            _check_size(name, len(data), MAX_OBJECT_BYTES)
+            record = _parsed(data)
     if record is not None and {"eval", "status", "version"} <= record.keys():
         return _inspect_log(name, record, record.get("samples") or ())
     if record is not None and {"results", "configs"} <= record.keys():
@@ -113,17 +131,18 @@ def read_log(name: str) -> HarnessLog | None:
     return None
 
 
-def _rest(name: str, file: BufferedIOBase) -> bytes:
-    data = file.read(MAX_HELD_BYTES + 1)
-    if len(data) > MAX_HELD_BYTES:
-        raise too_long(name)
-    return data
+def _check_size(name: str, size: int, most: int) -> None:
+    if size > most:
+        raise InputError(
+            f"{name} has more than {most:,} bytes of JSON, too many to read into memory. Write its scores as a table "
+            "with the columns system, segment and score."
+        )
 
 
 def _parsed(data: bytes) -> Json | None:
     """Return a JSON object; None for anything else. Harnesses write NaN, which other parsers refuse."""
     try:
-        record = json.loads(data)
+        record = json.loads(data, parse_int=lambda text: int(text) if len(text) < 4300 else math.inf)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
@@ -133,9 +152,22 @@ def _field(record: object, name: str, kind: type | tuple[type, ...], place: str,
     """Return a field of a log; raise InputError if it is missing, or of another type."""
     value = record.get(name) if isinstance(record, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
-        found = f"no {name!r}" if value is None else f"{shortened(repr(value))} as {name!r}"
-        raise InputError(f"{place} has {found}; expected a log as {harness} writes it.")
+        what = f"no {name!r}" if value is None else f"{shortened(repr(value))} as {name!r}"
+        raise InputError(f"{place} has {what}; expected a log as {harness} writes it.")
     return value
+
+
+_YES_OR_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def _score(value: object) -> float | str:
+    """Return the number that a score is, or stands for; its text if it is none."""
+    number = _YES_OR_NO.get(value.lower(), value) if isinstance(value, str) else value
+    try:
+        score = float(number_text(number)) if isinstance(number, str | int | float) else math.inf
+    except (ValueError, OverflowError):
+        score = math.inf
+    return shortened(repr(value)) if math.isinf(score) else score
 
 
 # lm-evaluation-harness.
@@ -144,42 +176,50 @@ _LM_EVAL = "lm-evaluation-harness 0.4.11 or 0.4.13"
 _LM_EVAL_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]*\d)\.jsonl(\.gz)?")
 
 
-def _lm_eval_log(name: str, lines: Sequence[bytes]) -> HarnessLog:
+def _lines(name: str, file: BufferedIOBase) -> Iterator[bytes]:
+    size = 0
+    while line := file.readline(MAX_OBJECT_BYTES):
+        size += len(line)
+        _check_size(name, size, MAX_HELD_BYTES)
+        yield line
+
+
+def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
     """Return a log that has a line for each item and filter; the results file of the same date names the model."""
     parts = _LM_EVAL_NAME.fullmatch(Path(name).name)
     task, date = (parts["task"], parts["date"]) if parts else (None, None)
-    stem = Path(name.removesuffix(".gz")).stem
     results: Json = {}
     for path in sorted(Path(name).parent.glob(f"*_{date}.json")) if parts else ():
         results = _parsed(path.read_bytes()) or {}
-    directions = (results.get("higher_is_better") or {}).get(task) or {}
+    aggregates, directions = ((results.get(part) or {}).get(task) or {} for part in ("results", "higher_is_better"))
     samples: dict[str, Sample] = {}
-    columns: dict[str, str] = {}  # METRIC,FILTER by its metric
+    names: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(lines, 1):
         place = f"{name}, line {number}"
-        record = _parsed(line) or {}
+        if (record := _parsed(line)) is None:
+            raise InputError(f"{place} is no JSON object; expected a log as {_LM_EVAL} writes it.")
         filtered = _field(record, "filter", str, place, _LM_EVAL)
         metrics = _field(record, "metrics", list, place, _LM_EVAL)
         item = str(_field(record, "doc_id", (int, str), place, _LM_EVAL))
         content = _field(record, "doc_hash", str, place, _LM_EVAL)
-        of_line = {f"{metric},{filtered}": str(metric) for metric in metrics}
+        of_line = {
+            metric if filtered == "none" else f"{metric},{filtered}": (metric, filtered) for metric in map(str, metrics)
+        }
         sample = samples.setdefault(item, Sample(place, item, content, 1, {}))
         if sample.content != content or sample.scores.keys() & of_line.keys():
             raise InputError(f"{place}: the item {item!r} occurs again; it is in {sample.place} too. Expected it once.")
-        sample.scores.update({column: record.get(metric) for column, metric in of_line.items()})
-        columns |= of_line
-    is_filtered = any(not column.endswith(",none") for column in columns)
-    names = {column: column if is_filtered else metric for column, metric in columns.items()}
+        values = {column: record.get(metric) for column, (metric, _) in of_line.items()}
+        sample.scores.update({column: math.nan if value is None else _score(value) for column, value in values.items()})
+        names |= of_line
+    higher_is_better = {column: directions.get(metric) for column, (metric, _) in names.items()}
+    of_all = {column: aggregates.get(f"{metric},{filtered}") for column, (metric, filtered) in names.items()}
     return HarnessLog(
         name,
-        results.get("model_name") or stem,
-        date or stem,
+        results.get("model_name") or Path(name.removesuffix(".gz")).stem,
         task,
-        [
-            replace(sample, scores={names[column]: score for column, score in sample.scores.items()})
-            for sample in samples.values()
-        ],
-        frozenset(names[column] for column, metric in columns.items() if directions.get(metric) is False),
+        [*samples.values()],
+        {column: is_higher for column, is_higher in higher_is_better.items() if isinstance(is_higher, bool)},
+        {column: [value] for column, value in of_all.items() if isinstance(value, int | float)},
     )
 
 
@@ -198,11 +238,12 @@ def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
     """Return the log in a zip archive, or None if it is another one."""
     try:
         with ZipFile(file) as archive:
-            members = archive.namelist()
-            header = next((one for one in ("header.json", "_journal/start.json") if one in members), None)
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            header = next((one for one in ("header.json", "_journal/start.json") if one in sizes), None)
             if header is None:
                 return None
-            names = sorted(one for one in members if one.startswith("samples/") and one.endswith(".json"))
+            names = sorted(one for one in sizes if one.startswith("samples/") and one.endswith(".json"))
+            _check_size(name, sum(sizes[one] for one in (header, *names)), MAX_HELD_BYTES)
             samples = (_member(name, archive, file, one) for one in names)
             return _inspect_log(name, {"status": "started"} | _member(name, archive, file, header), samples)
     except (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, struct.error) as error:
@@ -214,8 +255,7 @@ def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
 def _member(name: str, archive: ZipFile, file: BufferedIOBase, member: str) -> Json:
     """Return a JSON object in an archive, which may be compressed with zstd."""
     info = archive.getinfo(member)
-    if info.file_size > MAX_HELD_BYTES:
-        raise too_long(f"{name}, {member},")
+    _check_size(f"{name}, {member},", info.file_size, MAX_OBJECT_BYTES)
     try:
         data = archive.read(info)
     except NotImplementedError:  # before Python 3.14
@@ -243,8 +283,17 @@ def _inspect_log(name: str, header: Json, samples: Iterable[Any]) -> HarnessLog:
         )
     spec = _field(header, "eval", dict, name, _INSPECT)
     model, task = (_field(spec, field, str, name, _INSPECT) for field in ("model", "task"))
-    clusters = sorted({*_clusters([spec.get("scorers"), spec.get("metrics")])})
+    metrics = json.dumps([spec.get("scorers"), spec.get("metrics")])
+    clusters = sorted({json.loads(name) for name in re.findall(r'"cluster": ("(?:[^"\\]|\\.)*")', metrics)})
     notes = [f"{name} names several clusters, {', '.join(clusters)}; none was taken."] if len(clusters) > 1 else []
+    aggregates: dict[str, list[float]] = {}
+    by_scorer = _field(header.get("results") or {"scores": []}, "scores", list, name, _INSPECT)
+    for of_scorer in by_scorer:
+        scorer, key = (_field(of_scorer, field, str, name, _INSPECT) for field in ("scorer", "name"))
+        column = _column(scorer, None if key == scorer else key, [of_scorer["scorer"] for of_scorer in by_scorer])
+        for metric in _field(of_scorer, "metrics", dict, name, _INSPECT).values():
+            aggregates.setdefault(column, []).append(_field(metric, "value", (int, float), name, _INSPECT))
+    higher_is_better: dict[str, bool] = {}
     rows = []
     for number, sample in enumerate(samples, 1):
         item = _field(sample, "id", (int, str), f"{name}, sample {number},", _INSPECT)
@@ -258,35 +307,34 @@ def _inspect_log(name: str, header: Json, samples: Iterable[Any]) -> HarnessLog:
             _field(sample, part, dict, place, _INSPECT) if sample.get(part) else {} for part in ("metadata", "scores")
         )
         cluster = metadata.get(clusters[0]) if len(clusters) == 1 else None
-        scores: dict[str, object] = {}  # by scorer; those of a dict by `scorer/key`
+        values: dict[str, object] = {}
         for scorer in by_scorer:
             value = _field(by_scorer, scorer, dict, place, _INSPECT).get("value")
-            values = {f"/{key}": part for key, part in value.items()} if isinstance(value, dict) else {"": value}
-            scores |= {
-                f"{scorer}{key}": _GRADES.get(part, part) if isinstance(part, str) else part
-                for key, part in values.items()
-            }
+            parts = value if isinstance(value, dict) else {None: value}
+            values |= {_column(scorer, key, by_scorer): part for key, part in parts.items() if part is not None}
+        grades = {
+            column: _GRADES[value] for column, value in values.items() if isinstance(value, str) and value in _GRADES
+        }
+        higher_is_better |= dict.fromkeys(grades, True)
+        content = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        scores = {column: _score(value) for column, value in (values | grades).items()}
         rows.append(Sample(place, str(item), content, epoch, scores, None if cluster is None else str(cluster)))
     if header.get("status") != "success":
         notes.append(f"{name} has the status {header.get('status')!r}, with {len(rows)} samples.")
-    return HarnessLog(name, model, Path(name).stem, task, rows, notes=notes)
+    return HarnessLog(name, model, task, rows, higher_is_better, aggregates, notes)
 
 
-def _clusters(specification: object) -> Iterator[str]:
-    """Yield the fields of metadata by which metrics cluster their standard errors."""
-    if isinstance(specification, dict):
-        if isinstance(specification.get("cluster"), str):
-            yield specification["cluster"]
-        specification = [*specification.values()]
-    for part in specification if isinstance(specification, list) else ():
-        yield from _clusters(part)
+def _column(scorer: str, key: str | None, scorers: Container[str]) -> str:
+    """Return the metric of a scorer, or of a key of its values, which is no other scorer's."""
+    whole = f"{scorer}/{key}"
+    return scorer if key is None else f"{scorer}: {key}" if whole in scorers else whole
 
 
 # Joining logs.
 
 
-def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, list[str], list[str]]:
-    """Return the scores of several logs in one table, the metrics whose lower scores are better, and notes.
+def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, dict[str, bool], list[str]]:
+    """Return the scores of several logs in one table; whether higher ones are better, where that is known; and notes.
 
     The table has the columns system, segment, metric and score, and perhaps run, document and task; the notes are
     sentences about what was left out or named here. InputError is raised for systems with other tasks, other items
@@ -294,9 +342,11 @@ def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, list[str], list[s
     """
     titles = " and ".join([log.title for log in logs[:2]] + ([f"{len(logs) - 2} more"] if len(logs) > 2 else []))
     has_tasks = len({log.task for log in logs if log.task is not None}) > 1
-    samples: list[tuple[Sample, Json]] = []
+    rows: list[tuple[Sample, Json]] = []
     first: dict[str, Sample] = {}
     for log, system in zip(logs, _system_names(logs), strict=True):
+        if not log.samples:
+            raise InputError(f"{log.title} has no samples; expected one or more. Run the evaluation with them logged.")
         for sample in log.samples:
             segment = f"{log.task}:{sample.segment}" if has_tasks else sample.segment
             other = first.setdefault(segment, sample)
@@ -306,57 +356,83 @@ def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, list[str], list[s
                     "different items; expected the same ones under the same ids."
                 )
             values = {"system": system, "segment": segment, "run": sample.run, "document": sample.document}
-            samples.append((sample, values | {"task": log.task}))
-    columns, notes = {}, [note for log in logs for note in log.notes]
-    for metric in dict.fromkeys(metric for sample, _ in samples for metric in sample.scores):
-        columns[metric] = [_as_number(sample.scores.get(metric)) for sample, _ in samples]
-        for (sample, values), score in zip(samples, columns[metric], strict=True):
-            if score is not None or sample.scores.get(metric) is None:
-                continue
-            shown = shortened(repr(sample.scores[metric]))
-            if any(number is not None for number in columns.pop(metric)):
-                of_item = f"the metric {metric!r} of the item {values['segment']!r}"
-                raise InputError(f"{sample.place}: {of_item} is {shown}; expected a number.")
-            notes.append(f"{metric} was left out: its values are no numbers, such as {shown}.")
-            break
-    if not columns:
-        raise InputError(f"{titles} has no scores that are numbers; expected one or more for each item.")
-    optional = {
-        "run": len({sample.run for sample, _ in samples}) > 1,
-        "document": all(sample.document is not None for sample, _ in samples),
-        "task": has_tasks,
-    }
+            rows.append((sample, values | {"task": log.task}))
+    names: dict[str, str] = {}
+    higher_is_better: dict[str, bool] = {}
+    notes = [note for log in logs for note in log.notes]
+    for metric in dict.fromkeys(metric for sample, _ in rows for metric in sample.scores):
+        scores = [sample.scores.get(metric, math.nan) for sample, _ in rows]
+        texts = [row for row, score in enumerate(scores) if isinstance(score, str)]
+        kinds = {_kind(metric, log) for log in logs} - {None}
+        if all(isinstance(score, str) or math.isnan(score) for score in scores):
+            such = f", only values such as {scores[texts[0]]}" if texts else ""
+            notes.append(f"{metric} was left out: it has no numbers{such}.")
+        elif texts:
+            sample, values = rows[texts[0]]
+            of_item = f"the metric {metric!r} of the item {values['segment']!r}"
+            raise InputError(f"{sample.place}: {of_item} is {scores[texts[0]]}; expected a number.")
+        elif len(kinds) > 1 or "other" in kinds:
+            notes.append(f"{metric} was left out: its value for all items is not the mean of their scores.")
+        else:
+            kind = next(iter(kinds), None) or "mean"
+            known = {log.higher_is_better[metric] for log in logs if metric in log.higher_is_better}
+            names[metric] = f"{metric} (log)" if metric.lower() in METRICS else metric
+            if kind != "mean":
+                names[metric], known = metric.replace("perplexity", kind), {kind == "loglikelihood"}
+            if len(known) == 1:
+                [higher_is_better[names[metric]]] = known
+    if not names:
+        reasons = "".join(f" {note}" for note in notes)
+        raise InputError(f"{titles} has no scores that are numbers; expected one or more for each item.{reasons}")
+    in_clusters = [sample.document is not None for sample, _ in rows]
+    if any(in_clusters) and not all(in_clusters):
+        sample, _ = rows[in_clusters.index(False)]
+        notes.append(f"Clusters were left out: {sample.place} has none.")
+    optional = {"run": len({sample.run for sample, _ in rows}) > 1, "document": all(in_clusters), "task": has_tasks}
     kept = ["system", "segment", "metric", "score", *(name for name, is_kept in optional.items() if is_kept)]
-    names = {metric: f"{metric} (log)" if metric.lower() in METRICS else metric for metric in columns}
-    rows = [
-        (sample.place, values | {"metric": names[metric], "score": scores[row]})
-        for row, (sample, values) in enumerate(samples)
-        for metric, scores in columns.items()
+    records = [
+        (sample.place, values | {"metric": name, "score": sample.scores.get(metric)})
+        for sample, values in rows
+        for metric, name in names.items()
     ]
-    lower = {metric for log in logs for metric in log.lower_is_better}
-    return WholeTable(titles, kept, rows), [names[metric] for metric in columns if metric in lower], notes
+    return WholeTable(titles, kept, records), higher_is_better, notes
+
+
+def _kind(metric: str, log: HarnessLog) -> str | None:
+    """Return what the scores of items are, by what their harness made of them; None if it made nothing.
+
+    It has their mean; or, of log-likelihoods, the exponential of that: a perplexity, which is 1 or more.
+    """
+    by_item: dict[str, list[float]] = {}
+    for sample in log.samples:
+        score = sample.scores.get(metric)
+        if isinstance(score, float) and not math.isnan(score):
+            by_item.setdefault(sample.segment, []).append(score)
+    if not by_item:
+        return None
+    mean, aggregates = fmean(map(fmean, by_item.values())), log.aggregates.get(metric)
+    if not aggregates:
+        return "loglikelihood" if metric.startswith("perplexity") and mean <= 0 else None
+    logs = [math.log(aggregate) for aggregate in aggregates if aggregate > 0]
+    means = {"mean": aggregates, "loglikelihood": [-value for value in logs], "negative_loglikelihood": logs}
+    for kind, values in means.items():
+        if any(math.isclose(mean, value, rel_tol=1e-6, abs_tol=1e-9) for value in values):
+            return kind
+    return "other"
 
 
 def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
     """Return the system of each log, with the name of the file if it occurs in several logs of a task.
 
-    InputError is raised if a log has no samples, or a system lacks a task that another one has.
+    InputError is raised if a system lacks a task that another one has.
     """
-    for log in logs:
-        if not log.samples:
-            raise InputError(f"{log.title} has no samples; expected one or more. Run the evaluation with them logged.")
     tasks = sorted({log.task for log in logs if log.task is not None})
-    unnamed = next((log for log in logs if log.task is None), None)
-    if unnamed and len(tasks) > 1:
-        raise InputError(
-            f"{unnamed.title} does not name its task, and others have {', '.join(tasks)}. Give one task alone."
-        )
     places = [(log.system, log.task if len(tasks) > 1 else None) for log in logs]
     repeated = {system for system, task in places if places.count((system, task)) > 1}
-    has_labels = len({*zip(places, (log.label for log in logs), strict=True)}) == len(logs)
+    labels = names_of_files([log.title for log in logs])
     names = [
-        f"{log.system} ({log.label if has_labels else log.title})" if log.system in repeated else log.system
-        for log in logs
+        f"{log.system} ({label})" if log.system in repeated else log.system
+        for log, label in zip(logs, labels, strict=True)
     ]
     for system in dict.fromkeys(names) if len(tasks) > 1 else ():
         titles = {log.task: log.title for name, log in zip(names, logs, strict=True) if name == system}
@@ -366,16 +442,3 @@ def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
                 "expected logs of the same tasks for each system."
             )
     return names
-
-
-_YES_OR_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-
-
-def _as_number(value: object) -> float | None:
-    """Return the number that a score is, or stands for; None if it is none. NaN stands for no score."""
-    if isinstance(value, str):
-        value = _YES_OR_NO.get(value.lower(), value)
-    try:
-        return float(number_text(value)) if isinstance(value, str | int | float) else None
-    except (ValueError, OverflowError):
-        return None

@@ -407,15 +407,22 @@ def given_metrics(
     scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]],
     lower_is_better: Collection[str] = (),
     computed: Collection[str] = (),
+    *,
+    higher_is_better: Collection[str] = (),
 ) -> dict[str, MetricScores]:
     """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds those of runs.
 
-    InputError is raised if `lower_is_better` names another metric, or a metric has the name of one that is computed.
+    InputError is raised if a direction is that of another metric, or a metric has the name of one that is computed.
     """
-    for name in lower_is_better:
+    for name in (*lower_is_better, *higher_is_better):
         if name not in scores:
             available = ", ".join(map(repr, scores)) or "none"
-            raise InputError(f"There are no scores of {name!r}, whose lower scores are better; only of {available}.")
+            direction = "lower" if name in lower_is_better else "higher"
+            raise InputError(
+                f"There are no scores of {name!r}, whose {direction} scores are better; only of {available}."
+            )
+        if name in lower_is_better and name in higher_is_better:
+            raise InputError(f"Both lower and higher scores of {name!r} were said to be better; expected one of them.")
     metrics = {}
     for name, rows in scores.items():
         if name.lower() in computed:

@@ -1,8 +1,9 @@
 """Logs of evaluation harnesses become scores by item; pandas reads the same logs as an oracle.
 
 The logs in tests/support/evaluation_logs were written by the packages, with the scripts of examples/evaluation-logs:
-`write_lm_eval.py FOLDER 6`, `write_inspect.py FOLDER 4 2` and `write_inspect.py FOLDER 2 1 json`. JSON was compressed
-afterwards, and paths and the description of the machine were left out of results.
+`write_lm_eval.py FOLDER 6`, `write_inspect.py FOLDER 4 2` and `write_inspect.py FOLDER 2 1 json`; those of all metrics
+with the scripts beside them. JSON was compressed afterwards. Paths and the description of the machine were left out of
+results, and prompts and events of the logs of all scorers.
 """
 
 import gzip
@@ -11,6 +12,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -120,6 +122,114 @@ def members(path, name):
     yield pa.CompressedInputStream(pa.BufferReader(compressed), "zstd").read(info.file_size)
 
 
+def judged(logs):
+    """Compare two logs; return by metric their means and whether the second is better, and standard error."""
+    result = run("--format", "json", "--scores", *logs)
+    if result.exit_code:
+        return {}, result.stderr
+    first, second = (system["metrics"] for system in json.loads(result.stdout)["systems"])
+    return {name: (first[name]["score"], second[name]["score"], second[name]["wins"] > 0.5) for name in first}, (
+        result.stderr
+    )
+
+
+OF_TASKS = {
+    "loglikelihood": {"acc", "perplexity"},
+    "loglikelihood_rolling": set(),
+    "multiple_choice": {"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"},
+    "generate_until": {"exact_match"},
+    "own": {"error", "acc_all", "gain"},
+}
+
+
+@pytest.mark.parametrize("task", OF_TASKS)
+def test_every_metric_of_lm_eval_has_its_direction_and_its_aggregate_or_is_left_out(task):
+    folder = LOGS / "lm-eval-0.4.13-metrics"
+    first, second = (json.loads(path.read_bytes()) for path in sorted(folder.glob("*/results*")))
+    found, stderr = judged(sorted(folder.glob(f"*/samples_{task}_2*")))
+    assert "Higher is taken as better" not in stderr
+    for metric, is_higher_better in first["higher_is_better"][task].items():
+        expected = [record["results"][task][f"{metric},none"] for record in (first, second)]
+        if metric not in OF_TASKS[task]:
+            assert f"{metric} was left out" in stderr
+            continue
+        *means, is_better = found.pop("loglikelihood" if metric == "perplexity" else metric)
+        assert (np.exp(np.negative(means)) if metric == "perplexity" else means) == pytest.approx(expected)
+        assert expected[0] == expected[1] or is_better == ((expected[1] > expected[0]) == is_higher_better)
+    assert not found
+
+
+def test_every_scorer_of_inspect_has_its_direction_and_its_aggregate_or_is_left_out():
+    logs = sorted(LOGS.glob("inspect-0.3.285-scorers/*.gz"))
+    found, stderr = judged(logs)
+    first, second = (json.loads(gzip.decompress(log.read_bytes()))["results"]["scores"] for log in logs)
+    for one, other in zip(first, second, strict=True):
+        name = one["name"]
+        if name == "spread":
+            assert f"{name} was left out" in stderr
+            continue
+        [metric] = one["metrics"].keys() & {"accuracy", "mean", "perplexity_per_seq"}
+        expected = [record["metrics"][metric]["value"] for record in (one, other)]
+        is_nll = metric == "perplexity_per_seq"
+        *means, is_better = found.pop(name.replace("perplexity", "negative_loglikelihood"))
+        assert (np.exp(means) if is_nll else means) == pytest.approx(expected)
+        assert expected[0] == expected[1] or is_better == ((expected[1] > expected[0]) != is_nll)
+    assert not found
+    assert "Higher is taken as better: f1.\n" in stderr
+
+
+def test_the_median_of_a_log_is_no_mean():
+    logs = sorted(LOGS.glob("lm-eval-0.4.13-metrics/*/samples_own_2*"))
+    assert "loss was left out: its value for all items is not the mean of their scores." in judged(logs)[1]
+
+
+def test_a_key_is_not_called_like_another_scorer(tmp_path):
+    paths = inspect_json(
+        tmp_path, lambda sample: sample.update(scores={"a/b": {"value": 1}, "a": {"value": {"b": 0.5}}})
+    )
+    found = pd.DataFrame(harness_scores(paths))
+    assert found.groupby("metric")["score"].first().to_dict() == {"a/b": 1, "a: b": 0.5}
+
+
+def test_clusters_that_a_sample_lacks_are_left_out_with_a_note(tmp_path):
+    assert "document" in harness_scores(inspect_json(tmp_path, lambda sample: None))
+    paths = inspect_json(tmp_path, lambda sample: sample["id"].endswith("74267 =") or sample["metadata"].clear())
+    assert "Clusters were left out: " in run("--scores", *paths).stderr
+
+
+def inspect_json(folder, change):
+    """Write the JSON logs of Inspect with changed samples, and without results."""
+    paths = []
+    for log in sorted(LOGS.glob("inspect-0.3.150-json/*.json.gz")):
+        record = json.loads(gzip.decompress(log.read_bytes())) | {"results": None}
+        for sample in record["samples"]:
+            change(sample)
+        paths.append(folder / log.stem)
+        paths[-1].write_text(json.dumps(record), encoding="utf-8")
+    return paths
+
+
+def test_a_log_is_read_up_to_a_size_in_all(tmp_path):
+    path = tmp_path / "large.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("header.json", '{"version": 2, "eval": {"model": "m", "task": "t"}}')
+        sample = b'{"id": 1, "epoch": 1, "input": "%s"}' % (b"x" * 100_000_000)
+        for number in range(11):
+            archive.writestr(f"samples/{number}.json", sample)
+    with pytest.raises(InputError, match=r"large.eval has more than 1,000,000,000 bytes of JSON"):
+        harness_scores([path])
+
+
+def test_an_object_is_read_up_to_a_size(tmp_path):
+    path = tmp_path / "large.json.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"version": 2, "samples": [')
+        for _ in range(201):
+            file.write(b" " * 1_000_000)
+    with pytest.raises(InputError, match="has more than 200,000,000 bytes of JSON"):
+        harness_scores([path])
+
+
 @pytest.mark.parametrize("version", INSPECT)
 def test_inspect_epochs_are_runs_and_clusters_documents(version):
     found = harness_scores(files(version))
@@ -155,7 +265,7 @@ def test_the_first_log_is_the_baseline(samples):
 def test_an_item_missing_in_a_log_is_refused_with_its_id(samples):
     write_rows(samples[1], [row for row in parsed(samples[1]) if row["doc_id"] != 3])
     result = run("--scores", *samples)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'3'" in result.stderr
     assert "careful" in result.stderr
     assert run("--scores", *samples, "--missing", "drop").exit_code == 0
@@ -195,28 +305,23 @@ def test_logs_of_one_model_are_named_by_file():
     [older] = LOGS.glob("lm-eval-0.4.11/hasty/samples_*.gz")
     systems = {*harness_scores([log, older])["system"]}
     assert len(systems) == 2
-    assert all(system.startswith("hasty (20") for system in systems)
-
-
-def test_metrics_with_lower_scores_are_known_from_results(tmp_path):
-    for path in files("lm-eval-0.4.13"):
-        folder = tmp_path / path.parent.name
-        shutil.copytree(path.parent, folder)
-        [results] = folder.glob("results_*.json")
-        record = json.loads(results.read_bytes())
-        record["higher_is_better"]["sums"]["digits"] = False
-        results.write_text(json.dumps(record), encoding="utf-8")
-    result = run("--format", "json", "--scores", *sorted(tmp_path.glob("*/samples_*")))
-    [_, hasty] = json.loads(result.stdout)["systems"]
-    assert hasty["metrics"]["digits,number"]["delta"] < 0
-    assert [hasty["metrics"]["digits,number"][key] for key in ("won", "lost")] == [2, 0]
-    assert [hasty["metrics"]["exact_match,number"][key] for key in ("won", "lost")] == [0, 2]
+    assert all(system.startswith("hasty (samples_sums_20") for system in systems)
 
 
 @pytest.mark.parametrize("value", ["many", "1_5"])
 def test_a_score_that_is_no_number_is_refused(samples, value):
     change(samples[0], lambda row: row["doc_id"] == 2 and row.update(digits=value))
     with pytest.raises(InputError, match=rf"hasty.jsonl, line \d+: the metric 'digits,number' .* '2' is '{value}'"):
+        harness_scores(samples)
+
+
+def test_an_integer_of_5000_digits_is_no_score(samples):
+    line, *lines = samples[0].read_text(encoding="utf-8").splitlines()
+    record = json.loads(line)
+    samples[0].write_text("\n".join([line.replace(f'"digits": {record["digits"]}', f'"digits": {"9" * 5000}'), *lines]))
+    with pytest.raises(
+        InputError, match=r"line 1: the metric 'digits,number' of the item '0' is inf; expected a number"
+    ):
         harness_scores(samples)
 
 
@@ -230,7 +335,7 @@ def test_a_metric_without_numbers_is_left_out(samples):
 def test_a_missing_score_is_a_missing_segment(samples):
     change(samples[0], lambda row: row["doc_id"] == 2 and row.update(digits=None))
     result = run("--scores", *samples)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'2'" in result.stderr
     assert run("--scores", *samples, "--missing", "drop").exit_code == 0
 

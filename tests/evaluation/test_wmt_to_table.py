@@ -80,6 +80,13 @@ def test_screens_of_wmt26_give_what_lines_give(rows_of, tmp_path):
     assert judgements(rows_of(campaign)) == expected()
 
 
+def test_a_language_pair_that_an_object_has_twice_is_refused(rows_of, tmp_path):
+    path, screens = tmp_path / "annotations.json", json.dumps(wmt26_screens())
+    path.write_text(f'{{"eng---xxx": {screens}, "eng---xxx": {screens}}}', encoding="utf-8")
+    with pytest.raises(SystemExit, match="'eng---xxx' twice"):
+        rows_of(path)
+
+
 def test_what_was_withdrawn_or_practised_does_not_count(rows_of, tmp_path):
     first, *others = wmt26_screens()
     withdrawn = {"user_id": first["user_id"], "annotation": "__RESET__"}

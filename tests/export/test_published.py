@@ -463,7 +463,7 @@ def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, mes
     seconds, peak_kilobytes = map(float, ended.stdout.split())
     assert seconds <= 15  # a busy machine may need twice the usual time
     assert peak_kilobytes <= 1_500_000
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     [error] = [line for line in ended.stderr.splitlines() if line.startswith("Error: ")]
     assert message in error
     assert not (tmp_path / "bundle").exists()
@@ -515,7 +515,7 @@ def test_a_graph_of_other_inputs_than_their_names_say_is_refused(published, tmp_
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
     for num_layers in (1, LAYERS):
         result = export(folder, tmp_path / "bundle", num_layers)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert message in result.stderr
         assert not (tmp_path / "bundle").exists()
 
@@ -527,7 +527,7 @@ def test_inspect_finds_such_a_graph_in_a_bundle(published, tmp_path, monkeypatch
         unchecked.setattr("bertscore_onnx_export.verify.bundle.check_inputs", lambda pipeline: None)
         assert export(folder, tmp_path / "bundle", 1).exit_code == 0
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "bundle")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert message in result.stderr
 
 

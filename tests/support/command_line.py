@@ -60,9 +60,9 @@ def run_json(run):
 def refused(run):
     """Run a command that fails and prints nothing on standard output; return its standard error as one line."""
 
-    def refused(*arguments, status=1, stdin=None):
+    def refused(*arguments, stdin=None):
         result = run(*arguments, stdin=stdin)
-        assert (result.exit_code, result.stdout) == (status, "")
+        assert (result.exit_code, result.stdout) == (2, "")
         return " ".join(result.stderr.split())
 
     return refused

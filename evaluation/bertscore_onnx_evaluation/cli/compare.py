@@ -106,6 +106,12 @@ def compare(
             "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
         ),
     ] = None,
+    higher_better: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--higher-better", metavar="NAME...", help="Those whose higher scores are, as is assumed of all others."
+        ),
+    ] = None,
     metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
@@ -171,8 +177,8 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-worse",
-            help="Exit with 1 if a system is significantly worse than the baseline; with --margin, unless all are "
-            "shown to be not worse by it.",
+            help="Exit with 1 if a system is significantly worse than the baseline, in all segments or in a group of "
+            "--by; with --margin, unless all are shown to be not worse by it; with 2 if that cannot be judged.",
             rich_help_panel="Tests",
         ),
     ] = False,
@@ -223,7 +229,7 @@ def compare(
         # Compare two evaluation runs
         bertscore-onnx compare --scores old.eval new.eval
         # Fail in a continuous build if the new system is worse
-        bertscore-onnx compare --scores comet.csv --systems old new --fail-if-worse
+        bertscore-onnx compare --metric chrf -r ref.txt -c old new --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
     systems = _several(systems, "--systems")
@@ -245,6 +251,7 @@ def compare(
         *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
         ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
+        ("--higher-better", bool(higher_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
         ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
     )
@@ -283,9 +290,16 @@ def compare(
         [[candidates]] = candidates.values()
     references = [_read(files[name]) for name in ref or ()]
     units = [] if documents is None else [_read(files[documents])]
-    tables, notes, lower = _read_scores(scores or (), dialect)
-    if lower is not None and not units and "document" in tables[""].names:
+    tables, notes, known = _read_scores(scores or (), dialect)
+    if known is not None and not units and "document" in tables[""].names:
         units = [tables[""]]
+    if known is not None and not (cand or systems or baseline):
+        baseline = tables[""].keys("system")[0]
+    named_directions = {*(lower_better or ()), *(higher_better or ())}
+    lower, higher = (
+        [*(given or ()), *(name for name, up in (known or {}).items() if up == is_up and name not in named_directions)]
+        for given, is_up in ((lower_better, False), (higher_better, True))
+    )
     check_destination(html, [*chain(*given.values()), *(ref or ()), *(scores or ()), documents], "--html")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options():
         comparison = compare_systems(
@@ -294,7 +308,8 @@ def compare(
             scores=tables or None,
             systems=systems if systems != ["all"] else "all",
             columns={{"id": "segment"}.get(role, role): names for role, names in named.names.items()},
-            lower_is_better=[*(lower_better or ()), *(lower or ())],
+            lower_is_better=lower,
+            higher_is_better=higher,
             baseline=baseline,
             missing=missing,
             scorer=scorer,
@@ -322,10 +337,12 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
-    if fail_if_worse and (regressions := comparison.regressions):
+    if fail_if_worse:
+        with _as_options():
+            regressions = comparison.regressions
         for sentence in regressions:
             echo(f"Failed: {sentence}")
-        raise typer.Exit(1)
+        raise typer.Exit(1 if regressions else 0)
 
 
 def _several(names: Sequence[str] | None, option: str) -> list[str] | None:
@@ -374,8 +391,10 @@ def _read(file: InputFile) -> "SegmentColumns | WholeTable":
     return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
 
 
-def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, Any], list[str], list[str] | None]":
-    """Return the tables of scores by their names, notes on logs, and the metrics of logs whose lower scores are better.
+def _read_scores(
+    given: Sequence[str], dialect: "Dialect"
+) -> "tuple[dict[str, Any], list[str], dict[str, bool] | None]":
+    """Return the tables of scores by their names, notes on logs, and whether higher scores of their metrics are better.
 
     Logs are one table without a name, and the last is None if there are none.
     """
@@ -396,8 +415,8 @@ def _read_scores(given: Sequence[str], dialect: "Dialect") -> "tuple[dict[str, A
                 logs.append(log if system is None else replace(log, system=system))
     if not logs:
         return tables, [], None
-    log_table, lower, notes = join_logs(logs)
-    return tables | {"": log_table}, notes, lower
+    log_table, higher_is_better, notes = join_logs(logs)
+    return tables | {"": log_table}, notes, higher_is_better
 
 
 @contextmanager
@@ -411,6 +430,9 @@ def _as_options() -> Iterator[None]:
         names = loads(argument[2])
         return f"--columns {shlex.quote(argument[1] + '=' + (names if isinstance(names, str) else '+'.join(names)))}"
 
+    def direction_of_metrics(argument: re.Match[str]) -> str:
+        return f"--{argument[1]}-better {shlex.join(loads(argument[2]))}"
+
     try:
         yield
     except UnnamedSystemsError as error:
@@ -423,6 +445,10 @@ def _as_options() -> Iterator[None]:
     except InputError as error:
         message = re.sub(r'columns=\{"(\w+)": (".*?"|\[.*?\])\}', columns_of_roles, str(error))
         message = message.replace('missing="drop"', "--missing drop").replace("`systems`", "--systems")
+        message = re.sub(r'(higher|lower)_is_better=(\[".*?(?<!\\)"\])', direction_of_metrics, message)
+        message = re.sub(r'baseline="(.*)"', lambda argument: f"--baseline {shlex.quote(argument[1])}", message)
+        ungated = shlex.join(argument for argument in ARGUMENTS.get() if argument != "--fail-if-worse")
+        message = message.replace("without a gate", f"without a gate: bertscore-onnx compare {ungated}")
         if several := re.search(r"no column '(\w+(?:,\w+)+)'", message):
             message += f" For several columns, write them as {several[1].replace(',', '+')}."
         raise type(error)(message) from error

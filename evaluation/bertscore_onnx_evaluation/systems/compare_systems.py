@@ -27,7 +27,15 @@ from bertscore_onnx_evaluation.metric_scores import (
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
-from bertscore_onnx_evaluation.systems.inputs import Candidates, Documents, References, SystemScores, Value, join_inputs
+from bertscore_onnx_evaluation.systems.inputs import (
+    Candidates,
+    Documents,
+    References,
+    SystemScores,
+    Value,
+    is_prf,
+    join_inputs,
+)
 from bertscore_onnx_evaluation.systems.join import Missing
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
@@ -71,6 +79,7 @@ def compare(
     columns: Mapping[str, str | Sequence[str]] | None = None,
     value: Value = "F",
     lower_is_better: Collection[str] = (),
+    higher_is_better: Collection[str] = (),
     missing: Missing = "raise",
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
@@ -121,7 +130,9 @@ def compare(
             `reference`, `score`, `metric`, `segment`, `document`, `run`. References and scores may have several.
             `{"segment": "none"}` joins by position.
         value: which numbers of `Scores` are compared: "P", "R" or "F".
-        lower_is_better: the names of those metrics whose lower scores are better.
+        lower_is_better: the names of those given metrics whose lower scores are better.
+        higher_is_better: the names of those whose higher scores are better, as is assumed of all others too; the
+            `regressions` of a comparison need the direction of each.
         missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
         scorer: for BERTScore; a scorer of one layer.
         metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`, `chrf`, `ter`, or the
@@ -181,7 +192,8 @@ def compare(
     names, lists = joined.systems, joined.references
     runs = [_runs_of(texts) for texts in joined.candidates]
     first_runs = tuple(texts[0] for texts in runs)
-    precomputed = given_metrics(joined.scores, lower_is_better, options)
+    precomputed = given_metrics(joined.scores, lower_is_better, options, higher_is_better=higher_is_better)
+    known = {*lower_is_better, *higher_is_better}
     num_segments = len(joined.segments)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
@@ -259,7 +271,16 @@ def compare(
         () if numbers is None else tuple(numbers.tolist()),
         joined.dropped,
         joined.choices,
+        () if _are_ours(scores) else tuple(name for name in precomputed if name not in known),
+        joined.is_baseline_named,
+        joined.lacking,
     )
+
+
+def _are_ours(scores: object) -> bool:
+    """Return whether these are `Scores` of each system, or of its runs."""
+    systems = scores.values() if isinstance(scores, Mapping) else [None]
+    return all(is_prf(run) for of_system in systems for run in (of_system if type(of_system) is list else [of_system]))
 
 
 def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
-from bertscore_onnx.errors import needs_package
-from bertscore_onnx.tables.table import Column, Table, TableFormat, count, number, plain, plural
+from bertscore_onnx.errors import InputError, needs_package
+from bertscore_onnx.tables.table import Column, Table, TableFormat, count, listed, number, plain, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
@@ -112,6 +113,15 @@ class Comparison(Result):
     choices: tuple[ColumnChoice, ...] = ()
     """What was taken from each table, and from the files of systems; and what was ignored."""
 
+    assumed: tuple[str, ...] = ()
+    """The metrics of given scores whose direction nobody named: higher is taken as better."""
+
+    is_baseline_named: bool = True
+    """Whether someone named the baseline; else it is the first system of a table."""
+
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    """By system how many of the segments left out it lacks, and the baseline has."""
+
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
         return f"Comparison(systems={self.systems}, metrics={metrics}, segments={self.num_segments})"
@@ -129,10 +139,8 @@ class Comparison(Result):
     @property
     def inputs(self) -> list[str]:
         """What was taken from the inputs, in sentences: systems, columns, the baseline, and the direction of scores."""
-        given = [metric.name for metric in self.metrics if "|scores:given" in metric.signature]
-        higher = [metric.name for metric in self.metrics if metric.name in given and not metric.lower_is_better]
         sentences = in_words(self.choices, self.systems[0])
-        return [*sentences, *[f"Higher is taken as better: {', '.join(higher)}."] * bool(higher)]
+        return [*sentences, *[f"Higher is taken as better: {', '.join(self.assumed)}."] * bool(self.assumed)]
 
     @property
     def signature(self) -> str:
@@ -163,13 +171,8 @@ class Comparison(Result):
                 f"Tested on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
                 f"{effective:.0f} of one size. Results on so few say little about other texts."
             )
-        num_pairs = max(len(metric.pairs) or len(metric.systems) - 1 for metric in self.metrics)
-        if num_pairs >= SIGNIFICANT * (self.num_resamples + 1):
-            _, draws = TESTS[self.test]
-            sentences.append(
-                f"With {count(self.num_resamples)} {draws} no p can stay below {SIGNIFICANT} after Holm's correction "
-                f"for {count(num_pairs)} pairs. Draw {count(math.ceil(num_pairs / SIGNIFICANT))} or more."
-            )
+        if number > MAX_EXACT and (finds_nothing := next(filter(None, map(self._finds_nothing, self.metrics)), "")):
+            sentences.append(finds_nothing)
         for metric in self.metrics:
             numbers = [system.runs for system in metric.systems if system.runs]
             if len({*numbers}) > 1:
@@ -184,19 +187,70 @@ class Comparison(Result):
             ]
         return sentences
 
+    def _finds_nothing(self, metric: MetricResult) -> str:
+        """Return that no p of the systems, or of those in groups, can be significant; nothing if one can."""
+        num_units, unit = metric.units
+        in_groups = sum(system.p is not None for group in metric.groups for system in group.systems)
+        num_tests = max(len(metric.pairs) or len(metric.systems) - 1, in_groups)
+        is_exact = self.test in ("permutation", "mid-p") and (num_units <= MAX_EXACT or self.is_mcnemar(metric))
+        smallest = 2.0 ** max(1 - num_units, -1000) if is_exact else 1 / (self.num_resamples + 1)
+        if num_tests * smallest * (0.5 if self.test == "mid-p" else 1) < SIGNIFICANT and self.num_segments > 1:
+            return ""
+        _, draws = TESTS[self.test]
+        given = plural(num_units, unit) if is_exact else f"{count(self.num_resamples)} {draws}"
+        remedy = f"Give more {unit}s" if is_exact else f"Draw {count(math.ceil(num_tests / SIGNIFICANT))} or more"
+        corrected = f" after Holm's correction for {count(num_tests)} tests" if num_tests > 1 else ""
+        return f"With {given} no p can be below {SIGNIFICANT}{corrected}. {remedy}."
+
     @property
     def regressions(self) -> list[str]:
-        """The systems that are significantly worse than the baseline under some metric, in a sentence each.
+        """The systems that are significantly worse than the baseline under some metric or in some group, in a sentence.
 
-        With a margin they are those that were not shown to be not worse by the margin.
+        With a margin they are those that were not shown to be not worse by the margin, and in groups those that are
+        significantly worse and may be so by the margin.
+
+        Raises:
+            InputError: that cannot be judged. Nobody named the baseline, or the direction of a metric; a system lacks
+                segments that were left out; a group is too small; or no p can be significant.
         """
-        return [
-            f"{metric.title}: {system.name} {judged.sentence}"
-            for metric in self.metrics
-            for system in metric.systems[1:]
-            if (judged := verdict(metric, system, self.systems[0]))
-            if (judged.name == "worse" if metric.margin is None else not system.not_worse)
-        ]
+        baseline = self.systems[0]
+        if not self.is_baseline_named:
+            raise InputError(f'Nothing names the baseline that systems are judged against. Add baseline="{baseline}".')
+        if self.assumed:
+            names = dumps([*self.assumed], ensure_ascii=False)
+            raise InputError(
+                f"Nothing says whether higher scores of {listed(self.assumed)} are better. Add "
+                f"higher_is_better={names} or lower_is_better={names}."
+            )
+        for name in self.systems[1:]:
+            systems = [system for metric in self.metrics for system in metric.systems if system.name == name]
+            number = self.lacking.get(name, 0) or max(system.missing_runs for system in systems)
+            if number:
+                raise InputError(
+                    f"{name} lacks {plural(number, 'score')}, which cannot be left out where it is judged. Add them, "
+                    "the worst ones where it failed; or compare the rest without a gate."
+                )
+        sentences = [sentence for metric in self.metrics for sentence in self._regressions(metric)]
+        for metric in self.metrics if not sentences else ():
+            small = untested_groups(metric)
+            if finds_nothing := metric.margin is None and self._finds_nothing(metric):
+                raise InputError(f"The gate cannot fail. {finds_nothing}")
+            if small:
+                raise InputError(f"{small} So the gate cannot judge these; expected larger groups, or none.")
+        return sentences
+
+    def _regressions(self, metric: MetricResult) -> Iterator[str]:
+        for system in metric.systems[1:]:
+            judged = verdict(metric, system, self.systems[0])
+            if judged and (judged.name == "worse" if metric.margin is None else not system.not_worse):
+                yield f"{metric.title}: {system.name} {judged.sentence}"
+        for group in metric.groups:
+            for system in group.systems[1:]:
+                end = system.delta_high if metric.lower_is_better else system.delta_low
+                is_within = metric.margin is not None and end is not None and abs(end) < metric.margin
+                if outcome(metric, system) == "worse" and not is_within:
+                    size = f"{signed(system.delta or 0, metric)}, p {equals(system.p_holm or 0)} with Holm's correction"
+                    yield f"{metric.title}, {group.name}: {system.name} is worse than {self.systems[0]}: {size}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""

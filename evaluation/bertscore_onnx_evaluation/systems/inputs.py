@@ -435,6 +435,13 @@ def _is_table(value: object) -> bool:
     return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
 
 
+def _names_systems(scores: Any, reader: InputReader) -> bool:
+    """Return whether the keys of a mapping, or of those for its metrics, are systems."""
+    return reader.is_by_name(scores) and not any(
+        _is_table(part) and not _names_systems(part, reader) for part in scores.values()
+    )
+
+
 def _renamed(columns: SegmentColumns, system: str) -> SegmentColumns:
     """Return the one column of an input, called after its system."""
     [values] = columns.columns.values()
@@ -541,6 +548,13 @@ class JoinedInputs:
 
     segments: tuple[str | int, ...]
     dropped: tuple[str | int, ...]
+
+    lacking: Mapping[str, int]
+    """By system the number of segments that were left out, and that the baseline has and the system lacks."""
+
+    is_baseline_named: bool
+    """Whether someone named the baseline, or gave an input for each system in an order."""
+
     choices: tuple[ColumnChoice, ...]
 
 
@@ -592,6 +606,11 @@ def join_inputs(
     groups = [[*map(str, column)] for _, column in columns_of(of_groups)]
     _check_groups(of_groups, groups, joined.names)
     matrices = {metric: dict(columns_of(parts)) for metric, parts in of_scores.items()}
+    of_systems = texts or next(iter(of_scores.values()), [])
+    lacking: dict[str, set[str | int]] = {name: set() for name in ordered}
+    for one in (*texts, *chain.from_iterable(of_scores.values())):
+        for name, values in one.columns.items():
+            lacking[name] |= joined.lacking(inputs.index(one), values)
     return JoinedInputs(
         ordered,
         tuple(tuple(text_columns[name]) for name in ordered) if text_columns else (),
@@ -601,6 +620,11 @@ def join_inputs(
         groups[0] if groups else (),
         joined.names,
         joined.dropped,
+        {name: len(lacking[name] - lacking[ordered[0]]) for name in ordered},
+        baseline is not None
+        or not (systems is None or _names(systems) == [ALL])
+        or _names_systems(scores, reader)
+        or all(len(one.columns) == 1 for one in of_systems),
         _choices(inputs),
     )
 

@@ -83,15 +83,17 @@ class SegmentColumns:
         Where segments may be missing, a score of some runs is complete: it is the mean of those that there are.
         """
         rows: dict[int, str] = {}
-        lacks = any if missing == "raise" else all
         for name, values in self.columns.items():
             for row, value in enumerate(values):
-                is_missing = value is None or value != value  # NaN
-                if isinstance(value, tuple):
-                    is_missing = None in value or lacks(score != score for score in value)
-                if is_missing:
+                if _is_missing(value, missing):
                     rows.setdefault(row, name)
         return rows
+
+
+def _is_missing(value: Any, missing: Missing) -> bool:
+    if isinstance(value, tuple):
+        return None in value or (any if missing == "raise" else all)(score != score for score in value)
+    return value is None or bool(value != value)  # NaN
 
 
 def columns_of_list(values: Sequence[Any], title: str, labels: Sequence[Hashable] | None = None) -> SegmentColumns:
@@ -176,6 +178,14 @@ class JoinedSegments:
     rows: tuple[NDArray[np.int64], ...]
     """For each input the row of each segment, (segments,)."""
 
+    dropped_rows: tuple[Mapping[str | int, int], ...]
+    """For each input the rows of those segments that were left out."""
+
+    def lacking(self, position: int, values: Sequence[Any]) -> set[str | int]:
+        """Return the segments that were left out and have no value in a column of the input in a position."""
+        rows = self.dropped_rows[position]
+        return {name for name in self.dropped if name not in rows or _is_missing(values[rows[name]], "drop")}
+
     def values(self, position: int, values: Sequence[Any]) -> list[Any]:
         """Return the values of a column of the input in a position, in the order of the segments."""
         return [values[row] for row in self.rows[position].tolist()]
@@ -219,7 +229,8 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
         titles = ", ".join(dict.fromkeys(columns.title for columns in inputs))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
     rows = tuple(np.array([rows[name] for name in kept], dtype=np.int64) for rows in rows_of)
-    return JoinedSegments(tuple(kept), tuple(dropped), rows)
+    dropped_rows = tuple({name: rows[name] for name in dropped if name in rows} for rows in rows_of)
+    return JoinedSegments(tuple(kept), tuple(dropped), rows, dropped_rows)
 
 
 def _with_labels(inputs: Sequence[SegmentColumns]) -> Sequence[SegmentColumns]:

@@ -60,7 +60,7 @@ def test_reports_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_
 
 def test_options_that_do_not_fit_are_wrong_usage(refused):
     message = "--no-inner-norm: it has no effect without --all-layers"
-    assert message in refused("export", "--model", "roberta-large", "--no-inner-norm", status=2)
+    assert message in refused("export", "--model", "roberta-large", "--no-inner-norm")
 
 
 def test_force_replaces_a_bundle_and_nothing_else(run, refused, tiny_model, installed_bundle, write, tmp_path):
@@ -88,7 +88,7 @@ def test_an_empty_folder_is_filled(run, tiny_model, tmp_path):
 )
 def test_errors_start_a_line(run, tiny_model, home, options, message):
     result = run("export", "--model", tiny_model, *options)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert f"\nError: {message.format(tiny_model)}" in "\n" + result.stderr
 
 

@@ -41,7 +41,7 @@ def test_checks_the_scoring_graph(run, run_json, scoring_bundle):
     assert 0 <= golden["scoring_graph_difference"] <= 1e-6
 
 
-def test_a_scoring_graph_of_other_scores_exits_1(run, scoring_bundle, tmp_path):
+def test_a_scoring_graph_of_other_scores_exits_2(run, scoring_bundle, tmp_path):
     bundle = shutil.copytree(scoring_bundle, tmp_path / "bundle")
     graph = onnx.load(bundle / "scoring.onnx", load_external_data=False)
     outputs = {node.output[0]: node for node in graph.graph.node}
@@ -51,7 +51,7 @@ def test_a_scoring_graph_of_other_scores_exits_1(run, scoring_bundle, tmp_path):
     files = {**manifest.files, "scoring.onnx": file_digest(bundle / "scoring.onnx")}
     write_manifest(bundle, msgspec.structs.replace(manifest, files=files))
     result = run("inspect", bundle, "--device", "cpu")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert f"The scores of the scoring graph of {bundle} differ by " in result.stderr
 
 
@@ -75,13 +75,13 @@ def test_json_holds_the_manifest_and_the_difference(run_json, tiny_bundle):
         (False, [], "The bundle has no golden scores"),
     ],
 )
-def test_other_golden_scores_or_none_exit_1_after_the_report(run, installed_bundle, is_golden, options, message):
+def test_other_golden_scores_or_none_exit_2_after_the_report(run, installed_bundle, is_golden, options, message):
     manifest = read_manifest(installed_bundle)
     first = msgspec.structs.replace(manifest.golden[0], f1=[manifest.golden[0].f1[0] - 0.25])
     golden = [first, *manifest.golden[1:]] if is_golden else []
     write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=golden))
     result = run("inspect", installed_bundle, "--device", "cpu", *options)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "tiny-bert" in result.stdout
     assert result.stderr.startswith("Error: ")
     assert message in result.stderr

@@ -58,7 +58,7 @@ def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
     assert result.stderr == "Warning: of this\n"
 
 
-def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
+def test_an_interrupt_exits_230_without_a_traceback(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
@@ -69,7 +69,7 @@ def test_an_interrupt_exits_130_without_a_traceback(run, monkeypatch):
 
 def test_errors_have_no_traceback(run_process):
     result = run_process("score", "-m", "no-such-model", "-c", "-", "-r", "no-such-file", stdin=b"one\n")
-    assert (result.returncode, result.stdout) == (1, b"")
+    assert (result.returncode, result.stdout) == (2, b"")
     assert result.stderr.startswith(b"Error: Cannot read 'no-such-file' (No such file or directory);")
     assert result.stderr.count(b"\n") == 1
 
@@ -80,7 +80,7 @@ def test_scores_need_onnxruntime_and_no_framework(run_process, tiny_bundle, writ
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout.endswith(b" P: 1.000000 R: 1.000000 F1: 1.000000\n")
     result = run_process(*arguments, stdin=b"the cat\n", blocked=EXTRAS)
-    assert (result.returncode, result.stderr.count(b"\n")) == (1, 1)
+    assert (result.returncode, result.stderr.count(b"\n")) == (2, 1)
     assert result.stderr.startswith(b"Error: ONNX Runtime is not installed.")
 
 
@@ -92,11 +92,11 @@ def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, argum
 
 
 @pytest.mark.parametrize("options", [["-s"], ["-s", "--format", "json"]])
-def test_a_reader_that_goes_away_early_exits_1(run_until_first_line, tiny_bundle, write, options):
+def test_a_reader_that_goes_away_early_exits_2(run_until_first_line, tiny_bundle, write, options):
     texts = write("texts.txt", "the cat\n" * 10_000)
     first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options)
     assert first.startswith((b"precision\trecall\tf1\n", b'{"signature": '))
-    assert (status, stderr) == (1, b"")
+    assert (status, stderr) == (2, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -104,4 +104,4 @@ def test_a_full_disk_is_reported_in_one_line(run_process):
     with Path("/dev/full").open("wb") as full:
         result = run_process("models", stdout=full)
     message = b"Error: Cannot write all of the output (No space left on device).\n"
-    assert (result.returncode, result.stderr) == (1, message)
+    assert (result.returncode, result.stderr) == (2, message)

@@ -92,7 +92,7 @@ def test_what_needs_no_package_works_without_it(run, without, filled, tmp_path, 
 def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
     blocked = ("transformers.utils.logging", "transformers.utils")
     result = run_process("export", "--model", "roberta-large", blocked=blocked)
-    assert (result.returncode, result.stdout) == (1, b"")
+    assert (result.returncode, result.stdout) == (2, b"")
     stderr = result.stderr.decode()
     assert stderr.startswith("Error: Exporting needs transformers, which is not installed, or not completely.")
     assert "or export in an environment of its own (docs/export.md)" in stderr
@@ -121,7 +121,7 @@ def test_other_missing_modules_are_not_taken_for_the_extra(run, monkeypatch):
 
 def test_serving_asks_for_its_extra_and_its_help_does_not(run_process):
     done = run_process("serve", "--model", "nothing", blocked=("starlette",))
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"Error: Serving needs starlette, which is not installed.")
     assert re.search(rb"`pip install [^`]*'starlette>=[^`]* 'onnxruntime>=", done.stderr)
     done = run_process("serve", "--help", blocked=("starlette", "uvicorn", "prometheus_client"))

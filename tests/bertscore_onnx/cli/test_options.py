@@ -47,9 +47,9 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
 
 @pytest.mark.parametrize("options", [["-c", "a", "-c", "b"], ["-c", "a", "b"]])
 def test_several_candidates_are_refused(refused, options):
-    stderr = refused("score", "-m", "x", *options, "-r", "c", status=2)
+    stderr = refused("score", "-m", "x", *options, "-r", "c")
     assert "--cand: there are 2 files of candidates, a, b; expected one. `bertscore-onnx compare` compares" in stderr
-    stderr = refused("show", "-m", "x", *options, "-r", "c", status=2)
+    stderr = refused("show", "-m", "x", *options, "-r", "c")
     assert "there are 2 candidates, 'a', 'b'; expected one" in stderr
 
 
@@ -77,7 +77,7 @@ def test_shared_options_are_checked_in_every_command(refused, commands, options,
     for command in commands:
         inputs = INPUTS.get(command, ["-c", "a", "-r", "b"])
         model = [] if "--model" in options else ["-m", "x"]
-        assert message in refused(command, *model, *inputs, *options, status=2)
+        assert message in refused(command, *model, *inputs, *options)
 
 
 def test_settings_that_differ_from_their_defaults_are_given():

@@ -229,7 +229,7 @@ def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, 
     options = ["score", "-m", tiny_bundle, "-c", "-", "--input-format", "csv", "-o", tmp_path / name]
     for number in (1, 2):
         result = run(*options, stdin=f"{rows}alone\n".encode())
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot" in result.stderr
         assert (tmp_path / name).read_text() == "of yesterday"
         assert (tmp_path / f"{name}.part{number}").stat().st_size
@@ -243,7 +243,7 @@ def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, 
 
 def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
     options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.csv"]
-    assert run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code == 1
+    assert run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 

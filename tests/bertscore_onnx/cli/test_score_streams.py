@@ -61,7 +61,7 @@ def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
 def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run, references, tiny_bundle, printed):
     damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
     result = run("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
-    assert (result.exit_code, result.stdout_bytes) == (1, b"".join(printed[:8]))
+    assert (result.exit_code, result.stdout_bytes) == (2, b"".join(printed[:8]))
     assert result.stderr.startswith("Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
 
 

@@ -77,10 +77,10 @@ def test_closed_streams_do_not_matter_to_what_is_done(run_in_shell, tiny_bundle,
 @posix
 def test_closed_streams_are_empty_and_no_error_is_printed_on_standard_output_instead(run_in_shell, tiny_bundle, write):
     result = run_in_shell("inspect", "no-such-bundle", redirections="2>&-")
-    assert (result.returncode, result.stdout) == (1, b"")
+    assert (result.returncode, result.stdout) == (2, b"")
     arguments = ["score", "-m", tiny_bundle, "-c", "-", "-r", write("references.txt", "the cat\n")]
     result = run_in_shell(*arguments, redirections="<&-")
-    assert (result.returncode, result.stdout) == (1, b"")
+    assert (result.returncode, result.stdout) == (2, b"")
     assert result.stderr.startswith(b"Error: Standard input is empty;")
 
 
@@ -97,7 +97,7 @@ def test_any_encoding_carries_what_is_printed(run, tiny_bundle, home, arguments)
 @posix
 def test_what_the_encoding_lacks_is_escaped_in_messages(run_in_shell):
     result = run_in_shell("inspect", "über-model", PYTHONIOENCODING="ascii")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert rb"'\xfcber-model'" in result.stderr
 
 

@@ -138,7 +138,7 @@ def test_many_comparisons_and_few_segments_come_with_a_warning():
     assert "comparisons" not in text_of(report(2, metrics=["bertscore"]))
     few = text_of(next(report(20, 19, ["ter"], all_pairs=True).iter("header")))
     assert "Tested on 19 segments only." in few
-    assert "With 200 swaps no p can stay below 0.05 after Holm's correction for 190 pairs. Draw 3,800 or" in few
+    assert "With 200 swaps no p can be below 0.05 after Holm's correction for 190 tests. Draw 3,800 or" in few
     enough = text_of(next(report(3, 40, all_pairs=True).iter("header")))
     assert "Tested on" not in enough
     assert "Holm" not in enough

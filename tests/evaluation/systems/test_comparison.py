@@ -123,7 +123,7 @@ def test_a_margin_and_its_intervals_agree():
 @pytest.mark.parametrize(("segments", "lost"), [(3, 0), (61, 1), (20, 19), (400, 19)])
 def test_with_few_segments_that_differ_a_margin_remains_open(segments, lost):
     scores = {"base": np.ones(segments), "new": np.where(np.arange(segments) < lost, 0.999, 1)}
-    found = compare(scores=scores, margin=0.5)
+    found = compare(scores=scores, margin=0.5, higher_is_better=["score"])
     [_, new] = found.metrics[0].systems
     assert new.not_worse is new.equivalent is False
     assert re.search(r"Whether it is worse than base by 0\.50+ or more remains open\.", found.table())

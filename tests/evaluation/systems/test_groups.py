@@ -166,17 +166,6 @@ def test_many_systems_have_a_matrix_and_few_a_list_of_pairs():
     assert compare(scores=three).to_dict()["headlines"]["score"].endswith("system-0; not tested against system-1.")
 
 
-def test_a_regression_is_what_is_significantly_worse():
-    rng = np.random.default_rng(5)
-    base = rng.normal(size=60)
-    scores = {"base": base, "worse": base - 0.5 - 0.1 * rng.random(60), "alike": base + rng.normal(0, 0.01, 60)}
-    [sentence] = compare(scores=scores).regressions
-    assert sentence.startswith("score: worse is worse than base: -0.5")
-    assert len(compare(scores=scores, lower_is_better=["score"]).regressions) == 0
-    assert len(compare(scores=scores, margin=1).regressions) == 0
-    assert len(compare(scores=scores, margin=0.0001).regressions) == 2
-
-
 @pytest.mark.calibration
 def test_equal_systems_seldom_differ_in_any_group(record_property):
     sizes = [20, 30, 50, 100, 200]

@@ -46,7 +46,7 @@ def test_a_model_with_code_of_its_own_is_refused(model, tmp_path, file, settings
     change(model / file, **settings)
     output = tmp_path / "out" / "bundle"
     result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(output)], input="y\n" * 9)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
         f"Error: {model} comes with code of its own (`auto_map` in {file}), and the export runs none. Export a model "
         "whose architecture transformers itself has, or a graph of it with --from-onnx."

@@ -189,7 +189,7 @@ def test_a_full_disk_leaves_the_complete_parts_alone(score, write_pairs, tiny_bu
     code += "from bertscore_onnx.cli import main; main()"
     options = ["-i", path, "-o", tmp_path / "scores", "--part-rows", 10, "--device", "cpu"]
     result = run_python(code, "batch", "-m", tiny_bundle, *options)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "part-00000-00002.parquet' (File too large). Parts that are complete stay" in result.stderr
     assert sorted(file.name for file in (tmp_path / "scores").iterdir()) == [
         "_manifest.json",

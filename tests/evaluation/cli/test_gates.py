@@ -1,0 +1,330 @@
+"""`compare --fail-if-worse` fails when it must: with 1, or with 2 where it cannot judge; and passes when it must."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation import compare
+
+NUMBER = 60
+DRAW = np.random.default_rng(52)
+OLD = DRAW.uniform(0.4, 0.8, NUMBER).round(3)
+NOISE = DRAW.normal(0, 0.04, NUMBER).round(3)
+NOISE -= NOISE.mean()
+WORSE, BETTER, LIKE = OLD - 0.05 + NOISE, OLD + 0.05 + NOISE, OLD + NOISE
+ROWS = np.arange(NUMBER)
+BINARY = (ROWS % 3 > 0).astype(int)
+HALVES = ["news" if row < NUMBER / 2 else "talks" for row in ROWS]
+FIRST_WORSE = np.where(ROWS < NUMBER / 2, WORSE, BETTER)
+GAPS = np.where(ROWS % 6 == 1, np.nan, LIKE)
+
+
+def table(columns, rows=ROWS):
+    """Return a CSV table of some rows."""
+    lines = [[*columns], *([[*values][row] for values in columns.values()] for row in rows)]
+    return "".join(",".join("" if cell != cell else str(cell) for cell in line) + "\n" for line in lines)
+
+
+def wide(new, old=OLD, rows=ROWS, **more):
+    """Return a table with a column for each system."""
+    return {"s.csv": table({"id": ROWS, **more, "old": old, "new": new}, rows)}
+
+
+def each(new, old=OLD, rows=ROWS, name="score"):
+    """Return a table for each system, the new one with some of the rows."""
+    return {"old.csv": table({"id": ROWS, name: old}), "new.csv": table({"id": ROWS, name: new}, rows)}
+
+
+def long(new, old=OLD, names=("old", "new"), more=None):
+    """Return a table with a row for each system and segment."""
+    columns = {"system": [name for name in names for _ in ROWS], "id": [*ROWS] * 2, "score": [*old, *new]}
+    return {"s.csv": table(columns | (more or {}), range(2 * NUMBER))}
+
+
+def runs(new):
+    """Return a table with two runs of each system."""
+    columns = {"id": [*ROWS] * 2, "run": [1] * NUMBER + [2] * NUMBER, "old": [*OLD] * 2, "new": [*LIKE, *new]}
+    return {"s.csv": table(columns, range(2 * NUMBER))}
+
+
+def lm_eval(new, old=-20 * OLD, metric="perplexity", *, results=True, values=None, higher=False):
+    """Return logs of lm-evaluation-harness, whose results have the perplexity of the items."""
+    logs = {}
+    for name, scores in (("old", old), ("new", new)):
+        date = f"2026-11-27T00-00-0{len(logs)}.0"
+        lines = [
+            {"doc_id": row, "doc_hash": f"h{row}", "resps": [], "filter": "none", "metrics": [metric], metric: score}
+            for row, score in enumerate(map(float, scores))
+        ]
+        logs[f"samples_t_{date}.jsonl" if results else f"{name}.jsonl"] = "".join(
+            f"{json.dumps(one)}\n" for one in lines
+        )
+        mean = float(np.mean(scores))
+        of_all = values[name] if values else float(np.exp(-mean)) if metric == "perplexity" else mean
+        record = {
+            "model_name": name,
+            "results": {"t": {f"{metric},none": of_all}},
+            "higher_is_better": {"t": {metric: higher}},
+        }
+        logs |= {f"results_{date}.json": json.dumps(record)} if results else {}
+    return logs
+
+
+def inspect(new, old=BINARY, *, is_grade=True, without=()):
+    """Return logs of Inspect."""
+    logs = {}
+    for name, scores in (("old", old), ("new", new)):
+        samples = [
+            {
+                "id": row,
+                "epoch": 1,
+                "input": f"q{row}",
+                "scores": {}
+                if name == "new" and row in without
+                else {"s": {"value": "IC"[int(score)] if is_grade else float(score)}},
+            }
+            for row, score in enumerate(scores)
+        ]
+        record = {"version": 2, "status": "success", "eval": {"model": name, "task": "t"}, "samples": samples}
+        logs[f"{name}.json"] = json.dumps(record)
+    return logs
+
+
+WIDE = "--scores s.csv --systems old new"
+KNOWN = f"{WIDE} --higher-better s"
+FILES = "--scores old.csv new.csv --higher-better score"
+LONG = "--scores s.csv --baseline old --higher-better s"
+LOGS = "--scores old.json new.json"
+
+
+@dataclass
+class Gate:
+    """A comparison with a gate."""
+
+    files: dict
+    options: str = KNOWN
+    status: int = 0
+    said: str = ""
+    """On standard error, beside what all gates print."""
+
+
+def fails(files, options=KNOWN, said="Failed: "):
+    """Return a gate that fails."""
+    return Gate(files, options, 1, said)
+
+
+def errs(files, options, said):
+    """Return a gate that cannot judge."""
+    return Gate(files, options, 2, said)
+
+
+THREE = {"s.csv": table({"id": ROWS, "old": OLD, "new": LIKE, "third": WORSE})}
+FEW = {number: wide(OLD - 0.05 + NOISE, rows=range(number)) for number in (1, 3, 5, 6, 12)}
+RARE = np.where(ROWS < 3, OLD - 0.2, OLD)
+ERRORS = 1 - OLD
+LOSSES = np.where(ROWS % 5 == 0, BINARY - BINARY, BINARY)
+UNEVEN = {"group": ["a" if row < 55 else "b" for row in ROWS]}
+DOCUMENTS = {"document": [f"d{row // 12}" for row in ROWS]}
+
+GATES = {
+    # significantly worse
+    "worse": fails(wide(WORSE)),
+    "worse, a file for each system": fails(each(WORSE), FILES),
+    "worse, long": fails(long(WORSE), LONG),
+    "worse, baseline below": fails(long(OLD, WORSE, ("new", "old")), LONG),
+    "worse, shuffled": fails(wide(WORSE, rows=DRAW.permutation(NUMBER))),
+    "worse in one of two metrics": fails(
+        {
+            f"{name}.csv": table(
+                {"id": ROWS, "x": LIKE if name == "new" else OLD, "y": WORSE if name == "new" else OLD}
+            )
+            for name in ("old", "new")
+        },
+        "--scores old.csv new.csv --higher-better x y",
+        "Failed: y: new is worse",
+    ),
+    "worse, the third of three": fails(
+        THREE, "--scores s.csv --systems old new third --higher-better s", "third is worse"
+    ),
+    "worse by a metric whose lower scores are better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s"),
+    "worse, 0 and 1": fails(wide(LOSSES, BINARY)),
+    "worse, few swaps, exact": fails(wide(LOSSES, BINARY), f"{KNOWN} --resamples 19"),
+    "worse, 6 segments": fails(FEW[6]),
+    "worse, 12 segments": fails(FEW[12]),
+    "worse, all ties but 8": fails(wide(np.where(ROWS < 8, OLD - 0.1, OLD))),
+    "worse, one value very large": fails(wide(np.where(ROWS == 9, 5e13, WORSE), np.where(ROWS == 9, 5e13, OLD))),
+    "worse, mid-p": fails(wide(WORSE), f"{KNOWN} --test mid-p"),
+    "worse, sacreBLEU's bootstrap": fails(wide(WORSE), f"{KNOWN} --test sacrebleu-bs"),
+    "worse by runs": fails(runs(WORSE - 0.1)),
+    "worse, scores of the baseline missing": fails(wide(WORSE, GAPS), f"{KNOWN} --missing drop"),
+    "worse in a group": fails(
+        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group", "Failed: s, news: new is worse than old: -0.0"
+    ),
+    "worse in a group, lower is better": fails(
+        wide(1 - FIRST_WORSE, ERRORS, group=HALVES), f"{WIDE} --lower-better s --by group", "s, news"
+    ),
+    "worse in a group, with a margin": fails(
+        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04", "s, news"
+    ),
+    "worse in a group of long tables": fails(
+        long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "s, news"
+    ),
+    "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03", "remains open"),
+    "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005", "remains open"),
+    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2", "remains open"),
+    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.5", "remains open"),
+    "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05", "remains open"),
+    "margin, lower is better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03", "remains open"),
+    "log-likelihoods lower by 1": fails(
+        lm_eval(-20 * OLD - 1), "--scores {logs}", "Failed: loglikelihood: new is worse"
+    ),
+    "log-likelihoods without results": fails(
+        lm_eval(-20 * OLD - 1 + NOISE, results=False),
+        "--scores old.jsonl new.jsonl --higher-better loglikelihood",
+        "loglikelihood",
+    ),
+    "errors of a log": fails(lm_eval(1 - WORSE, ERRORS, "wrong"), "--scores {logs}", "Failed: wrong"),
+    "grades of Inspect": fails(inspect(LOSSES), LOGS, "Failed: s"),
+    # nothing may be left out
+    "scores missing": errs(wide(GAPS), KNOWN, "there is no value of 'new'"),
+    "scores missing, dropped": errs(wide(GAPS), f"{KNOWN} --missing drop", "new lacks 10 scores"),
+    "97 of 100 rows missing": errs(each(LIKE, rows=range(6)), f"{FILES} --missing drop", "new lacks 54 scores"),
+    "rows missing": errs(each(LIKE, rows=range(50)), FILES, "is not in new.csv"),
+    "rows missing, with a margin": errs(
+        each(LIKE, rows=range(50)), f"{FILES} --missing drop --margin 0.5", "new lacks 10 scores"
+    ),
+    "rows missing, a command to copy": errs(
+        each(LIKE, rows=range(50)), f"{FILES} --missing drop", f"gate: bertscore-onnx compare {FILES} --missing drop"
+    ),
+    "rows of a long table missing": errs(
+        {"s.csv": long(LIKE)["s.csv"].rsplit("\n", 4)[0] + "\n"}, f"{LONG} --missing drop", "new lacks 3 scores"
+    ),
+    "scores of runs missing": errs(
+        runs(np.where(ROWS < 9, np.nan, LIKE)), f"{KNOWN} --missing drop", "new lacks 9 scores"
+    ),
+    "ids twice": errs(each(LIKE, rows=[*ROWS, 1]), f"{FILES} --missing drop", "new lacks 1 score,"),
+    "samples missing": errs(inspect(BINARY, without=(3, 4)), f"{LOGS} --missing drop", "new lacks 2 scores"),
+    # no p can be significant
+    "one segment": errs(FEW[1], KNOWN, "With 1 segment no p"),
+    "three segments": errs(FEW[3], KNOWN, "With 3 segments no p"),
+    "five segments": errs(FEW[5], KNOWN, "Give more segments"),
+    "six segments, three systems": errs(
+        {"s.csv": table({"id": ROWS, "old": OLD, "new": LIKE, "third": LIKE}, range(6))},
+        "--scores s.csv --systems old new third --higher-better s",
+        "for 2 tests",
+    ),
+    "19 swaps": errs(wide(LIKE), f"{KNOWN} --resamples 19", "Draw 20 or more"),
+    "39 swaps, three systems": errs(
+        {"s.csv": table({"id": ROWS, "old": OLD, "new": LIKE, "third": LIKE})},
+        "--scores s.csv --systems old new third --higher-better s --resamples 39",
+        "Draw 40",
+    ),
+    "19 resamples of sacreBLEU": errs(wide(LIKE), f"{KNOWN} --resamples 19 --test sacrebleu-bs", "19 resamples"),
+    "five documents": errs(wide(LIKE, **DOCUMENTS), f"{KNOWN} --documents s.csv", "With 5 documents"),
+    "a group too small": errs(wide(LIKE, **UNEVEN), f"{KNOWN} --by group", "fewer than 20 segments: b"),
+    "few swaps for groups": errs(wide(LIKE, group=HALVES), f"{KNOWN} --by group --resamples 30", "for 2 tests"),
+    # nothing is guessed
+    "direction unknown": errs(wide(LIKE), WIDE, "Add --higher-better s or --lower-better s"),
+    "direction of one of two unknown": errs(
+        {f"{name}.csv": table({"id": ROWS, "x": OLD, "y": OLD}) for name in ("old", "new")},
+        "--scores old.csv new.csv --lower-better y",
+        "--higher-better x or",
+    ),
+    "direction of a metric of any name": errs(
+        each(LIKE, name="a [b]"), FILES.split(" --higher")[0], "--higher-better 'a [b]'"
+    ),
+    "both directions": errs(wide(LIKE), f"{KNOWN} --lower-better s", "expected one"),
+    "direction of another metric": errs(wide(LIKE), f"{WIDE} --higher-better t", "no scores of 't'"),
+    "direction of renamed samples": errs(
+        lm_eval(OLD, OLD, "acc", results=False), "--scores old.jsonl new.jsonl", "--higher-better acc"
+    ),
+    "direction of numbers of Inspect": errs(inspect(LIKE, OLD, is_grade=False), LOGS, "--higher-better s"),
+    "baseline of a long table": errs(long(LIKE), "--scores s.csv --higher-better s", "Add --baseline old."),
+    "baseline of all columns": errs(
+        wide(LIKE), "--scores s.csv --systems all --higher-better s", "Add --baseline old."
+    ),
+    "no median of a log": errs(
+        lm_eval(OLD, OLD, "loss", values={"old": 9.5, "new": 9.5}), "--scores {logs}", "loss was left out"
+    ),
+    # as good, or not worse
+    "the same": Gate(wide(OLD)),
+    "the same, exact ties": Gate(wide(np.full(NUMBER, 0.5), np.full(NUMBER, 0.5))),
+    "better": Gate(wide(BETTER)),
+    "alike": Gate(wide(LIKE)),
+    "alike, a file for each system": Gate(each(LIKE), FILES),
+    "alike, long": Gate(long(LIKE), LONG),
+    "alike, long, named": Gate(long(LIKE), "--scores s.csv --systems old new --higher-better s"),
+    "alike, all with a baseline": Gate(wide(LIKE), "--scores s.csv --systems all --baseline old --higher-better s"),
+    "alike, shuffled": Gate(wide(LIKE, rows=DRAW.permutation(NUMBER))),
+    "alike, 0 and 1": Gate(wide(BINARY[::-1].copy(), BINARY)),
+    "alike, by runs": Gate(runs(OLD - NOISE)),
+    "alike, 6 segments": Gate(wide(LIKE, rows=range(6))),
+    "alike, 30 documents": Gate(wide(LIKE, document=[row // 2 for row in ROWS]), f"{KNOWN} --documents s.csv"),
+    "alike, in groups": Gate(wide(LIKE, group=HALVES), f"{KNOWN} --by group"),
+    "alike, few swaps": Gate(wide(LIKE), f"{KNOWN} --resamples 30"),
+    "alike, all pairs": Gate(THREE, "--scores s.csv --systems third new old --all-pairs --higher-better s"),
+    "rare losses": Gate(wide(RARE)),
+    "three ties lost": Gate(wide(np.where(ROWS < 3, BINARY * 0, BINARY), BINARY)),
+    "ties but for rounding": Gate(wide(OLD + 1e-16)),
+    "the old one is worse": Gate(wide(OLD, WORSE)),
+    "the worse one is the baseline": Gate(
+        THREE, "--scores s.csv --systems old new third --baseline third --higher-better s"
+    ),
+    "lower is better, and is lower": Gate(wide(1 - BETTER, ERRORS), f"{WIDE} --lower-better s"),
+    "lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s"),
+    "scores of the baseline missing": Gate(wide(LIKE, GAPS), f"{KNOWN} --missing drop"),
+    "scores of both missing": Gate(wide(GAPS, GAPS), f"{KNOWN} --missing drop"),
+    "rows of the baseline missing": Gate(
+        {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]}, f"{FILES} --missing drop"
+    ),
+    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.03"),
+    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.03"),
+    "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01"),
+    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.03"),
+    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.03"),
+    "better in one group": Gate(wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"),
+    "log-likelihoods higher by 1": Gate(lm_eval(-20 * OLD + 1), "--scores {logs}"),
+    "accuracies of a log": Gate(lm_eval(BINARY[::-1], BINARY, "acc", higher=True), "--scores {logs}"),
+    "errors of a log, fewer": Gate(lm_eval(1 - BETTER, ERRORS, "wrong"), "--scores {logs}"),
+    "renamed samples, direction given": Gate(
+        lm_eval(LIKE, OLD, "acc", results=False), "--scores old.jsonl new.jsonl --higher-better acc"
+    ),
+    "grades of Inspect, alike": Gate(inspect(BINARY[::-1]), LOGS),
+    "numbers of Inspect": Gate(inspect(LIKE, OLD, is_grade=False), f"{LOGS} --lower-better s"),
+    "by texts": Gate(
+        {"old.txt": "a cat\n" * 9, "new.txt": "a cat\n" * 9, "r.txt": "a cat sat\n" * 9},
+        "-c old.txt new.txt -r r.txt --metric chrf ter",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate(run, tmp_path, monkeypatch, name):
+    gate = GATES[name]
+    monkeypatch.chdir(tmp_path)
+    for file, content in gate.files.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    options = gate.options.replace("{logs}", " ".join(file for file in gate.files if file.startswith("samples")))
+    result = run("compare", *options.split(), "--fail-if-worse", "--examples", 0)
+    assert result.exit_code == gate.status, result.output
+    assert gate.said in result.stderr
+    assert ("Failed: " in result.stderr) == (gate.status == 1)
+
+
+def test_without_a_gate_the_direction_is_one_line(run, tmp_path):
+    path = tmp_path / "wer.csv"
+    path.write_text(wide(LIKE)["s.csv"])
+    options = ("compare", "--scores", path, "--systems", "old", "new")
+    assert "Higher is taken as better: wer.\n" in run(*options).stderr
+    assert "Higher is taken as better" not in run(*options, "--higher-better", "wer").stderr
+
+
+def test_python_has_the_same_gate():
+    scores = {"old": OLD, "new": WORSE}
+    [sentence] = compare(scores=scores, higher_is_better=["score"]).regressions
+    assert sentence.startswith("score: new is worse than old: -0.0")
+    with pytest.raises(InputError, match=r'higher_is_better=\["score"\]'):
+        _ = compare(scores=scores).regressions
