@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bertscore_onnx import __version__
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.catalogue import Baseline
@@ -34,7 +35,7 @@ from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_p
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_inner_layer, verify_vectors
 
 _log = logging.getLogger(__name__)
-_PACKAGES = ("bertscore-onnx", "onnx", "sentencepiece", "tokenizers", "torch", "transformers")
+_PACKAGES = ("onnx", "sentencepiece", "tokenizers", "torch", "transformers")
 
 STAGES = 5
 """The number of stages that `export_model` reports."""
@@ -64,6 +65,7 @@ def export_model(
     """
     load_onnxruntime()  # if it is missing, fail before the work
     check_exporter(exporter)
+    versions = _versions(exporter)
     source = Source(name_or_path, revision, name, adapter)
     model_id = source.model_id
     is_named_by_folder = output is None and source.is_named_by_folder
@@ -126,13 +128,7 @@ def export_model(
             tokenizer_spec=facts.spec,
             tokenizer_differences=facts.differences,
             baselines=_baselines(model_id, range(0 if all_layers else num_layers, num_layers + 1)),
-            exported_with={
-                **{
-                    package: importlib.metadata.version(package)
-                    for package in sorted({*_PACKAGES, *PACKAGES[exporter]})
-                },
-                "exporter": exporter,
-            },
+            exported_with=versions,
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
             golden=score_golden_pairs(model, ids_of, facts.max_length, facts.zero_weight_ids),
@@ -157,8 +153,9 @@ def export_model(
 
 def _versions(exporter: Exporter) -> dict[str, str]:
     """Return the versions of the packages, and who wrote the graph."""
-    packages = dict.fromkeys([*_PACKAGES, *PACKAGES[exporter]])
-    return {package: importlib.metadata.version(package) for package in packages} | {"exporter": exporter}
+    packages = sorted({*_PACKAGES, *PACKAGES[exporter]})
+    versions = {package: importlib.metadata.version(package) for package in packages}
+    return {"bertscore-onnx": __version__, **versions, "exporter": exporter}
 
 
 def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:

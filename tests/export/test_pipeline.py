@@ -1,4 +1,5 @@
 import copy
+import importlib.metadata
 import shutil
 from dataclasses import replace
 
@@ -6,6 +7,7 @@ import pytest
 import torch
 from transformers import FunnelConfig
 
+from bertscore_onnx import __version__
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
@@ -22,6 +24,23 @@ def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
     assert (manifest.tokenizer_mode, manifest.tokenizer_differences) == ("slow", 0)
     assert len(manifest.golden) == 8
     assert {"torch", "transformers", "onnx", "bertscore-onnx"} <= manifest.exported_with.keys()
+
+
+def test_a_checkout_that_is_not_installed_is_exported_from(tiny_model, tmp_path, monkeypatch):
+    def version(package, known=importlib.metadata.version):
+        if package == "bertscore-onnx":
+            raise importlib.metadata.PackageNotFoundError(package)
+        return known(package)
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    folder = export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle")
+    assert open_bundle(folder).manifest.exported_with["bertscore-onnx"] == __version__
+
+
+def test_versions_are_read_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda package: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export_model(str(tmp_path / "absent"), num_layers=1, output=tmp_path / "bundle")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from bertscore_onnx import __version__
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import DATA_FILE, FORMAT_VERSION, GRAPH_FILE, GoldenPair, Manifest, write_manifest
 from bertscore_onnx.bundle.store import file_digest
@@ -31,7 +32,7 @@ from bertscore_onnx_export.published.limits import allow, end_within_limits
 from bertscore_onnx_export.published.tokenizer import PublishedTokenizer, read_tokenizer
 from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
 
-_PACKAGES = ("bertscore-onnx", "onnx", "tokenizers")
+_PACKAGES = ("onnx", "tokenizers")
 
 _LARGE = 250_000_000
 """The bytes of weights from which they get a file of their own."""
@@ -91,7 +92,7 @@ def _manifest(
         tokenizer_spec=None,
         tokenizer_differences=0,
         baselines={language: [row] for language, row in rows.items()},
-        exported_with={package: importlib.metadata.version(package) for package in _PACKAGES},
+        exported_with={"bertscore-onnx": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
         files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
         padding=not padding_changes(session, tokenizer.ids(GOLDEN_PAIRS[0][0]), tokenizer.pad_id),
         golden=[_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS],
