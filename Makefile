@@ -135,7 +135,7 @@ container: $(INSTALLED)
 	scripts/check_container.sh build/container
 
 # Load, break and damage the library, and hold it to its bounds; takes minutes. RELIABILITY=--long is the long form;
-# docs/reliability.md describes the cases.
+# reliability/figures.md describes the cases.
 reliability: $(INSTALLED)
 	$(RUN) -m reliability $(RELIABILITY)
 

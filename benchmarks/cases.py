@@ -1,4 +1,4 @@
-"""The cases: each returns its results; their goals are those of docs/performance.md."""
+"""The cases: each returns its results; their goals are those of benchmarks/figures.md."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into docs/performance.md.
+"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into benchmarks/figures.md.
 
 That page has a section for each instruction set.
 """
@@ -13,7 +13,7 @@ from harness.results import Case, Figure, Report, Row, Timing, preamble, read_re
 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
-DOCUMENT = ROOT / "docs" / "performance.md"
+DOCUMENT = ROOT / "benchmarks" / "figures.md"
 INSTRUCTION_SETS = {"avx512f": "AVX-512", "avx2": "AVX2"}  # by the feature that shows them, the widest first
 
 

@@ -1,4 +1,4 @@
-"""Figures with bounds, and their table; `python -m reliability.report REPORT` writes it into docs/reliability.md."""
+"""Figures with bounds, and their table; `python -m reliability.report REPORT` writes it into reliability/figures.md."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from harness.processes import ROOT
 from harness.results import Case, Figure, Goal, Report, figure, preamble, table, write_figures
 
 NEVER = sys.float_info.max  # written instead of infinity, which JSON does not have
-DOCUMENT = ROOT / "docs" / "reliability.md"
+DOCUMENT = ROOT / "reliability" / "figures.md"
 HEADER = ("case", "measured", "figure", "bound", "held")
 
 

@@ -1,4 +1,5 @@
-"""Draws the speeds of docs/performance.md beside those of bert-score: an SVG, and a table for that page and the README.
+"""Draws the speeds of benchmarks/figures.md beside those of bert-score: an SVG, and a table for
+docs/performance.md and the README.
 
 Seconds and the picture are of the machine with AVX2; of the one with AVX-512 the table has how many times as fast.
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from draw_matching import INK, MARGIN, PALE, PAPER, RECALL, WIDTH, dark_style, text_line
 
-from benchmarks.report import marks
+from benchmarks.report import DOCUMENT, marks
 from harness.results import with_figures
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -37,8 +38,8 @@ Measured = dict[str, tuple[str, str]]
 
 
 def main() -> None:
-    """Write the picture, and the table between the marks of the page."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Write the picture, and the table between the marks of the page and the README."""
+    page = DOCUMENT.read_text(encoding="utf-8")
     PICTURE.write_text(picture(figures_of(page, "AVX2")), encoding="utf-8")
     for document in (PAGE, README):
         text = with_figures(document.read_text(encoding="utf-8"), [f"{summary(page)}\n"], SUMMARY)

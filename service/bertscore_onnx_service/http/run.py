@@ -172,7 +172,7 @@ class _Server(uvicorn.Server):
             listener.listen(_BACKLOG)
 
 
-# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of docs/reliability.md: uvicorn
+# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of `make reliability`: uvicorn
 # answers 503 instead of closing idle connections, and begins to time one after its first answer; hypercorn accepts more
 # connections than the system allows, and gives half-closed clients no answer; granian keeps requests of clients that
 # have gone. A client could otherwise keep a connection for ever by an incomplete request head, by not receiving a
