@@ -120,7 +120,10 @@ def _was_busy(machine: Mapping[str, str]) -> bool:
 
 
 def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[str]:
-    """Yield the tables of a set: all models, and then each one by layer; `measured` are those of all sets."""
+    """Yield the tables of a set: all models, and then each one by layer, in fp32 where that was measured.
+
+    `measured` are the records of all sets.
+    """
     yield f"### {records[0].judgements}"
     yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
@@ -129,7 +132,10 @@ def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[s
     header = ("model", "precision", *of_layer, *titles, "pairs/s", "memory", "bundle", "tokens")
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
     yield table(header, [_overview(record, names) for record in ordered])
+    in_fp32 = {record.model for record in records if record.precision == "fp32"}
     for record in ordered:
+        if record.precision != "fp32" and record.model in in_fp32:
+            continue
         yield f"#### {record.model}, {record.precision}: {record.judgements}"
         yield _layers(record)
         yield from _chosen_elsewhere(record, measured)

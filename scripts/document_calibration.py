@@ -1,4 +1,4 @@
-"""Writes the figures that `make calibration` simulates into the tables of `docs/how_we_test.md`.
+"""Writes the figures that `make calibration` simulates into the tables of `tests/evaluation/simulations.md`.
 
     python scripts/document_calibration.py RESULTS
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "how_we_test.md"
+DOCUMENT = Path(__file__).parents[1] / "tests" / "evaluation" / "simulations.md"
 
 
 def main() -> None:
