@@ -235,16 +235,14 @@ def _metrics_of_summaries(records: Sequence[Record], reference: str) -> str:
                 name = one.metric if layer is None else f"{one.metric} of {record.model}, {record.precision}"
                 rows.append((one, (name, "-" if layer is None else str(layer))))
     rows.sort(key=lambda row: -(row[0].means[KENDALL].value or 0))
-    aspects = [*rows[0][0].aspects]
     peer = next((one for one, _ in rows if one.metric == PEER), rows[0][0])
     of_articles = ("mean τ_b", f"above {peer.metric}", "mean r")
-    header = ("metric", "layer", *aspects, *of_articles, "systems: mean τ_b", "systems: mean r")
+    header = ("metric", "layer", *of_articles, "systems: mean τ_b", "systems: mean r")
     return table(
         header,
         [
             (
                 *names,
-                *(_cell(Value(one.aspects[aspect][KENDALL], None, None)) for aspect in aspects),
                 _cell(one.means[KENDALL]),
                 "-" if one is peer else _ahead(one, peer),
                 *(_cell(one.means[name]) for name in (PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS)),
@@ -281,21 +279,17 @@ def _best_layer_of_summaries(agreements: Sequence[Agreement]) -> int | None:
 
 
 def _layers_of_summaries(record: Record) -> Iterator[str]:
-    """Yield the tables of a model by layer."""
+    """Yield the table of a model by layer: τ_b within articles."""
     kinds = [*dict.fromkeys(one.reference for one in record.agreements)]
     layers = [*dict.fromkeys(one.layer for one in record.agreements)]
     found = {(one.reference, one.layer, one.metric): one for one in record.agreements}
     yield f"#### {record.model}, {record.precision}: {record.judgements} by layer"
-    for measure, title in ((KENDALL, "mean τ_b within articles"), (OF_SYSTEMS, "mean τ_b over systems")):
-        header = (f"layer: {title}", *(f"{metric}, {kind}" for kind in kinds for metric in "PRF"))
-        rows = [
-            (
-                str(layer),
-                *(_cell(_plain(found[kind, layer, metric].means[measure])) for kind in kinds for metric in "PRF"),
-            )
-            for layer in layers
-        ]
-        yield table(header, rows)
+    header = ("layer: mean τ_b", *(f"{metric}, {kind}" for kind in kinds for metric in "PRF"))
+    rows = [
+        (str(layer), *(_cell(_plain(found[kind, layer, metric].means[KENDALL])) for kind in kinds for metric in "PRF"))
+        for layer in layers
+    ]
+    yield table(header, rows)
 
 
 def _plain(value: Value) -> Value:

@@ -55,38 +55,33 @@ HEADER = """# Models
 
 <!-- Written by `make docs` from the catalogue and from the results of the parity tests; do not edit. -->
 
-Every family is compared with bert-score, or with transformers; [how](#how-tested) stands below the tables. *Largest
-difference* is that of any P, R or F; *fp16*, *int8* and *batch* are differences too.
+Every family is compared with bert-score, or with transformers: [how](#how-tested). *Largest difference* is that of any
+P, R or F; *fp16* and *int8* are those of F in that precision.
 
 ## Families
 
-| family | models | compared with | largest difference | tokenizer | fp16 | int8 | batch |
-|---|---|---|---|---|---|---|---|
+| family | models | largest difference | fp16 | int8 |
+|---|---|---|---|---|
 """
 
 METHOD = """
 ## How tested
 
-A tiny random model of the family, with a tokenizer trained for it, is exported by `export_model`. Its
-scores of 40 pairs (empty texts, literal special tokens, rare scripts, texts over the maximum length) are compared with
-those of bert-score 0.3.13, run live with a batch size of 1, with and without idf. *Largest difference* is that of any
-P, R or F. *Tokenizer* counts the edge-case texts of the export that get other ids than from the original tokenizer; see
-[tokenizers.md](tokenizers.md). The original is the slow tokenizer, except for ModernBERT, Gemma 3, Qwen3 and the
-families that only transformers 5 has: export these with `--tokenizer-mode fast`. bert-score does not run with
-transformers 5, so the scores of those families, three models each, are compared with its formulas on transformers'
-vectors. *fp16* and *int8* give the largest difference between F in that precision, on a CPU, and F in fp32, for the
-same pairs (in the families of transformers 5, for those with positive P and R); a dash means that such a bundle cannot
-be made.
-*Batch* is the largest difference between any P, R or F of a pair scored alone and of the same pair scored among 159
-others, in batches of 7 in another order, and with three threads in one run, in any of the three precisions, on a CPU;
-here the random models are wide enough for ONNX Runtime to sum in several blocks. A dash means that it has not been
-measured. Random weights show that the computation is right, but not the loss with real weights: [Export a
-model](export.md) has figures for MiniLM.
+A tiny random model of the family, with a tokenizer trained for it, is exported. Its scores of 40 pairs (empty texts,
+literal special tokens, rare scripts, texts over the maximum length) are compared with those of bert-score 0.3.13, run
+live with a batch size of 1, with and without idf. SqueezeBERT is compared with transformers, which bert-score fails
+to cut; ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has,
+three models each, with its formulas on transformers' vectors: export these with `--tokenizer-mode fast`. A dash in
+*fp16* or *int8* means that such a bundle cannot be made. Token ids are those of [the original
+tokenizers](tokenizers.md) in all cases.
+
+Scored alone, among 159 others and with three threads, a pair has the same bits in every family and precision, but for
+[two](differences.md#in-bfloat16). Random weights show that the computation is right, but not the loss with real
+weights: [Export a model](export.md#reduced-precision) has figures for MiniLM.
 
 *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
-tokenizer states a lower maximum, as that of t5-small does (512), a bundle has that one, and `bertscore-onnx inspect`
-shows it; if there is none at all, texts are truncated at 8,192 tokens. *Size* is that of the weights in fp32 after
-cutting the model at the layer.
+tokenizer states a lower maximum, a bundle has that one; if there is none at all, texts are truncated at 8,192 tokens.
+*MB* is the size of the weights in fp32 after cutting the model at the layer.
 
 Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
 shapes before it is accepted.
@@ -129,18 +124,13 @@ def document() -> str:
     for family, parity in catalogue.parity().items():
         count = sum(entry.family == family for entry in entries)
         costs = " | ".join(f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
-        batch = "-" if parity.batch_difference is None else f"{parity.batch_difference:.2g}"
-        lines.append(
-            f"| {family} | {count or '-'} | {parity.reference} | {parity.largest_difference:.1e} | "
-            f"{parity.tokenizer_differences} | {costs} | {batch} |\n"
-        )
-    lines.append("\n## Models of the catalogue\n\n| model | family | layer | max length | size | baselines |\n")
-    lines.append("|---|---|---|---|---|---|\n")
+        lines.append(f"| {family} | {count or '-'} | {parity.largest_difference:.1e} | {costs} |\n")
+    lines.append("\n## Models of the catalogue\n\n| model | layer | max length | MB | baselines |\n")
+    lines.append("|---|---|---|---|---|\n")
     for entry in entries:
         languages = ", ".join(catalogue.baseline_languages(entry.name)) or "-"
         lines.append(
-            f"| {entry.name} | {entry.family} | {entry.num_layers} | {entry.max_length or '-'} | {entry.size_mb} MB | "
-            f"{languages} |\n"
+            f"| {entry.name} | {entry.num_layers} | {entry.max_length or '-'} | {entry.size_mb} | {languages} |\n"
         )
     lines.append(METHOD)
     return "".join(lines)
