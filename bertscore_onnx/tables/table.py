@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from bertscore_onnx.tables.aligned import aligned, terminal_width
 
-TableFormat = Literal["text", "tsv", "latex"]
+TableFormat = Literal["text", "full", "tsv", "latex"]
 Format = Callable[[Any], str]
 Column = tuple[str, str, Format]
 """The header, the key of the value in a row, and how the value is written."""
@@ -20,6 +20,7 @@ _TSV = str.maketrans("\t\n\r", "   ")
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"Δ": r"$\Delta$", "↓": r"$\downarrow$", "±": r"$\pm$", "<": "$<$", ">": "$>$", "*": "$^{*}$"}
 )
 
 
@@ -46,20 +47,27 @@ class Table:
         lines = aligned(self._cells(), terminal_width(), right=numbers, whole=numbers, optional=optional, has_rule=True)
         return "\n".join(lines)
 
-    def latex(self) -> str:
-        """Write a tabular environment; headers and names are escaped, other cells hold LaTeX already."""
+    def latex(self, caption: str) -> str:
+        """Write a table of the package booktabs; headers, names and the caption are escaped, other cells are LaTeX."""
         are_names = [write is str for _, _, write in self.columns]
         header, *rows = (
-            [
-                cell.translate(_LATEX) if row == 0 or is_name else cell
-                for cell, is_name in zip(cells, are_names, strict=True)
-            ]
+            [latex_text(cell) if row == 0 or is_name else cell for cell, is_name in zip(cells, are_names, strict=True)]
             for row, cells in enumerate(self._cells())
         )
-        lines = [f" {' & '.join(cells)} \\\\" for cells in (header, *rows)]
+        first, *lines = [f"    {' & '.join(cells)} \\\\" for cells in (header, *rows)]
         alignment = "".join("l" if is_name else "r" for is_name in are_names)
-        begin, end = rf"\begin{{tabular}}{{{alignment}}}", r"\end{tabular}"
-        return "\n".join([begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end])
+        return "\n".join(
+            [
+                r"% needs \usepackage{booktabs}",
+                r"\begin{table}",
+                r"  \centering",
+                rf"  \begin{{tabular}}{{{alignment}}}",
+                *[r"    \toprule", first, r"    \midrule", *lines, r"    \bottomrule"],
+                r"  \end{tabular}",
+                rf"  \caption{{{latex_text(caption)}}}",
+                r"\end{table}",
+            ]
+        )
 
     def _cells(self) -> list[list[str]]:
         """Return the header and the rows as they are written."""
@@ -74,6 +82,17 @@ class Table:
 
 
 # How values are written.
+
+
+def latex_text(text: str) -> str:
+    """Escape what LaTeX would read as commands; signs of statistics become mathematics."""
+    return text.translate(_LATEX)
+
+
+def latex_number(text: str, *, is_bold: bool) -> str:
+    """Return a number in LaTeX, the best in bold."""
+    return rf"$\mathbf{{{text}}}$" if is_bold else f"${text}$"
+
 
 plain: Format = "{}".format
 """Writes a value as it is, aligned to the right."""

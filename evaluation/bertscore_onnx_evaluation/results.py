@@ -21,8 +21,8 @@ class Result(ABC):
         """Write a table, without a line end after its last line. Text fits the terminal, or 80 columns.
 
         Args:
-            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
-                result has all of them.
+            table_format: "text" for reading, "full" for text with all details, "tsv" for a row for each result, with
+                all digits, or "latex"; not every result has all of them.
 
         Raises:
             InputError: there is no such format.
@@ -33,7 +33,8 @@ class Result(ABC):
             return Table((), [*self._rows()]).tsv()
         if table_format == "latex":
             return "\n\n".join(self._latex())
-        return filled("\n\n".join(self._blocks()), terminal_width())
+        blocks = self._details() if table_format == "full" else self._blocks()
+        return filled("\n\n".join(blocks), terminal_width())
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -57,6 +58,10 @@ class Result(ABC):
 
     def _blocks(self) -> Iterator[str]:
         """Yield the tables of text, with their titles and notes."""
+        raise NotImplementedError
+
+    def _details(self) -> Iterator[str]:
+        """Yield the blocks of text with all details."""
         raise NotImplementedError
 
     def _latex(self) -> Iterator[str]:

@@ -194,11 +194,9 @@ def compare(
     ] = False,
     html: Html = None,
     examples: Annotated[
-        int,
-        typer.Option(
-            "--examples", metavar="N", min=0, help="For each system, show the N segments with the largest differences."
-        ),
-    ] = 3,
+        int | None,
+        typer.Option("--examples", metavar="N", min=0, help="Show the N most different segments of each system."),
+    ] = None,
     quiet: bool,
 ) -> None:
     """Compare systems, with tests of their differences.
@@ -323,7 +321,7 @@ def compare(
             context_sentences=num_context,
             margin=margin,
             power=power or (),
-            num_examples=examples,
+            num_examples=3 * (html is not None or output_format == "json") if examples is None else examples,
             verbose=False if quiet else None,
         )
     if not quiet:
@@ -331,7 +329,7 @@ def compare(
             echo(note)
         _print_inputs(comparison)
     try:
-        print_comparison(comparison, output_format)
+        print_comparison(comparison, output_format, with_examples=examples is not None)
         if methods:
             print(f"\n{comparison.methods}\n\n{comparison.bibtex}")
     finally:  # the scores are the costly part, and do not depend on who reads the table
@@ -464,14 +462,16 @@ def _print_inputs(comparison: "Comparison") -> None:
         echo(f"Left out {len(dropped)} of {number} segments, which some file lacks: {shown}.")
 
 
-def print_comparison(comparison: "Comparison", output_format: Literal["text", "json", "tsv", "latex"]) -> None:
-    """Print a comparison in a format, with the segments that differ most as text."""
+def print_comparison(
+    comparison: "Comparison", output_format: Literal["text", "json", "tsv", "latex"], *, with_examples: bool
+) -> None:
+    """Print a comparison in a format, as text also with the segments that differ most."""
     write_utf8()
     if output_format == "json":
         print(comparison.to_json(), flush=True)
     else:
         print(comparison.table(output_format))
-    if output_format == "text":
+    if output_format == "text" and with_examples:
         for system, examples in groupby(comparison.examples, key=lambda example: example.system):
             print(f"\nSegments on which {system} and {comparison.systems[0]} differ most:")
             print_table([row for example in examples for row in _rows(comparison, example)], width=terminal_width())

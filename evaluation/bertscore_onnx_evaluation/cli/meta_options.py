@@ -12,7 +12,6 @@ from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Matchings,
     Metrics,
-    TextJsonOrTsv,
     metrics_of,
     sentences_before,
 )
@@ -135,7 +134,10 @@ class MetaOptions:
         str | None,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
     ] = None
-    output_format: TextJsonOrTsv = "text"
+    output_format: Annotated[
+        Literal["text", "full", "json", "tsv", "latex"],
+        typer.Option("--format", help="full: every measure, interval and test, with a glossary."),
+    ] = "text"
     quiet: bool = False
 
     @property

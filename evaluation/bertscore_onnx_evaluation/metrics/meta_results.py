@@ -2,17 +2,31 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from msgspec import to_builtins
 
 from bertscore_onnx import __version__
-from bertscore_onnx.tables.table import MISSING, Column, Format, Table, count, number, p_value, plain, plural
+from bertscore_onnx.tables.table import (
+    MISSING,
+    Column,
+    Format,
+    Table,
+    TableFormat,
+    count,
+    latex_number,
+    listed,
+    number,
+    p_value,
+    plain,
+    plural,
+)
 from bertscore_onnx_evaluation.metrics.correlation import Measure
 from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines, wrapped
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
@@ -210,7 +224,9 @@ def _reasons(measures: Mapping[str, Measure]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation(Result):
-    """The results of `meta_evaluate`."""
+    """The results of `meta_evaluate`: as text the verdict, a table and the tests of its r; as `full` text all of it."""
+
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "full", "tsv", "latex")
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
@@ -250,21 +266,45 @@ class MetaEvaluation(Result):
                 yield row
 
     def _blocks(self) -> Iterator[str]:
+        yield from self._verdict_and_means()
+        for result in self.language_pairs:
+            yield from _summary(result, self.test)
+        yield self._signatures()
+
+    def _details(self) -> Iterator[str]:
+        yield from self._verdict_and_means()
         for result in self.language_pairs:
             yield from _language_pair(result, self.test)
-        if len(self.language_pairs) > 1:
-            rows = [
-                {"metric": mean.name, "pairs": mean.language_pairs, **_values(mean.measures)} for mean in self.means
-            ]
-            yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
         yield HELP
+        yield self._signatures()
+
+    def _latex(self) -> Iterator[str]:
+        for result in self.language_pairs:
+            yield _latex(result, self.test, self.permutations)
+
+    def _verdict_and_means(self) -> Iterator[str]:
+        """Yield which metric agrees best, and the means over several language pairs."""
+        if len(self.language_pairs) == 1:
+            yield verdict(self.language_pairs[0])
+            return
+        best = next(
+            (mean for mean in self.means if mean.kind == "metrics" and mean["accuracy"].value is not None), None
+        )
+        number = f"Over {len(self.language_pairs)} language pairs"
+        accuracy = _proportion(best["accuracy"].value) if best else ""
+        rows = [{"metric": mean.name, "pairs": mean.language_pairs, **_values(mean.measures)} for mean in self.means]
+        yield f"{number} {best.name} orders systems best, with an accuracy of {accuracy}." if best else f"{number}:"
+        yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
+        yield "\n".join(f"{result.language_pair}: {verdict(result)}" for result in self.language_pairs)
+
+    def _signatures(self) -> str:
         signatures = {
             metric.name: metric.signature
             for result in self.language_pairs
             for metric in result.metrics
             if metric.signature
         }
-        yield "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
+        return "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
 
 
 # The tables of text.
@@ -327,10 +367,131 @@ def _row(agreement: Agreement) -> dict[str, Any]:
     return row
 
 
-def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
+# The verdict, and the table of the measures that most papers report.
+
+_SHOWN = (
+    ("r", "segment", "pearson", _signed),
+    ("by item", "segment", "pearson_by_item", _signed),
+    ("acc*_eq", "segment", "acc_eq", _proportion),
+    ("SPA", "system", "spa", _proportion),
+    ("systems", "system", "pearson", _signed),
+)
+"""The title of a column, the level and name of the measure, and its format."""
+
+
+def ranked_by(result: LanguagePairResult) -> tuple[Literal["segment", "system"], str]:
+    """Return the level whose Pearson's r ranks the metrics, and the name of the tests of it."""
+    of_segments = any(metric.segment and metric.segment["pearson"].value is not None for metric in result.metrics)
+    return ("segment", "pearson") if of_segments else ("system", "system_pearson")
+
+
+def ranking_r(result: LanguagePairResult, metric: MetricAgreement) -> Measure | None:
+    """Return the r that a metric is ranked by."""
+    agreement: Agreement | None = getattr(metric, ranked_by(result)[0])
+    return None if agreement is None or agreement["pearson"].value is None else agreement["pearson"]
+
+
+def best_sentinel(result: LanguagePairResult) -> MetricAgreement | None:
+    """Return the sentinel with the highest r."""
+    with_r = [(measure.value or 0, one) for one in result.sentinels if (measure := ranking_r(result, one))]
+    return max(with_r, key=lambda pair: pair[0])[1] if with_r else None
+
+
+def verdict(result: LanguagePairResult) -> str:
+    """Return in a sentence which metric agrees best, and what the tests of its r say of the others."""
+    level, statistic = ranked_by(result)
+    best = next((metric for metric in result.metrics if ranking_r(result, metric)), None)
+    if best is None:
+        return "No metric correlates with the human scores."
+    measure = ranking_r(result, best)
+    of = "systems" if level == "system" else "outputs"
+    words = f"{best.name} agrees best with human scores (r {_signed(measure and measure.value)} over all {of})"
+    relations: dict[str, list[str]] = {}
+    for other in result.metrics:
+        if other is not best and ranking_r(result, other):
+            relations.setdefault(_relation(result, best.name, other.name, statistic), []).append(other.name)
+    sentinels = [test for test in result.sentinel_tests if (test.metric, test.statistic) == (best.name, statistic)]
+    if sentinels and sentinels[0].p_holm >= SIGNIFICANT:
+        relations["not significantly better than a score that reads no meaning,"] = [sentinels[0].sentinel]
+    others = "; ".join(f"{relation} {listed(names)}" for relation, names in relations.items())
+    return f"{words}: {others}." if others else f"{words}."
+
+
+def _relation(result: LanguagePairResult, best: str, other: str, statistic: str) -> str:
+    differences = [_difference(pair, statistic) for pair in result.pairs if {pair.first, pair.second} == {best, other}]
+    if not differences or differences[0] is None:
+        return "not tested against"
+    return "significantly better than" if differences[0].p_holm < SIGNIFICANT else "tied with"
+
+
+def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
+    """Yield the table of a language pair, the tests of what ranks it, and its notes."""
+    rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
+    columns = [*_RANK, *_shown_columns(result)]
+    columns.insert(3, ("95 % of r", "interval", plain))
+    yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
+    _, statistic = ranked_by(result)
+    yield from _tests(result, test, [statistic])
+    tests = [each for each in result.sentinel_tests if each.statistic == statistic]
+    lines = [*sentinel_lines(_STATISTICS[statistic], tests), *_missing(result, shown_only=True), *result.notes]
+    if lines:
+        yield "\n".join(wrapped(line) for line in lines)
+
+
+def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
+    return [*result.humans, *result.metrics, *filter(None, [best_sentinel(result)])]
+
+
+def _shown_columns(result: LanguagePairResult) -> list[Column]:
+    """Return the columns of the levels that were judged."""
+    levels = {level for level in ("segment", "system") if any(getattr(metric, level) for metric in result.metrics)}
+    return [(title, f"{level} {name}", write) for title, level, name, write in _SHOWN if level in levels]
+
+
+def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str, Any]:
+    row: dict[str, Any] = {"metric": metric.name, "rank": metric.rank, "interval": ""}
+    for _, level, name, _ in _SHOWN:
+        agreement: Agreement | None = getattr(metric, level)
+        row[f"{level} {name}"] = None if agreement is None else agreement[name].value
+    measure = ranking_r(result, metric)
+    if measure and measure.low is not None and measure.high is not None:
+        row["interval"] = f"{measure.low:+.2f} to {measure.high:+.2f}"
+    return row
+
+
+def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
+    rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
+    columns: list[Column] = [*_RANK]
+    ranked = [_shown_row(result, metric) for metric in (*result.humans, *result.metrics)]
+    for title, key, write in _shown_columns(result):
+        best = max((row[key] for row in ranked if row[key] is not None), default=None)
+        columns.append((title, key, _latex_number(write, best)))
+    sentinel = best_sentinel(result)
+    way = "drawing systems and " if test == "boot-both" else "exchanging "
+    caption = (
+        f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. A rank ends where a "
+        f"metric in it is significantly better than the next by r (p < {SIGNIFICANT}, {permutations:,} permutations "
+        f"{way}{result.units}, two-sided, after Holm's correction)."
+    )
+    return Table(columns, rows).latex(caption + (f" {sentinel.name} reads no meaning." if sentinel else ""))
+
+
+def _latex_number(write: Format, best: float | None) -> Format:
+    return lambda value: "--" if value is None else latex_number(write(value), is_bold=value == best)
+
+
+def _title(result: LanguagePairResult) -> str:
+    """Return what was judged."""
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
-    yield f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
+    return f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
+
+
+# All details.
+
+
+def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
+    yield _title(result)
     systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
     segments = {metric.name: metric.segment for _, metric in result.by_kind() if metric.segment}
     if any(system[name].value is not None for system in systems.values() for name in ("pearson", "accuracy")):
@@ -343,7 +504,7 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
         if any(segment["acc_eq"].value is not None for segment in segments.values()):
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
-    yield from _tests(result, test)
+    yield from _tests(result, test, _STATISTICS)
     sentinels = [
         line
         for statistic, title in _STATISTICS.items()
@@ -385,10 +546,10 @@ _STATISTICS = {
 }
 
 
-def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
-    """Yield a matrix of p-values for each test that was made."""
+def _tests(result: LanguagePairResult, test: str, statistics: Iterable[str]) -> Iterator[str]:
+    """Yield a matrix of p-values for each test that was made of these statistics."""
     num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
-    for statistic, title in _STATISTICS.items():
+    for statistic in statistics:
         of_systems = statistic == "system_pearson"
         differences = {(pair.first, pair.second): _difference(pair, statistic) for pair in result.pairs}
         if not any(differences.values()):
@@ -398,7 +559,7 @@ def _tests(result: LanguagePairResult, test: str) -> Iterator[str]:
         way = f"exchanging {'systems' if of_systems else result.units}"
         if test == "boot-both":
             way = f"drawing systems and {result.units}"
-        level = "Whole systems, Pearson" if of_systems else f"Segments, {title}"
+        level = "Whole systems, Pearson" if of_systems else f"Segments, {_STATISTICS[statistic]}"
         yield f"{level}: p by {way}, two-sided, after Holm\n{_matrix(result, p)}"
 
 
@@ -439,13 +600,17 @@ def _groups(result: LanguagePairResult) -> Iterator[str]:
     yield from (*left_out, *constant)
 
 
-def _missing(result: LanguagePairResult) -> list[str]:
-    """Return why values are missing, each reason once."""
+def _missing(result: LanguagePairResult, *, shown_only: bool = False) -> list[str]:
+    """Return why values are missing, each reason once; of all measures, or of those in the first table."""
+    shown = {(level, name) for _, level, name, _ in _SHOWN}
     missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
     for metric in result.metrics:
-        for level, agreement in (("whole systems", metric.system), ("segments", metric.segment)):
+        for key, level, agreement in (
+            ("system", "whole systems", metric.system),
+            ("segment", "segments", metric.segment),
+        ):
             for name, measure in agreement.measures.items() if agreement else ():
-                if measure.value is None:
+                if measure.value is None and ((key, name) in shown or not shown_only):
                     missing.setdefault((level, measure.reason), []).append((name, metric.name))
     lists = {
         place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()

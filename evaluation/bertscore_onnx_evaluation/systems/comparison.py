@@ -1,14 +1,25 @@
 """The result of comparing systems, as records, tables and JSON."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import InputError, needs_package
-from bertscore_onnx.tables.table import Column, Table, TableFormat, count, listed, number, plain, plural
+from bertscore_onnx.tables.table import (
+    MISSING,
+    Column,
+    Table,
+    TableFormat,
+    count,
+    latex_number,
+    listed,
+    number,
+    plain,
+    plural,
+)
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
@@ -21,6 +32,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     SystemResult,
     clusters_in_words,
     equals,
+    fixed,
     headline,
     interval,
     is_significant,
@@ -28,6 +40,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     pair_outcomes,
     power,
     rank,
+    remarks,
     runs,
     signed,
     untested_groups,
@@ -75,7 +88,7 @@ class Example:
 class Comparison(Result):
     """The result of `compare`.
 
-    As text there is a table for each metric, the best system first, and `*` at a p below 0.05, with several tests after
+    As text there are verdicts and a table, the best system first, with `*` at a p below 0.05, with several tests after
     Holm's correction; as TSV a row for each metric and system; as LaTeX a row for each system, and `*` too. In JSON a
     value that the baseline lacks is null, and `segments` are those that differ most under the first metric, with their
     ids.
@@ -363,36 +376,49 @@ class Comparison(Result):
                     yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values}
 
     def _blocks(self) -> Iterator[str]:
+        verdicts: dict[str, list[str]] = {}
         for metric in self.metrics:
-            yield _systems(metric).text()
+            verdicts.setdefault(headline(metric), []).append(metric.title)
+        several = len(self.metrics) > 1
+        yield "\n".join(f"{f'{listed(titles)}: ' if several else ''}{words}" for words, titles in verdicts.items())
+        yield _systems(self.metrics).text()
+        for metric in self.metrics:
+            of_metric = f" by {metric.title}" if several else ""
             if 0 < len(metric.pairs) <= MAX_LISTED_PAIRS:
-                yield _pairs(metric).text()
+                yield _pairs(metric, of_metric).text()
             elif metric.pairs:
-                yield f"{_matrix(metric).text()}\n{_MATRIX_KEY}"
+                yield f"{_matrix(metric, of_metric).text()}\n{_MATRIX_KEY}"
             if metric.groups:
-                yield "\n".join([_groups(metric).text(), *filter(None, [untested_groups(metric)])])
-            yield "\n".join(self._sentences(metric))
-            yield metric.signature
-        if len(self.metrics) > 1:
-            corrected = (
-                "is corrected for the systems under each metric, not" if len(self.systems) > 2 else "is not corrected"
-            )
-            yield f"p {corrected} for the {len(self.metrics)} metrics."
+                table = _groups(metric, of_metric).text()
+                yield "\n".join([table, *filter(None, [untested_groups(metric)])])
+        sentences = [
+            f"{f'{metric.title}: ' if several else ''}{sentence}"
+            for metric in self.metrics
+            for sentence in self._sentences(metric)
+        ]
         if self.dropped:
-            yield f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
-        yield from map("Warning: {}".format, self.warnings)
+            sentences.append(f"{plural(len(self.dropped), 'segment')} left out, which some input lacks.")
+        yield from filter(None, ["\n".join([*sentences, *map("Warning: {}".format, self.warnings)])])
+        yield "\n".join(
+            [f"* p < {SIGNIFICANT}: {self._test_and_correction}.", *(one.signature for one in self.metrics)]
+        )
+
+    @property
+    def _test_and_correction(self) -> str:
+        """The test behind the stars, and for how many comparisons its p is corrected."""
+        words = f"{self.test_settings}, two-sided"
+        pairs = len(self.metrics[0].pairs) or len(self.systems) - 1
+        if pairs > 1:
+            words += f", after Holm's correction for {pairs} comparisons"
+        return words + (f"; p is not corrected for the {len(self.metrics)} metrics" if len(self.metrics) > 1 else "")
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
-        """Yield the results in words: of each system unless there are many."""
-        if len(self.systems) > 2:
-            yield headline(metric)
+        """Yield what the table does not show."""
         yield from filter(None, [clusters_in_words(metric)])
         for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
-            if judged := verdict(metric, metric.systems[row], self.systems[0]):
-                yield f"{self.systems[row]} {judged.sentence}"
-        yield from filter(None, (runs(metric), power(metric)))
-        if mcnemar := self.mcnemar(metric):
-            yield mcnemar
+            if words := remarks(metric, metric.systems[row], self.systems[0]):
+                yield f"{self.systems[row]}: {words}"
+        yield from filter(None, (runs(metric), power(metric), self.mcnemar(metric)))
 
     def is_mcnemar(self, metric: MetricResult) -> bool:
         """Return whether the test is McNemar's, since scores are 0 or 1."""
@@ -406,16 +432,31 @@ class Comparison(Result):
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]
-        columns += [(metric.title, metric.name, plain) for metric in self.metrics]
-        rows = [
-            {"system": name, **{metric.name: _latex_cell(metric, metric.systems[row]) for metric in self.metrics}}
-            for row, name in enumerate(self.systems)
-        ]
-        yield Table(columns, rows).latex()
+        for metric in self.metrics:
+            title = metric.title + (" ↓" if metric.lower_is_better else "")
+            columns += [(title, metric.name, plain), ("Δ", f"{metric.name} delta", plain)]
+        rows = []
+        for row, name in enumerate(self.systems):
+            cells = {"system": name + (" (baseline)" if row == 0 else "")}
+            for metric in self.metrics:
+                cells |= _latex_cells(metric, metric.systems[row])
+            rows.append(cells)
+        yield Table(columns, rows).latex(self._caption)
         if self.inputs:
             yield "\n".join(map("% {}".format, self.inputs))
         if self.dropped:
             yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
+
+    @property
+    def _caption(self) -> str:
+        """What the table shows, and its signs, for readers of a paper."""
+        documents = f" of {plural(self.num_documents, 'document')}" if self.num_documents else ""
+        lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
+        return (
+            f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')} on "
+            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower} Δ: difference from "
+            f"{self.systems[0]} ± its standard error. *: p < {SIGNIFICANT} ({self._test_and_correction})."
+        )
 
 
 def _values(system: SystemResult) -> dict[str, Any]:
@@ -447,62 +488,79 @@ _MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). 
 _MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
 
 
-def _systems(metric: MetricResult) -> Table:
+def _systems(metrics: Sequence[MetricResult]) -> Table:
+    """Return the systems under each metric, the best first."""
     rows = []
-    for system in (metric.systems[place] for place in metric.ranked):
-        row: dict[str, Any] = {
-            "system": system.name,
-            "rank": rank(system),
-            "score": system.score,
-            "above_unrelated": system.above_unrelated,
-            **_test_cells(metric, system),
-        }
-        if system.p is not None:
-            row["p"] = row["p"] if metric.is_corrected else row["p_holm"]
-            row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
-            row["differing"] = count(system.differing)
-            row["run_share"] = None if system.run_share is None else f"{100 * system.run_share:.0f} %"
-        rows.append(row)
+    for metric in metrics:
+        title: dict[str, Any] = {"metric": _title(metric)}
+        for system in (metric.systems[place] for place in metric.ranked):
+            row: dict[str, Any] = {
+                "metric": "",
+                **title,
+                "system": system.name,
+                "rank": rank(system),
+                "score": f"{system.score:.{metric.digits}f}",
+                **_test_cells(metric, system),
+            }
+            if metric.unrelated is not None and system.above_unrelated is not None:
+                row["above_unrelated"] = f"{system.above_unrelated:.1%}"
+            if system.p is not None:
+                row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
+                row["differing"] = count(system.differing)
+                row["run_share"] = MISSING if system.run_share is None else f"{100 * system.run_share:.0f} %"
+            rows.append(row)
+            title = {}
+    one, several = metrics[0], len(metrics) > 1
     columns: list[Column] = [
-        (metric.title + (" (lower is better)" if metric.lower_is_better else ""), "system", str),
-        *([("rank", "rank", plain)] if metric.pairs else []),
-        ("score", "score", number(metric.digits)),
-        *_test_columns(metric)[: None if metric.is_corrected else -1],
+        *([("metric", "metric", str)] if several else []),
+        ("system" if several else _title(one), "system", str),
+        *([("rank", "rank", plain)] if one.pairs else []),
+        ("score", "score", plain),
+        *_test_columns(one),
         ("won/lost/tied", "counts", plain),
-        ("documents\nthat differ" if metric.units[1] == "document" else "differ", "differing", plain),
+        ("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain),
     ]
-    if any(system.run_share is not None for system in metric.systems):
+    if any(system.run_share is not None for metric in metrics for system in metric.systems):
         columns.append(("due to runs", "run_share", plain))
-    if metric.unrelated is not None:
-        columns.append(("above unrelated", "above_unrelated", lambda share: "" if share is None else f"{share:.1%}"))
-    return Table(columns, rows, _OPTIONAL if metric.is_corrected else [key for key in _OPTIONAL if key != "p"])
+    if any("above_unrelated" in row for row in rows):
+        columns.append(("above unrelated", "above_unrelated", plain))
+    return Table(columns, rows, _optional(one))
+
+
+def _title(metric: MetricResult) -> str:
+    return metric.title + (" (lower is better)" if metric.lower_is_better else "")
+
+
+def _optional(metric: MetricResult) -> list[str]:
+    """Return the columns that a narrow terminal does not show; p stays where it is not corrected."""
+    return [key for key in _OPTIONAL if metric.is_corrected or key != "p"]
 
 
 def _test_columns(metric: MetricResult) -> list[Column]:
-    """Return the columns of a test; that of p after the correction is the last."""
-    return [
-        ("delta", "delta", lambda delta: "baseline" if delta is None else signed(delta, metric)),
-        ("95 % of delta", "delta_interval", plain),
-        ("p", "p", plain),
-        ("p (Holm)", "p_holm", plain),
-    ]
+    """Return the columns of a test; p after the correction only where there is one."""
+    columns: list[Column] = [("delta", "delta", plain), ("95 % of delta", "delta_interval", plain), ("p", "p", plain)]
+    return [*columns, ("p (Holm)", "p_holm", plain)] if metric.is_corrected else columns
 
 
 def _test_cells(metric: MetricResult, test: SystemResult | PairResult) -> dict[str, Any]:
     """Return the cells of these columns; the difference alone where there was no test."""
-    if test.delta is None or test.p is None or test.p_holm is None:
-        return {"delta": test.delta}
+    if test.delta is None:
+        return {"delta": "baseline"}
+    delta = signed(test.delta, metric)
+    if test.p is None or test.p_holm is None:
+        return {"delta": delta}
     mark = "*" if is_significant(verdict_of(metric, test.delta, test.p_holm)) else " "
     ends = interval(metric, test.delta_low, test.delta_high)
-    return {"delta": test.delta, "delta_interval": ends, "p": f"{test.p:.4f} ", "p_holm": f"{test.p_holm:.4f}{mark}"}
+    p = {"p": f"{test.p:.4f} ", "p_holm": f"{test.p_holm:.4f}{mark}"}
+    return {"delta": delta, "delta_interval": ends, **(p if metric.is_corrected else {"p": p["p_holm"]})}
 
 
-def _pairs(metric: MetricResult) -> Table:
+def _pairs(metric: MetricResult, of_metric: str) -> Table:
     rows = [{"pair": f"{pair.system} - {pair.baseline}", **_test_cells(metric, pair)} for pair in metric.pairs]
-    return Table([("all pairs", "pair", str), *_test_columns(metric)], rows, ("p",))
+    return Table([(f"all pairs{of_metric}", "pair", str), *_test_columns(metric)], rows, ("p",))
 
 
-def _matrix(metric: MetricResult) -> Table:
+def _matrix(metric: MetricResult, of_metric: str) -> Table:
     """Return the outcome of each system, in rows, against each rival, in columns; both are sorted by their scores."""
     outcomes, ranked = pair_outcomes(metric), metric.ranked
     rows = [
@@ -510,29 +568,38 @@ def _matrix(metric: MetricResult) -> Table:
         | {str(at): "" if row == rival else _MARKS[outcomes[row, rival]] for at, rival in enumerate(ranked, 1)}
         for number, row in enumerate(ranked, 1)
     ]
-    columns: list[Column] = [("", "number", plain), ("against", "system", str)]
+    columns: list[Column] = [("", "number", plain), (f"against{of_metric}", "system", str)]
     return Table([*columns, *((str(at), str(at), plain) for at in range(1, len(ranked) + 1))], rows)
 
 
-def _groups(metric: MetricResult) -> Table:
+def _groups(metric: MetricResult, of_metric: str) -> Table:
     """Return the systems by group, those that score best in all segments first."""
     rows = []
     for group in metric.groups:
         first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
         for system in (group.systems[place] for place in metric.ranked):
             row = {"group": "", **first, "system": system.name, "score": system.score}
-            rows.append(row | _test_cells(metric, system))
+            cells = _test_cells(metric, system)
+            rows.append(row | cells | {"p_holm": cells.get("p_holm", cells.get("p", ""))})
             first = {}
     columns: tuple[Column, ...] = (
-        ("group", "group", str),
+        (f"group{of_metric}", "group", str),
         ("segments", "segments", count),
         ("system", "system", str),
         ("score", "score", number(metric.digits)),
-        *_test_columns(metric),
+        *_test_columns(metric)[:2],
+        ("p (Holm)", "p_holm", plain),
     )
-    return Table(columns, rows, ("p", "segments"))
+    return Table(columns, rows, ("segments",))
 
 
-def _latex_cell(metric: MetricResult, system: SystemResult) -> str:
-    mark = "^{*}" if is_significant(outcome(metric, system)) else ""
-    return f"${system.score:.{metric.digits}f}{mark}$"
+def _latex_cells(metric: MetricResult, system: SystemResult) -> dict[str, str]:
+    """Return the score, in bold if none is better, and the difference from the baseline with its error and star."""
+    is_best = system.score == metric.systems[metric.ranked[0]].score
+    score = latex_number(fixed(system.score, metric.digits), is_bold=is_best)
+    cells = {metric.name: score, f"{metric.name} delta": "--"}
+    if system.delta is not None:
+        mark = "^{*}" if is_significant(outcome(metric, system)) else ""
+        error = "" if system.delta_error is None else rf" \pm {fixed(system.delta_error, metric.digits)}"
+        cells[f"{metric.name} delta"] = f"${signed(system.delta, metric)}{error}{mark}$"
+    return cells

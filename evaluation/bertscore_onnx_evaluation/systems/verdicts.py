@@ -312,8 +312,16 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     ends = interval(metric, system.delta_low, system.delta_high)
     size = f"{signed(system.delta, metric)}, {f'95 % interval {ends}, ' if ends else ''}{p}"
     relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
-    remarks = f"{_few_differ(metric, system)}{_within_margin(metric, system, baseline)}"
-    return Verdict(judged, f"{relation} {baseline}: {size}.{remarks}", segments)
+    words = remarks(metric, system, baseline)
+    return Verdict(judged, f"{relation} {baseline}: {size}.{words and ' '}{words}", segments)
+
+
+def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
+    """Return a warning where few units differ, and the verdict within the margin; nothing for the baseline."""
+    if system.delta is None or system.p is None:
+        return ""
+    few = _few_differ(metric, system) if system.delta else ""
+    return f"{few}{_within_margin(metric, system, baseline)}".strip()
 
 
 def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
@@ -419,8 +427,9 @@ def untested_groups(metric: MetricResult) -> str:
 
 def headline(metric: MetricResult) -> str:
     """Return a sentence with the system that scores best, or those that do, and what the tests say of the others."""
-    systems, ranked = metric.systems, metric.ranked
-    best = [row for row in ranked if systems[row].score == systems[ranked[0]].score]
+    systems, ranked, outcomes = metric.systems, metric.ranked, pair_outcomes(metric)
+    top = ranked[0]
+    best = [row for row in ranked if systems[row].score == systems[top].score or outcomes.get((top, row)) == "same"]
     names = [systems[row].name for row in best]
     others = ranked[len(best) :]
     relations = {systems[row].name: _relations(metric, row, others) for row in best}

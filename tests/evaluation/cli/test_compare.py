@@ -21,7 +21,8 @@ def files(write):
 
 
 def test_prints_what_python_finds(run, files, tiny_bundle):
-    result = run("compare", "-m", tiny_bundle, *files, "--metric", "bertscore", "bleu", "--resamples", "50")
+    command = ("compare", "-m", tiny_bundle, *files, "--metric", "bertscore", "bleu", "--resamples", "50")
+    result, with_examples = run(*command), run(*command, "--examples", "3")
     texts = {"base": BASE.splitlines(), "other": OTHER.splitlines()}
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         expected = compare(
@@ -31,9 +32,11 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
         0,
         f"base is {files[1]}, other is {files[2]}; segments by position.\nThe baseline is base.\n",
     )
-    assert result.stdout.startswith(expected.table() + "\n\nSegments on which other and base differ most:\n1  ")
-    assert "other      a dog sits on the mat\n" in result.stdout
-    assert "does not differ significantly from base" in result.stdout
+    assert result.stdout == f"{expected.table()}\n"
+    examples = "\nSegments on which other and base differ most:\n1  "
+    assert with_examples.stdout.startswith(f"{result.stdout}{examples}")
+    assert "other      a dog sits on the mat\n" in with_examples.stdout
+    assert "scores best: not significantly better than" in result.stdout
     assert "95 % of delta" in result.stdout
 
 
@@ -231,7 +234,7 @@ class TestGivenScores:
         arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
         result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
         assert result.exit_code == 0
-        assert "other is better than base: +0.1000" in result.stdout
+        assert re.search(r"^comet +other +\S+ +\+0\.1000 ", result.stdout, re.MULTILINE)
         assert result.stdout.startswith("BERTScore F1 ")
 
     GROUPED = "segment,domain,base,worse\n" + "".join(

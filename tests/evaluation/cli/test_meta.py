@@ -198,9 +198,11 @@ def test_what_cannot_be_written_is_refused_before_the_work(refused, table, tmp_p
     assert "Cannot write into the folder" in refused("meta", table(), "--score", "BLEU", "--output", folder)
 
 
-def test_prints_a_table_or_tsv(run, eval_set):
+def test_prints_a_table_or_tsv(run, eval_set, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     table = run("meta", eval_set, *FEW).stdout
-    assert table.startswith("he-en, gold mqm, reference refB: 5 systems, 4 segments\n")
+    assert re.match(r"\S+ agrees best with\shuman scores ", table)
+    assert "\nhe-en, gold mqm, reference refB: 5 systems, 4 segments\n" in table
     assert [line for line in table.splitlines() if len(line) > 80] == []
     assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\tkind\trank\tsystem_n\t")
 

@@ -341,7 +341,7 @@ def cells(table, name, header):
 
 
 def test_a_table_has_correlations_ties_and_the_p_of_each_test(result):
-    table = result.table()
+    table = result.table("full")
     [pair] = result.language_pairs
     [bleu] = [metric for metric in pair.metrics if metric.name == "BLEU-refB"]
     assert cells(table, "BLEU-refB", "by item")[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
@@ -352,8 +352,54 @@ def test_a_table_has_correlations_ties_and_the_p_of_each_test(result):
         assert title in table
 
 
+@pytest.fixture(scope="module")
+def three_metrics():
+    human, _ = noisy(6, 80)
+    rng = np.random.default_rng(5)
+    scores = {name: human + rng.normal(0, noise, human.shape) for name, noise in (("x", 1), ("y_1", 1), ("z", 6))}
+    texts = [[("word " * int(rng.integers(1, 9)), "a word") for _ in row] for row in human]
+    return meta_evaluate([judged(human, scores, texts=texts)], permutations=300, sentinels=True)
+
+
+def test_text_begins_with_the_verdict_and_fits_a_screen(three_metrics, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    table = three_metrics.table()
+    [pair] = three_metrics.language_pairs
+    best, second, last = (metric.name for metric in pair.metrics)
+    r = pair.metrics[0].segment["pearson"].value
+    start = f"{best} agrees best with human scores (r {r:+.3f} over all outputs): tied with {second};"
+    assert table.replace("\n", " ").startswith(f"{start} significantly better than {last}.")
+    assert len(table.splitlines()) <= 35
+    assert max(map(len, table.splitlines())) <= 80
+    values = [last, "2", r_of(pair.metrics[2].segment["pearson"]), r_of(pair.metrics[2].segment["pearson_by_item"])]
+    row = cells(table, last, "by item")
+    assert [row[0], row[1], row[2], row[-4]] == values
+    sentinels = [metric.segment["pearson"].value for metric in pair.sentinels]
+    assert [line for line in table.splitlines() if line.startswith("sentinel-")] == [
+        line for line in table.splitlines() if f"{max(sentinels):+.3f}" in line
+    ]
+    assert three_metrics.table("full").startswith(table.split("\n\n")[0])
+
+
+def r_of(measure):
+    return f"{measure.value:+.3f}"
+
+
+def test_latex_has_the_best_values_in_bold(three_metrics):
+    latex = three_metrics.table("latex")
+    rows = [line.split(" & ") for line in latex.splitlines() if "&" in line]
+    assert [row[0].strip() for row in rows[1:4]] == [
+        metric.name.replace("_", r"\_") for metric in three_metrics.language_pairs[0].metrics
+    ]
+    assert rows[1][2] == rf"$\mathbf{{{r_of(three_metrics.language_pairs[0].metrics[0].segment['pearson'])}}}$"
+    assert [sum("mathbf" in row[column] for row in rows) for column in range(2, 7)] == [1] * 5
+    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", r"acc$^{*}$\_eq"):
+        assert words in latex
+
+
 def test_a_missing_value_is_a_dash_and_has_its_reason_once():
-    table = meta_evaluate([judged_wholes([1, 2, 4], {"a": [1, 2, 3], "b": [1, 2, 3]})], permutations=5).table()
+    wholes = judged_wholes([1, 2, 4], {"a": [1, 2, 3], "b": [1, 2, 3]})
+    table = meta_evaluate([wholes], permutations=5).table("full")
     assert cells(table, "a", "SPA")[-2:] == ["-", "0"]
     reason = "No spa of whole systems (a, b): only whole systems have human scores, and it takes segments"
     assert table.replace("\n  ", " ").count(reason) == 1
@@ -374,7 +420,7 @@ def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
 
 
 def test_an_unknown_format_is_refused(result):
-    with pytest.raises(InputError, match=r"no format 'html'. Choose one of text, tsv"):
+    with pytest.raises(InputError, match=r"no format 'html'. Choose one of text, full, tsv, latex"):
         result.table("html")
 
 

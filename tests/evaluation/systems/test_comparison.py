@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import __version__
+from bertscore_onnx.tables.table import latex_text
 from bertscore_onnx_evaluation import compare, paired_permutation
 
 
@@ -30,15 +31,68 @@ def test_every_form_has_the_same_stars(seed):
     found = random_comparison(seed)
     record = found.to_dict()
     marked = {one["name"] for one in record["systems"] if one["metrics"]["score"]["significant"]}
-    text = found.table().partition("\n\n")[0].splitlines()[2:]
+    text = found.table().split("\n\n")[1].splitlines()[2:]
     assert {line.split()[0] for line in text if "*" in line} == marked
-    latex = [line for line in found.table("latex").splitlines() if "system-" in line]
+    latex = [line for line in found.table("latex").splitlines() if line.lstrip().startswith("system-")]
     assert {line.split()[0] for line in latex if "*" in line} == marked
     page = found.to_html()
     assert page.count('<span class="chip better">') + page.count('<span class="chip worse">') == len(marked)
     for system in record["systems"]:
         verdict = system["metrics"]["score"]["verdict"] or ""
         assert (" is better than " in verdict or " is worse than " in verdict) == (system["name"] in marked)
+
+
+def four_systems(**options):
+    rng = np.random.default_rng(3)
+    metrics = {"comet": (0.8, 0.1, 0.02), "chrF": (50, 8, 1), "TER": (40, 9, -1)}
+    names = ("base", "A_b", "big", "D&E")
+    scores = {
+        metric: {name: mean + better * row + rng.normal(0, spread, 200) for row, name in enumerate(names)}
+        for metric, (mean, spread, better) in metrics.items()
+    }
+    return compare(scores=scores, lower_is_better=["TER"], **options)
+
+
+def test_text_begins_with_the_verdict_and_fits_a_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    found = four_systems(all_pairs=False)
+    lines = found.table().splitlines()
+    best = found.metrics[0].systems[found.metrics[0].ranked[0]].name
+    assert re.match(rf"comet.*: {best} scores best: significantly better than ", lines[0])
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("-----") for line in lines) == 1
+    assert found.table().count(" is better than ") == 0
+    assert all(
+        found.table().count(f"{system.score:.{metric.digits}f}")
+        for metric in found.metrics
+        for system in metric.systems
+    )
+
+
+def test_latex_has_what_a_caption_needs():
+    found = four_systems()
+    latex = found.table("latex")
+    rows = [line.strip() for line in latex.splitlines() if line.endswith(r"\\")][1:]
+    for column, metric in enumerate(found.metrics):
+        best = [row.split(" & ")[0] for row in rows if row.split(" & ")[1 + 2 * column].startswith(r"$\mathbf{")]
+        assert best == [latex_text(metric.systems[metric.ranked[0]].name) + " (baseline)" * (metric.ranked[0] == 0)]
+        other = metric.systems[2]
+        size = f"{other.delta:+.{metric.digits}f} \\pm {other.delta_error:.{metric.digits}f}"
+        assert rows[2].split(" & ")[2 + 2 * column].startswith(f"${size}")
+    assert rows[0].startswith("base (baseline) & ")
+    for words in (
+        r"\toprule",
+        r"\midrule",
+        r"\bottomrule",
+        r"D\&E",
+        "Holm's correction for 3 comparisons",
+        "10,000 swaps",
+    ):
+        assert words in latex
+    assert latex.isascii()
+    assert latex.count("{") == latex.count("}")
+    assert latex.replace(r"\$", "").count("$") % 2 == 0
 
 
 def test_the_methods_name_test_unit_correction_and_seed():
@@ -73,7 +127,7 @@ def test_means_that_are_equal_but_for_rounding_are_equal(change):
         found = compare(scores=scores, all_pairs=bool(seed % 3), power=[0.1], num_resamples=999, seed=seed)
         _, new, _ = found.metrics[0].systems
         assert (new.delta, new.p, new.p_holm) == (0, 1, 1)
-        assert "new has the same score as base." in found.table()
+        assert found.table().startswith("base and new score best, equally")
         assert found.to_dict()["headlines"]["score"].startswith("base and new score best, equally")
 
 
@@ -146,7 +200,7 @@ def test_a_small_difference_is_not_rounded_to_zero():
     found = compare(scores={"base": base, "new": base + np.random.default_rng(3).normal(0.003, 0.001, 60)})
     [_, new] = found.metrics[0].systems
     interval = f"{new.delta_low:+.5f} to {new.delta_high:+.5f}"
-    assert f"new is better than base: {new.delta:+.5f}, 95 % interval {interval}" in found.table()
+    assert re.search(rf"^new +\S+ +{re.escape(f'{new.delta:+.5f}  {interval}')}  0.0001\*", found.table(), re.MULTILINE)
 
 
 def test_text_and_json_have_ascii_signs_only():
