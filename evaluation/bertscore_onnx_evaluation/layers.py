@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from bertscore_onnx_evaluation.metrics.statistics import UnitSums, resampled, su
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.int64] | None = None) -> UnitSums:
@@ -158,6 +161,16 @@ class LayerTuning(Result):
             "layers": [asdict(result) for result in self.layers],
             "export": self.export_command,
         }
+
+    def figure(self) -> "Figure":
+        """Return a matplotlib figure of the correlation of F by layer, with the band of its intervals.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        from bertscore_onnx_evaluation.report.figures import layers_figure
+
+        return layers_figure(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")

@@ -33,6 +33,7 @@ from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import format_of, open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
+    Figure,
     Html,
     Metrics,
     given_settings,
@@ -193,6 +194,7 @@ def compare(
         bool, typer.Option("--methods", help="Also print a paragraph on the test for a paper, and its BibTeX entries.")
     ] = False,
     html: Html = None,
+    figure: Figure = None,
     examples: Annotated[
         int | None,
         typer.Option("--examples", metavar="N", min=0, help="Show the N most different segments of each system."),
@@ -279,7 +281,11 @@ def compare(
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
+
+    if figure is not None:
+        check_figure(figure)
 
     needed = {"sacrebleu": any(name.partition(",")[0] != BERTSCORE for name in metrics), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
@@ -298,7 +304,9 @@ def compare(
         [*(given or ()), *(name for name, up in (known or {}).items() if up == is_up and name not in named_directions)]
         for given, is_up in ((lower_better, False), (higher_better, True))
     )
-    check_destination(html, [*chain(*given.values()), *(ref or ()), *(scores or ()), documents], "--html")
+    sources = [*chain(*given.values()), *(ref or ()), *(scores or ()), documents]
+    check_destination(html, sources, "--html")
+    check_destination(figure, sources, "--figure")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options():
         comparison = compare_systems(
             candidates,
@@ -335,6 +343,8 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
+        if figure is not None:
+            save_figure(comparison.figure(), figure)
     if fail_if_worse:
         with _as_options():
             regressions = comparison.regressions

@@ -10,6 +10,7 @@ from bertscore_onnx.cli.options import FilesFormat, chosen_model, matching_of
 from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
+    Figure,
     Matchings,
     Metrics,
     metrics_of,
@@ -138,6 +139,7 @@ class MetaOptions:
         Literal["text", "full", "json", "tsv", "latex"],
         typer.Option("--format", help="full: every measure, interval and test, with a glossary."),
     ] = "text"
+    figure: Figure = None
     quiet: bool = False
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from bertscore_onnx.cli.options import check_effects
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
@@ -28,6 +29,7 @@ from bertscore_onnx_evaluation.metric_scores import (
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
+from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
 
 def judge(options: MetaOptions) -> None:
@@ -41,6 +43,9 @@ def judge(options: MetaOptions) -> None:
     )
     check_installed(("scipy", *(("sacrebleu",) if options.corpus_metrics else ())), "evaluation", "This command")
     _check_folder(options)
+    if options.figure is not None:
+        check_figure(options.figure)
+        check_destination(options.figure, [options.source], "--figure")
     systems = _read_systems(options)
     result = meta_evaluate(
         systems,
@@ -54,6 +59,8 @@ def judge(options: MetaOptions) -> None:
         print(text, flush=True)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
+        if options.figure is not None:
+            save_figure(result.figure(), options.figure)
 
 
 # How metrics are computed from texts.

@@ -49,6 +49,10 @@ TextJsonOrTsv = Annotated[
 Html = Annotated[
     str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
 ]
+Figure = Annotated[
+    str | None,
+    typer.Option("--figure", metavar="FILE", help="Draw the result into a PDF, SVG or PNG (extra plot)."),
+]
 
 
 def sentences_before(settings: "ScorerSettings", requested: int | None) -> int:

@@ -13,10 +13,12 @@ from bertscore_onnx.cli.options import (
     complete_model,
     shared_options,
 )
+from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx_evaluation.cli.options import (
+    Figure,
     Matchings,
     TextJsonOrTsv,
     references_of_table,
@@ -83,6 +85,7 @@ def tune_layers(
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
     output_format: TextJsonOrTsv = "text",
+    figure: Figure = None,
     quiet: bool,
 ) -> None:
     """Find the layer that agrees best with human judgements.
@@ -108,7 +111,11 @@ def tune_layers(
     from bertscore_onnx.tables.whole_table import read_table
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
     from bertscore_onnx_evaluation.layers import tune_layers as tune
+    from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
+    if figure is not None:
+        check_figure(figure)
+        check_destination(figure, [judgements], "--figure")
     table = read_table(judgements, dialect_of(input_format))
     human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
     candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
@@ -152,6 +159,8 @@ def tune_layers(
         print(tuning.table("tsv"))
     else:
         _print_report(tuning)
+    if figure is not None:
+        save_figure(tuning.figure(), figure)
 
 
 def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":

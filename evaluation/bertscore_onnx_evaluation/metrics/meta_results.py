@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from msgspec import to_builtins
@@ -27,6 +27,9 @@ from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, se
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HELP = """\
 Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
@@ -166,6 +169,23 @@ class LanguagePairResult:
     smallest_p: float
     """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
 
+    @property
+    def ranked_by(self) -> Literal["segment", "system"]:
+        """The level whose Pearson's r ranks the metrics."""
+        has_r = any(metric.segment and metric.segment["pearson"].value is not None for metric in self.metrics)
+        return "segment" if has_r else "system"
+
+    def ranking_r(self, metric: MetricAgreement) -> Measure | None:
+        """Return the r that a metric is ranked by; None without one."""
+        agreement: Agreement | None = getattr(metric, self.ranked_by)
+        return None if agreement is None or agreement["pearson"].value is None else agreement["pearson"]
+
+    @property
+    def best_sentinel(self) -> MetricAgreement | None:
+        """The sentinel with the highest r."""
+        with_r = [(r.value or 0.0, sentinel) for sentinel in self.sentinels if (r := self.ranking_r(sentinel))]
+        return max(with_r, key=lambda pair: pair[0])[1] if with_r else None
+
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
         yield from ((kind, metric) for kind in get_args(Kind) for metric in getattr(self, kind))
@@ -282,6 +302,16 @@ class MetaEvaluation(Result):
         for result in self.language_pairs:
             yield _latex(result, self.test, self.permutations)
 
+    def figure(self) -> "Figure":
+        """Return a matplotlib figure of the r of each metric with its interval, and of the best sentinel.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        from bertscore_onnx_evaluation.report.figures import meta_figure
+
+        return meta_figure(self)
+
     def _verdict_and_means(self) -> Iterator[str]:
         """Yield which metric agrees best, and the means over several language pairs."""
         if len(self.language_pairs) == 1:
@@ -378,37 +408,22 @@ _SHOWN = (
 )
 """The title of a column, the level and name of the measure, and its format."""
 
-
-def ranked_by(result: LanguagePairResult) -> tuple[Literal["segment", "system"], str]:
-    """Return the level whose Pearson's r ranks the metrics, and the name of the tests of it."""
-    of_segments = any(metric.segment and metric.segment["pearson"].value is not None for metric in result.metrics)
-    return ("segment", "pearson") if of_segments else ("system", "system_pearson")
-
-
-def ranking_r(result: LanguagePairResult, metric: MetricAgreement) -> Measure | None:
-    """Return the r that a metric is ranked by."""
-    agreement: Agreement | None = getattr(metric, ranked_by(result)[0])
-    return None if agreement is None or agreement["pearson"].value is None else agreement["pearson"]
-
-
-def best_sentinel(result: LanguagePairResult) -> MetricAgreement | None:
-    """Return the sentinel with the highest r."""
-    with_r = [(measure.value or 0, one) for one in result.sentinels if (measure := ranking_r(result, one))]
-    return max(with_r, key=lambda pair: pair[0])[1] if with_r else None
+_STATISTIC_OF = {"segment": "pearson", "system": "system_pearson"}
+"""The name of the tests of r, by level."""
 
 
 def verdict(result: LanguagePairResult) -> str:
     """Return in a sentence which metric agrees best, and what the tests of its r say of the others."""
-    level, statistic = ranked_by(result)
-    best = next((metric for metric in result.metrics if ranking_r(result, metric)), None)
+    statistic = _STATISTIC_OF[result.ranked_by]
+    best = next((metric for metric in result.metrics if result.ranking_r(metric)), None)
     if best is None:
         return "No metric correlates with the human scores."
-    measure = ranking_r(result, best)
-    of = "systems" if level == "system" else "outputs"
+    measure = result.ranking_r(best)
+    of = "systems" if result.ranked_by == "system" else "outputs"
     words = f"{best.name} agrees best with human scores (r {_signed(measure and measure.value)} over all {of})"
     relations: dict[str, list[str]] = {}
     for other in result.metrics:
-        if other is not best and ranking_r(result, other):
+        if other is not best and result.ranking_r(other):
             relations.setdefault(_relation(result, best.name, other.name, statistic), []).append(other.name)
     sentinels = [test for test in result.sentinel_tests if (test.metric, test.statistic) == (best.name, statistic)]
     if sentinels and sentinels[0].p_holm >= SIGNIFICANT:
@@ -430,7 +445,7 @@ def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     columns = [*_RANK, *_shown_columns(result)]
     columns.insert(3, ("95 % of r", "interval", plain))
     yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
-    _, statistic = ranked_by(result)
+    statistic = _STATISTIC_OF[result.ranked_by]
     yield from _tests(result, test, [statistic])
     tests = [each for each in result.sentinel_tests if each.statistic == statistic]
     lines = [*sentinel_lines(_STATISTICS[statistic], tests), *_missing(result, shown_only=True), *result.notes]
@@ -439,7 +454,7 @@ def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
 
 
 def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
-    return [*result.humans, *result.metrics, *filter(None, [best_sentinel(result)])]
+    return [*result.humans, *result.metrics, *filter(None, [result.best_sentinel])]
 
 
 def _shown_columns(result: LanguagePairResult) -> list[Column]:
@@ -453,7 +468,7 @@ def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str,
     for _, level, name, _ in _SHOWN:
         agreement: Agreement | None = getattr(metric, level)
         row[f"{level} {name}"] = None if agreement is None else agreement[name].value
-    measure = ranking_r(result, metric)
+    measure = result.ranking_r(metric)
     if measure and measure.low is not None and measure.high is not None:
         row["interval"] = f"{measure.low:+.2f} to {measure.high:+.2f}"
     return row
@@ -466,7 +481,7 @@ def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
     for title, key, write in _shown_columns(result):
         best = max((row[key] for row in ranked if row[key] is not None), default=None)
         columns.append((title, key, _latex_number(write, best)))
-    sentinel = best_sentinel(result)
+    sentinel = result.best_sentinel
     way = "drawing systems and " if test == "boot-both" else "exchanging "
     caption = (
         f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. A rank ends where a "

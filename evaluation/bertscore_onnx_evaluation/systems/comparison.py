@@ -49,6 +49,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from bertscore_onnx.similarity import TokenSimilarity
@@ -342,6 +343,16 @@ class Comparison(Result):
         from bertscore_onnx_evaluation.report.comparison_page import report_html
 
         return report_html(self)
+
+    def figure(self) -> "Figure":
+        """Return a matplotlib figure of the differences from the baseline with their intervals, a panel a metric.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        from bertscore_onnx_evaluation.report.figures import comparison_figure
+
+        return comparison_figure(self)
 
     def _repr_html_(self) -> str:
         """Return the main tables as a notebook shows them."""

@@ -1,0 +1,147 @@
+"""Figures for papers by matplotlib: differences of systems, agreement of metrics, and the curve of layers."""
+
+import io
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.files import write_whole
+from bertscore_onnx_evaluation.systems.verdicts import is_significant, outcome
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bertscore_onnx_evaluation.layers import LayerTuning
+    from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
+    from bertscore_onnx_evaluation.systems.comparison import Comparison
+
+FORMATS = (".pdf", ".svg", ".png")
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx", "pdf.fonttype": 42}
+"""Texts stay texts, and equal figures are equal files."""
+_COLOUR, _GREY = "#1f5fa8", "#777777"
+_WIDTH, _ROW, _MARGIN = 5.5, 0.28, 0.85
+"""Inches: a column of a paper, a row, and the axis with its label."""
+
+_Row = tuple[str, float, float | None, float | None, bool]
+"""A name, its value, the ends of the interval, and whether its marker is filled."""
+
+
+def comparison_figure(comparison: "Comparison") -> "Figure":
+    """Draw the difference of each system from the baseline, with its interval, in a panel for each metric."""
+    baseline, *others = comparison.systems
+    figure, panels = _panels([len(others)] * len(comparison.metrics))
+    for axes, metric in zip(panels, comparison.metrics, strict=True):
+        systems = [metric.systems[row] for row in metric.ranked if row]
+        rows = [
+            (one.name, one.delta or 0.0, one.delta_low, one.delta_high, is_significant(outcome(metric, one)))
+            for one in systems
+        ]
+        _draw_rows(axes, rows)
+        axes.axvline(0, color=_GREY, linewidth=0.8, zorder=0)
+        lower = ", lower is better" if metric.lower_is_better else ""
+        _label(axes, f"{metric.title}{lower}: difference from {baseline}, with 95 % interval (filled: p < .05)")
+    return figure
+
+
+def meta_figure(evaluation: "MetaEvaluation") -> "Figure":
+    """Draw the r of each metric with its interval, and the best sentinel, in a panel for each language pair."""
+    results = evaluation.language_pairs
+    rows_of = [
+        [
+            (metric.name, r.value, r.low, r.high, True)
+            for metric in (*result.humans, *result.metrics)
+            if (r := result.ranking_r(metric)) is not None and r.value is not None
+        ]
+        for result in results
+    ]
+    figure, panels = _panels([len(rows) for rows in rows_of])
+    for axes, result, rows in zip(panels, results, rows_of, strict=True):
+        _draw_rows(axes, rows)
+        sentinel = result.best_sentinel
+        if sentinel is not None and (r := result.ranking_r(sentinel)) is not None:
+            axes.axvline(_number(r.value), color=_GREY, linestyle="--", linewidth=0.8, zorder=0, label=sentinel.name)
+            axes.legend(loc="best", fontsize=7, frameon=False)
+        _label(axes, f"{result.language_pair}: Pearson's r with human scores, with 95 % interval")
+    return figure
+
+
+def layers_figure(tuning: "LayerTuning") -> "Figure":
+    """Draw the correlation of F at each layer with the band of its intervals, and the best layer; a curve a scorer."""
+    figure, [axes] = _panels([8])
+    curves = groupby(enumerate(tuning.layers), key=lambda item: str(item[1].layer).partition(" by ")[2])
+    for name, items in curves:
+        places, layers = zip(*items, strict=True)
+        [line] = axes.plot(places, [_number(one.f1.pearson) for one in layers], marker=".", label=name or None)
+        low, high = ([_number(getattr(one.f1, end)) for one in layers] for end in ("low", "high"))
+        axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+        if name:
+            axes.legend(fontsize=7, frameon=False)
+    best = tuning.layers.index(tuning.best)
+    axes.plot([best], [tuning.best_pearson], marker="o", color=_COLOUR, linestyle="none")
+    step = max(1, len(tuning.layers) // 13)
+    labels = [str(one.layer).partition(" by ")[0] for one in tuning.layers]
+    axes.set_xticks(range(0, len(labels), step), labels[::step])
+    axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
+    _label(axes, f"layer; the best is {tuning.best_layer}")
+    return figure
+
+
+def save_figure(figure: "Figure", file: str) -> None:
+    """Write a figure into a file, which is replaced only when the figure is complete."""
+    import matplotlib as mpl
+
+    content, kind = io.BytesIO(), Path(file).suffix[1:].lower()
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context(_STYLE):
+        figure.savefig(content, format=kind, dpi=300, metadata=metadata)
+    write_whole(file, content.getvalue())
+
+
+def check_figure(file: str) -> None:
+    """Raise InputError for a file of no known format, and MissingExtraError without matplotlib."""
+    if Path(file).suffix.lower() not in FORMATS:
+        raise InputError(f"The figure {file} has no known format. Name it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+    with needs_extra("plot", "Drawing"):
+        import matplotlib as mpl  # noqa: F401
+
+
+def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
+    """Return an empty figure of panels below each other, which have room for so many rows; a notebook shows it."""
+    with needs_extra("plot", "Drawing"):
+        from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        """A figure that a notebook shows, also without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, format="png", dpi=150)
+            return content.getvalue()
+
+    heights = [_ROW * number + _MARGIN for number in rows]
+    figure = NotebookFigure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    panels = figure.subplots(len(rows), squeeze=False, height_ratios=heights)
+    return figure, [axes for [axes] in panels]
+
+
+def _draw_rows(axes: "Axes", rows: Sequence[_Row]) -> None:
+    """Draw a point with its interval in each row, the first at the top."""
+    for place, (_, value, low, high, is_filled) in enumerate(rows):
+        ends = [[value], [value]] if low is None or high is None else [[low], [high]]
+        axes.hlines(place, *ends, color=_COLOUR, linewidth=1.5)
+        axes.plot([value], [place], marker="o", color=_COLOUR, markerfacecolor=_COLOUR if is_filled else "white")
+    axes.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8, parse_math=False)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+
+
+def _label(axes: Any, text: str) -> None:
+    axes.set_xlabel(text, fontsize=8, parse_math=False)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
