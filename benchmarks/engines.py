@@ -117,14 +117,14 @@ class HostAlone:
         from bertscore_onnx.scoring.pipeline import Pipeline
 
         self._pipeline = Pipeline(open_bundle(path), **settings)
-        OnnxSession.run = lambda session, *arguments: None  # type: ignore[method-assign]  # of this process alone
+        OnnxSession.run = lambda session, *arguments, **named: None  # type: ignore[method-assign]  # of this process alone
 
     def prepare(self, candidates: list[str], references: list[str]) -> None:
         """Prepare all pairs for the model, chunk by chunk."""
         from bertscore_onnx.scoring.inputs import collect_pairs
 
         for chunk in self._pipeline.chunks_of(collect_pairs(candidates, references).slices()):
-            self._pipeline._encode(chunk.sequences)
+            self._pipeline._run(self._pipeline._plan(chunk))
 
 
 def load_torch(path: str, **settings: Any) -> Any:

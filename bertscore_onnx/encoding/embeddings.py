@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.encoding.device import Vectors
+
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
@@ -17,7 +19,7 @@ class TokenEmbeddings:
     lengths: NDArray[np.int64]
     """The number of tokens of each text, (texts,)."""
 
-    vectors: NDArray[np.float32]
+    vectors: Vectors
     """Unit vectors, (layers, rows, hidden); rows that belong to no text are padding."""
 
     starts: NDArray[np.int64]
@@ -71,6 +73,8 @@ class Windows:
         The frame is the number of special tokens in front of every text and of every window, and the number behind.
         """
         self._texts = texts
+        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in texts], dtype=np.int64)
+        """The number of tokens of each text, (texts,)."""
         self.sequences: list[NDArray[np.int64]] = []
         """The ids of each window, special tokens included, (tokens,)."""
         self.kept: list[tuple[int, int]] = []
@@ -91,7 +95,7 @@ class Windows:
         The windows of a long text have one length, so that the encoder puts them one after the other: moved to the end
         of the window before, they become one text.
         """
-        vectors, end = windows.vectors, 0
+        vectors, end = np.asarray(windows.vectors), 0
         starts = np.empty_like(windows.starts)
         for window in np.argsort(windows.starts):
             first, stop = self.kept[window]
@@ -99,8 +103,7 @@ class Windows:
             vectors[:, end : end + number] = vectors[:, begin : begin + number]
             starts[window] = end
             end += number
-        lengths = np.array([len(ids) for ids in self._texts])
-        return TokenEmbeddings(self._texts, lengths, vectors, starts[self.first])
+        return TokenEmbeddings(self._texts, self.lengths, vectors, starts[self.first])
 
     def _cut(self, ids: NDArray[np.int64], max_length: int, frame: tuple[int, int], overlap: float) -> None:
         """Append the windows of one long text."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.device import DeviceArray, DeviceVectors, Vectors
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.encoding.providers import Provider
 from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
@@ -92,11 +94,22 @@ Batch = NDArray[np.int64]
 """The numbers of the items that are processed together, (batch,)."""
 
 
+FEW_ROWS = (2, 8, 32, 256)
+"""The rows of runs for the last texts, padding included."""
+
+NARROW = 32
+"""The widest texts with full runs. Runs of wider ones are a quarter of that: few sentences are longer, and shorter
+texts fill such a run up."""
+
+ROW_STEP = 8
+"""The rows of a full run are a multiple of this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buckets:
     """The few shapes of runs on a provider to which every new shape costs time and memory.
 
-    Each width has two shapes: a power of two of texts that nearly fills a run, and a quarter of that for a remainder.
+    A run is full, or has as few rows as `FEW_ROWS` allow for the last texts.
     """
 
     widths: NDArray[np.int64]
@@ -124,18 +137,19 @@ class Buckets:
         return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
 
     def num_rows(self, width: int, number: int) -> int:
-        """Return the number of texts, padding included, in a run of this width if `number` texts are waiting."""
-        most = max(1, min(self.max_tokens // width, self.max_items or self.max_tokens))
-        full = 1 << (most.bit_length() - 1)
-        few = max(1, full // 4)
-        return few if number <= few else full
+        """Return the number of texts, padding included, in a run of this width if `number` texts are left."""
+        max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
+        full = max(1, min(max_tokens // width, self.max_items or max_tokens))
+        if full > ROW_STEP:
+            full -= full % ROW_STEP
+        return next((rows for rows in FEW_ROWS if number <= rows < full), full)
 
     def shapes(self) -> list[tuple[int, int]]:
         """Return the shapes of all runs, (texts, tokens), the largest width first."""
         return [
             shape
             for width in self.widths[::-1].tolist()
-            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, 1))
+            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS))
         ]
 
     def plan(self, lengths: NDArray[np.int64]) -> Iterator[Batch]:
@@ -145,8 +159,7 @@ class Buckets:
         start = 0
         while start < len(order):
             width = int(widths[start])
-            alike = int(np.searchsorted(-widths, -width, side="right")) - start
-            end = start + self.num_rows(width, alike)
+            end = start + self.num_rows(width, len(order) - start)
             yield order[start:end]
             start = end
 
@@ -213,10 +226,15 @@ class PaddedTexts:
 
         With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
-        order = np.concatenate([_NONE, *batches])  # (texts,)
-        lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
+        self.sequences: Sequence[NDArray[np.int64]] = sequences
+        """The ids of each text, (tokens,)."""
+        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
+        """The number of tokens of each text, (texts,)."""
+        order, lengths = np.concatenate([_NONE, *batches]), self.lengths  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
+        self.amounts: NDArray[np.int64] = np.add.reduceat(lengths[order], begins) if len(begins) else _NONE
+        """The tokens of each batch without padding, (batches,)."""
         widths = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE  # (batches,)
         rows = numbers  # (batches,)
         if buckets is not None:
@@ -340,6 +358,8 @@ class Encoder:
         self.precision: str = self.session.precision
         """The compute precision."""
         self._num_layers = len(manifest.layers)
+        self.layers_on_device: int = bundle.stacked_layers or 1
+        """The layers of a token's vectors on a device, which takes all that a run writes."""
         self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
         self.matching_threads: ThreadPool = self._threads
         """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
@@ -356,15 +376,15 @@ class Encoder:
         *,
         max_tokens: int | None = None,
         max_items: int | None = None,
-        is_stopped: threading.Event | None = None,
-        advance: Callable[[int], object] = lambda tokens: None,
-        memory: ReusedMemory | None = None,
+        **options: Any,
     ) -> TokenEmbeddings:
-        """Encode token sequences, at least one id each, in batches of similar length.
+        """Encode token sequences, at least one id each; see `plan` and `run`."""
+        return self.run(self.plan(sequences, max_tokens=max_tokens, max_items=max_items), **options)
 
-        Batches are limited as in `plan_batches`; `is_stopped` ends the work between two of them with a ClosedError, and
-        `advance` is called with the number of their tokens. Vectors that are not finite are found by matching.
-        """
+    def plan(
+        self, sequences: Sequence[NDArray[np.int64]], *, max_tokens: int | None = None, max_items: int | None = None
+    ) -> PaddedTexts:
+        """Put token sequences, at least one id each, into batches of similar length, limited as in `plan_batches`."""
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         max_tokens = max_tokens or self.max_tokens
         buckets = self._buckets and replace(self._buckets, max_tokens=max_tokens, max_items=max_items)
@@ -377,26 +397,58 @@ class Encoder:
             padding=self._manifest.padding,
             buckets=buckets,
         )
-        padded = PaddedTexts(sequences, batches, self._manifest, buckets)
+        return PaddedTexts(sequences, batches, self._manifest, buckets)
+
+    def run(
+        self,
+        texts: PaddedTexts,
+        *,
+        is_stopped: threading.Event | None = None,
+        advance: Callable[[int], object] = lambda tokens: None,
+        memory: ReusedMemory | None = None,
+        on_device: bool = False,
+    ) -> TokenEmbeddings:
+        """Encode texts, batch by batch; with `on_device` their vectors stay there.
+
+        `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
+        their tokens. Vectors that are not finite are found by matching.
+        """
         layers, hidden_size = self._num_layers, self._manifest.hidden_size
-        vectors = (memory or ReusedMemory()).take((layers, padded.num_tokens, hidden_size))
+        vectors: Vectors
+        if on_device:
+            written = [self._manifest.num_layers] if self._stacked_layers and layers == 1 else range(layers)
+            vectors = DeviceVectors(self._provider, texts.spans, hidden_size, self._stacked_layers or 1, written)
+        else:
+            vectors = (memory or ReusedMemory()).take((layers, texts.num_tokens, hidden_size))
 
         def run(number: int) -> int:
-            block = vectors[:, padded.spans[number]].reshape(layers, *padded.shapes[number], hidden_size)
-            self.run_batch(*padded.batch(number), block)
-            return int(lengths[batches[number]].sum())
+            shape = (*texts.shapes[number], hidden_size)
+            if isinstance(vectors, DeviceVectors):
+                stacked = (self._stacked_layers,) if self._stacked_layers else ()
+                self.run_batch(*texts.batch(number), vectors.block(number, (*stacked, *shape)))
+            else:
+                self.run_batch(*texts.batch(number), vectors[:, texts.spans[number]].reshape(layers, *shape))
+            return int(texts.amounts[number])
 
-        run_batches(run, len(batches), self._threads, is_stopped=is_stopped, advance=advance)
-        return TokenEmbeddings(sequences, lengths, vectors, padded.starts)
+        try:
+            run_batches(run, len(texts.spans), self._threads, is_stopped=is_stopped, advance=advance)
+        except BaseException:
+            if on_device:
+                self.session.wait()  # runs may still write into the buffer
+            raise
+        return TokenEmbeddings(texts.sequences, texts.lengths, vectors, texts.starts)
 
-    def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+    def run_batch(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32] | DeviceArray
+    ) -> None:
         """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
 
-        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary.
+        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary. On a device there are all layers
+        of the graph's output, and no axis for a single one.
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         batch = {name: values[name] for name in self._manifest.inputs}
-        if self._stacked_layers == len(vectors):
+        if isinstance(vectors, DeviceArray) or self._stacked_layers == len(vectors):
             self.session.run(batch, [vectors])
         elif self._stacked_layers:
             all_layers = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))

@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from io import StringIO
 from itertools import repeat
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.encoding.device import DeviceArray
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, has_plugin, load_onnxruntime
 from bertscore_onnx.errors import (
     BertScoreOnnxError,
@@ -120,7 +121,7 @@ class OnnxSession:
         self.provider: Provider = self._open_first(_providers_for(bundle, device))
         self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
-        self.leaves_cpu_idle: bool = self.concurrency > 1
+        self.leaves_cpu_idle: bool = self.concurrency > 1 or self.provider.keeps_vectors
         """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
         self.precision: str = self.provider.compute_precision() or bundle.manifest.precision
         """The compute precision."""
@@ -138,13 +139,14 @@ class OnnxSession:
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
-        outputs: Sequence[NDArray[np.float32]],
+        outputs: Sequence[NDArray[np.float32] | DeviceArray],
         constants: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit into memory.
 
         Writes into the arrays of the outputs, in their order. `constants` are inputs that do not depend on the batch.
-        Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits.
+        Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits, or if a batch
+        does not fit whose outputs are on a device.
         """
         try:
             with exit_gate:
@@ -160,14 +162,15 @@ class OnnxSession:
                 ) from error
             reason = error
         number, tokens = shape
-        if number == 1:
+        arrays = [output for output in outputs if not isinstance(output, DeviceArray)]
+        if number == 1 or len(arrays) < len(outputs):
             raise OutOfMemoryError(
                 f"{self.provider.name} has too little memory for a text of {tokens} tokens: {one_line(reason)}. "
                 "Free some of it, or use another device."
             ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         for half in (slice(number // 2), slice(number // 2, None)):
-            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, outputs, strict=True)]
+            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, arrays, strict=True)]
             self.run({name: values[half] for name, values in batch.items()}, views, constants)
 
     def get(self) -> Any:
@@ -203,18 +206,44 @@ class OnnxSession:
             self._is_closed = True
             self._opened = None
 
-    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[np.float32]]) -> None:
+    def wait(self) -> None:
+        """Wait until all runs on the device are over."""
+        with exit_gate:
+            self.get().io_binding().synchronize_outputs()
+
+    def _compute(
+        self,
+        session: Any,
+        feed: Mapping[str, NDArray[Any]],
+        outputs: Sequence[NDArray[np.float32] | DeviceArray],
+    ) -> None:
         """Run the session, which writes directly into outputs that are contiguous."""
-        written = [array if array.flags.c_contiguous else np.empty_like(array, order="C") for array in outputs]
+        written: list[Any] = [
+            array if isinstance(array, DeviceArray) or array.flags.c_contiguous else np.empty_like(array, order="C")
+            for array in outputs
+        ]
         ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
         for name, value in feed.items():
             binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
         for name, array in zip(self._outputs, written, strict=True):
-            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        session.run_with_iobinding(binding)
+            place = (
+                (array.device, array.index, np.float32, array.shape, array.address)
+                if isinstance(array, DeviceArray)
+                else ("cpu", 0, array.dtype, array.shape, array.ctypes.data)
+            )
+            binding.bind_output(name, *place)
+        is_awaited = all(isinstance(output, np.ndarray) or output.is_awaited for output in outputs)
+        session.run_with_iobinding(binding, *([] if is_awaited else [self._queued]))
         for array, result in zip(outputs, written, strict=True):
-            if result is not array:
+            if isinstance(array, np.ndarray) and result is not array:
                 array[...] = result
+
+    @cached_property
+    def _queued(self) -> Any:
+        """Options of a run after which nobody waits for the device."""
+        options = load_onnxruntime().RunOptions()
+        options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+        return options
 
     def _open_first(self, providers: list[Provider]) -> Provider:
         """Open a session on the first provider that works; there is only one if a device was requested by name."""

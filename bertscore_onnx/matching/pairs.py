@@ -1,23 +1,36 @@
 """Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
 
+import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.embeddings import joined_ranges
 from bertscore_onnx.encoding.encoder import plan_batches
-from bertscore_onnx.errors import EncodingError
+from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
+from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
 
+_log = logging.getLogger(__name__)
+
 BATCH_TOKENS = 2048
 """Padded tokens of either side that one thread matches at a time."""
+
+DEVICE_BATCH_TOKENS = 32_768
+"""Padded tokens of either side that a device matches at a time; their vectors are copied side by side before."""
+
+MIN_WIDTH = 16
+"""The least width of padded texts on a device. That of references is a power of two by their own length: a product of
+matrices has the same bits beside any other pairs, but not with other numbers of columns."""
 
 UNDEFINED_VECTORS = (
     "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
@@ -54,14 +67,18 @@ def match_pairs(
     weights: TokenWeights,
     threads: ThreadPool,
     beta: float = 1.0,
+    graph: MatchingGraph | None = None,
 ) -> PairScores:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
-    Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
+    Vectors of both sides that are on a device are matched there by the graph, if there is enough memory. Raises an
+    IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
     pairs = PairMatching(candidates, references, weights)
     batches = list(plan_batches(pairs.widths, BATCH_TOKENS))
-    if len(batches) == 1:  # not worth a thread switch
+    if graph is not None and pairs.match_on_device(graph):
+        pass
+    elif len(batches) == 1:  # not worth a thread switch
         pairs.match(batches[0])
     else:
         deque(threads.map(pairs.match, batches), maxlen=0)
@@ -114,7 +131,7 @@ class PairMatching:
 
     def __init__(self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights) -> None:
         sides = (candidates, references)
-        self._vectors = candidates[0].vectors, references[0].vectors
+        self._tables = candidates[0].vectors, references[0].vectors
         token_weights, is_word, lengths, begins = _weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
         has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
@@ -123,7 +140,7 @@ class PairMatching:
         self._rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
         self.widths: NDArray[np.int64] = self._lengths.max(axis=0)
         """The tokens of the longer side, (pairs,)."""
-        shape = len(self._vectors[0]), len(self.widths)
+        shape = len(self._tables[0]), len(self.widths)
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
@@ -136,6 +153,40 @@ class PairMatching:
         for table, texts in sides:
             if table.is_excluded is not None:
                 self.is_excluded |= table.is_excluded[texts]
+
+    def match_on_device(self, graph: MatchingGraph) -> bool:
+        """Match all pairs where the vectors of both sides are; return False if these are not on a device."""
+        candidates, references = self._tables
+        if not isinstance(candidates, DeviceVectors) or not isinstance(references, DeviceVectors):
+            return False
+        reference_widths = 1 << np.ceil(np.log2(np.maximum(self._lengths[1], MIN_WIDTH))).astype(np.int64)  # (pairs,)
+        try:
+            for width in np.unique(reference_widths).tolist():
+                alike = np.flatnonzero(reference_widths == width)
+                for batch in plan_batches(np.maximum(self.widths[alike], width), DEVICE_BATCH_TOKENS):
+                    self._match_on_device(graph, (candidates, references), alike[batch], width)
+        except OutOfMemoryError as error:
+            _log.warning("Vectors are matched on the host, which takes longer: %s", error)
+            return False
+        return True
+
+    def _match_on_device(
+        self, graph: MatchingGraph, vectors: tuple[DeviceVectors, DeviceVectors], batch: NDArray[np.int64], width: int
+    ) -> None:
+        """Match a few pairs whose references are padded to one width."""
+        sides = []
+        for side, least in enumerate((MIN_WIDTH, width)):
+            begins, lengths = self._begins[side, batch], self._lengths[side, batch]
+            weights = np.zeros((len(batch), max(int(lengths.max()), least)), dtype=np.float32)
+            weights[np.arange(weights.shape[1]) < lengths[:, None]] = self._weights[joined_ranges(begins, lengths)]
+            sides.append((vectors[side], self._rows[side, batch], lengths, weights))
+        self.precision[:, batch], self.recall[:, batch] = graph.match(*sides)
+
+    @cached_property
+    def _vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The vectors of both sides on the host."""
+        candidates, references = map(np.asarray, self._tables)
+        return candidates, references
 
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,).

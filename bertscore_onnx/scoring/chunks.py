@@ -3,8 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
-from operator import add
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -25,6 +24,9 @@ MAX_UNKNOWN = 1 / 3
 
 MAX_UNKNOWN_TEXTS = 1 / 10
 """The share of unknown texts above which a call warns."""
+
+FIRST_TOKENS = 8192
+"""The most tokens of the first chunk where the others are larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class TextStats:
 
     def __add__(self, other: "TextStats") -> "TextStats":
         """Add up the counts."""
-        return TextStats(*map(add, astuple(self), astuple(other)))
+        return TextStats(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def messages(self, max_length: int) -> Iterator[str]:
         """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
@@ -147,6 +149,9 @@ class Chunk:
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
+    is_last: bool
+    """Whether no other chunk follows."""
+
     def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, PairFlags]:
         """Return the candidates and the references of all pairs, given the encoded rows.
 
@@ -193,8 +198,8 @@ class ChunkTexts:
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
-    def close(self) -> Chunk:
-        """Return the chunk."""
+    def close(self, *, is_last: bool = True) -> Chunk:
+        """Return the chunk; it is not the last one if others may follow."""
         sides = (
             _joined([pairs.candidates for pairs in self._pairs]),
             _joined([pairs.references for pairs in self._pairs]),
@@ -210,6 +215,7 @@ class ChunkTexts:
             sides=sides,
             rows=[self._rows_of(side) for side in sides],
             stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
+            is_last=is_last,
         )
 
     def _rows_of(self, side: Side) -> NDArray[np.int64]:
@@ -224,7 +230,7 @@ class Chunks:
     def __init__(self, slices: Iterable[Pairs], tokenise: Tokenise, max_tokens: int, max_scale: int) -> None:
         """Prepare chunks of about `max_tokens`.
 
-        Where they may be larger, up to `max_scale` times, the first ones are small, so that the model soon has work.
+        Where they may be larger, `max_scale` times, the first is small, so that the model soon has work.
         """
         self._slices, self._tokenise = slices, tokenise
         self._max_tokens, self._max_scale = max_tokens, max_scale
@@ -234,16 +240,18 @@ class Chunks:
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks."""
         chunk, scale = ChunkTexts(self._tokenise), 1
+        most = self._max_tokens if self._max_scale == 1 else min(self._max_tokens, FIRST_TOKENS)
         try:
             for pairs in self._parts():
                 chunk.add(pairs)
                 if (
-                    chunk.num_tokens >= min(self._max_tokens * scale, self.limit)
+                    chunk.num_tokens >= min(most, self.limit)
                     or chunk.num_candidates >= CHUNK_CANDIDATES * scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
-                    yield chunk.close()
-                    chunk, scale = ChunkTexts(self._tokenise), min(2 * scale, self._max_scale)
+                    yield chunk.close(is_last=False)
+                    chunk, scale = ChunkTexts(self._tokenise), self._max_scale
+                    most = self._max_tokens * scale
         except Exception:
             if chunk.num_candidates:
                 yield chunk.close()

@@ -66,11 +66,11 @@ Side = Texts | EncodedTexts
 """All candidates, or all references."""
 
 
-def slices_of(side: Side, size: int | None = None) -> Iterator[Side]:
-    """Yield the items a few at a time, by default `PAIRS_AT_ONCE`."""
-    start, size = 0, size or PAIRS_AT_ONCE
-    for item in range(0, len(side), size):
-        counts = side.counts[item : item + size]
+def slices_of(side: Side) -> Iterator[Side]:
+    """Yield the items, `PAIRS_AT_ONCE` at a time."""
+    start = 0
+    for item in range(0, len(side), PAIRS_AT_ONCE):
+        counts = side.counts[item : item + PAIRS_AT_ONCE]
         stop = start + int(counts.sum())
         yield side.part(slice(start, stop), counts)
         start = stop
@@ -114,19 +114,45 @@ class Pairs:
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
-    def slices(self, size: int | None = None) -> Iterable["Pairs"]:
-        """Return the pairs a few at a time, by default `PAIRS_AT_ONCE`."""
-        if len(self.candidates) <= (size or PAIRS_AT_ONCE):
-            return [self]
-        sides = zip(*(slices_of(side, size) for side in self.sides), strict=True)
-        return (replace(self, candidates=candidates, references=references) for candidates, references in sides)
+    def slices(self, size: int = PAIRS_AT_ONCE) -> Iterator["Pairs"]:
+        """Yield the pairs a few at a time; neighbours with the same references stay together if they are fewer."""
+        ends, start = np.cumsum(self.references.counts), 0  # (candidates,)
+        while start < len(ends):
+            stop = self._cut(ends, start + size, start + 2 * size)
+            yield self._between(ends, start, stop)
+            start = stop
 
-    def split(self, max_characters: int) -> list["Pairs"]:
-        """Return the pairs in slices of at most this many characters, or of one candidate."""
-        if len(self.candidates) == 1 or sum(map(len, self.texts)) <= max_characters:
-            return [self]
-        halves = self.slices(-(-len(self.candidates) // 2))
-        return [part for half in halves for part in half.split(max_characters)]
+    def split(self, max_characters: int) -> Iterator["Pairs"]:
+        """Yield the pairs in slices of at most this many characters, or of one candidate."""
+        number = len(self.candidates)
+        if number == 1 or sum(map(len, self.texts)) <= max_characters:
+            yield self
+            return
+        ends = np.cumsum(self.references.counts)
+        middle = self._cut(ends, -(-number // 2), number)
+        for half in (self._between(ends, 0, middle), self._between(ends, middle, number)):
+            yield from half.split(max_characters)
+
+    def _cut(self, ends: NDArray[np.int64], first: int, most: int) -> int:
+        """Return the first candidate from `first` on, and before `most`, whose references are new; else `first`."""
+        references, number = self.references, len(ends)
+        if isinstance(references, Texts):
+            for item in range(first, min(most, number)):
+                before, begin, end = (int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item))
+                if references.texts[before:begin] != references.texts[begin:end]:
+                    return item
+        return min(first, number)
+
+    def _between(self, ends: NDArray[np.int64], start: int, stop: int) -> "Pairs":
+        """Return some of the candidates with their references, given where the references of each end."""
+        if stop - start == len(ends):
+            return self
+        items, texts = slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
+        return replace(
+            self,
+            candidates=self.candidates.part(items, self.candidates.counts[items]),
+            references=self.references.part(texts, self.references.counts[items]),
+        )
 
 
 def collect_pairs(

@@ -4,9 +4,10 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -20,8 +21,10 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
-from bertscore_onnx.encoding.encoder import Encoder, ReusedMemory
+from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, ReusedMemory
+from bertscore_onnx.errors import OutOfMemoryError
 from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_matching
 from bertscore_onnx.matching.variants import checked_matching
@@ -35,11 +38,24 @@ from bertscore_onnx.text.texts import bare_texts
 from bertscore_onnx.text.tokenised import tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
+_log = logging.getLogger(__name__)
+
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk on a CPU; two chunks exist at a time."""
 
 FIRST_TOKENS = 1024
 """The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedChunk:
+    """A chunk and the batches in which it is encoded."""
+
+    chunk: Chunk
+    texts: PaddedTexts
+    """The texts of the chunk, or the windows of its texts."""
+    windows: Windows | None
+    """The windows; None if no text is longer than the maximum."""
 
 
 Encoded = tuple[float, TokenEmbeddings]
@@ -88,9 +104,15 @@ class Pipeline(Closeable):
         """The number of layers that are scored."""
         self._leaves_cpu_idle = session.leaves_cpu_idle
         self._chunk_scale = session.provider.chunk_scale
-        self._chunk_tokens = CHUNK_BYTES // (4 * self.num_layers * self.manifest.hidden_size)
         self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched."""
+        self._matching_graph: MatchingGraph | None = None
+        """Where vectors stay on the device; None if they are matched on the host, which can also drop tokens and join
+        windows."""
+        if session.provider.keeps_vectors and self.matching.mask is None and long_text != "window":
+            self._matching_graph = MatchingGraph(session.provider)
+        layers = self.num_layers if self._matching_graph is None else self.encoder.layers_on_device
+        self._chunk_tokens = CHUNK_BYTES // (4 * layers * self.manifest.hidden_size)
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
         if not matching.is_default:
             self.model += f", matching={matching}"
@@ -115,21 +137,23 @@ class Pipeline(Closeable):
         if max_seconds is not None:
             chunks.limit = FIRST_TOKENS
 
-        def encode(chunk: Chunk) -> Encoded:
-            began, sequences = monotonic(), chunk.sequences
+        def encode(planned: PlannedChunk) -> Encoded:
+            chunk = planned.chunk
+            began = monotonic()
             candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
             if not chunk.num_tokens:  # both sides were encoded before
                 advance(chunk.num_candidates)
-            return began, self._encode(
-                sequences, max_items, is_stopped, lambda tokens: advance(tokens * candidates_per_token), memory
-            )
+            return began, self._run(planned, is_stopped, lambda tokens: advance(tokens * candidates_per_token), memory)
 
-        def match(chunk: Chunk, encoded: Encoded) -> ScoredChunk:
+        def match(planned: PlannedChunk, encoded: Encoded) -> ScoredChunk:
+            chunk = planned.chunk
             began, embeddings = encoded
             prepared = matching.prepare(embeddings, chunk.num_context)
             candidates, references, flags = chunk.pairs(prepared)
-            result = match_pairs(candidates, references, weights, self.encoder.matching_threads, matching.matching.beta)
-            memory.give_back(embeddings.vectors)
+            threads, graph = self.encoder.matching_threads, self._matching_graph
+            result = match_pairs(candidates, references, weights, threads, matching.matching.beta, graph)
+            if isinstance(embeddings.vectors, np.ndarray):
+                memory.give_back(embeddings.vectors)
             counts = chunk.sides[1].counts
             scores = best_of_references(result.precision, result.recall, result.f1, counts, *flags)
             stats = replace(
@@ -139,11 +163,12 @@ class Pipeline(Closeable):
                 chunks.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
             return scores, stats
 
+        planned = (self._plan(chunk, max_items) for chunk in chunks)
         scored: Iterator[ScoredChunk]
         if self._leaves_cpu_idle:
-            scored = prefetch(iter(chunks), encode, match)
+            scored = prefetch(planned, encode, match, is_last=lambda planned: planned.chunk.is_last)
         else:
-            scored = (match(chunk, encode(chunk)) for chunk in chunks)
+            scored = (match(chunk, encode(chunk)) for chunk in planned)
         try:
             yield from scored
         finally:
@@ -166,7 +191,7 @@ class Pipeline(Closeable):
         chunk_texts = ChunkTexts(self._tokenise)
         chunk_texts.add(Pairs(texts, singles(())))
         chunk = chunk_texts.close()
-        embeddings = self.matching.prepare(self._encode(chunk.sequences), chunk.num_context)
+        embeddings = self.matching.prepare(self._run(self._plan(chunk)), chunk.num_context)
         rows = iter(chunk.rows[0])
         encoded = [
             side
@@ -197,6 +222,8 @@ class Pipeline(Closeable):
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
         self.encoder.close()
+        if self._matching_graph is not None:
+            self._matching_graph.close()
 
     def warm_up(self) -> None:
         """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
@@ -207,18 +234,30 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
-    def _encode(
+    def _plan(self, chunk: Chunk, max_items: int | None = None) -> PlannedChunk:
+        """Plan the runs of whole texts; those longer than the maximum in windows, which truncated texts never are."""
+        sequences, windows = chunk.sequences, None
+        if any(len(ids) > self.tokenizer.max_length for ids in sequences):
+            windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
+            sequences = windows.sequences
+        return PlannedChunk(chunk, self.encoder.plan(sequences, max_items=max_items), windows)
+
+    def _run(
         self,
-        sequences: Sequence[NDArray[np.int64]],
-        max_items: int | None = None,
+        planned: PlannedChunk,
         is_stopped: threading.Event | None = None,
         advance: Callable[[float], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
-        """Encode whole texts; those longer than the maximum in windows, which truncated texts never are."""
-        encode = partial(self.encoder.encode, max_items=max_items, is_stopped=is_stopped, memory=memory)
-        if all(len(ids) <= self.tokenizer.max_length for ids in sequences):
-            return encode(sequences, advance=advance)
-        windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-        text_share = sum(map(len, sequences)) / sum(map(len, windows.sequences))  # of a text, in a token of a window
-        return windows.join(encode(windows.sequences, advance=lambda tokens: advance(tokens * text_share)))
+        """Encode a chunk: on the device if its vectors can be matched there, and it has the memory."""
+        chunk, texts, windows = planned.chunk, planned.texts, planned.windows
+        if self._matching_graph is not None and not chunk.num_context.any():
+            try:
+                return self.encoder.run(texts, is_stopped=is_stopped, advance=advance, on_device=True)
+            except OutOfMemoryError as error:
+                _log.warning("Vectors are matched on the host, which takes longer: %s", error)
+        run = partial(self.encoder.run, texts, is_stopped=is_stopped, memory=memory)
+        if windows is None:
+            return run(advance=advance)
+        text_share = int(windows.lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
+        return windows.join(run(advance=lambda tokens: advance(tokens * text_share)))

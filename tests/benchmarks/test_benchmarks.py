@@ -1,6 +1,5 @@
 """The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and reports."""
 
-import json
 import random
 
 import pytest
@@ -167,13 +166,20 @@ def test_figures_go_where_the_page_has_those_of_the_processor():
 
 def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
     gpu.main(["--rehearse", "--output", str(tmp_path)])
-    probes = json.loads((tmp_path / "probes.json").read_text(encoding="utf-8"))
-    assert probes.keys() == {"8", "9", "10"} | {str(number) for number in range(1, 7)}
-    assert all(rows for rows in probes.values())
-    [case] = read_report(tmp_path / "gpu.json").cases
-    assert not case.skipped
-    assert {timing.label for timing in case.timings} >= {"ours, fp16"}
-    assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
+    around, few, many = read_report(tmp_path / "gpu.json").cases
+    assert [len(case.timings) for case in (around, few, many)] == [0, 5, 3]
+    for case in (few, many):
+        assert not case.skipped
+        assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
+    figures = {figure.name: figure.median for figure in around.figures}
+    assert figures["F in fp32, from the CPU's"] <= 1
+    assert all(value > 0 for name, value in figures.items() if "callers" in name)
+
+
+def test_what_is_missing_for_the_measurements_on_a_gpu_is_said_first(tmp_path):
+    with pytest.raises(SystemExit, match=r"^Missing here: .*CUDA"):
+        gpu.main(["--output", str(tmp_path)])
+    assert not [*tmp_path.iterdir()]
 
 
 def test_every_pair_scores_in_plain_pytorch_as_in_bert_score(tiny_model):

@@ -164,9 +164,9 @@ def test_very_long_texts_score_in_bounded_memory(scorer):
 
 
 def test_slices_of_long_texts_are_split(tiny_bundle, monkeypatch):
-    seen, encode = [], Encoder.encode
+    seen, run = [], Encoder.run
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 1000)
-    monkeypatch.setattr(Encoder, "encode", lambda *args, **options: seen.append(encode(*args, **options)) or seen[-1])
+    monkeypatch.setattr(Encoder, "run", lambda *args, **options: seen.append(run(*args, **options)) or seen[-1])
     texts = [long_text(400, seed) for seed in range(20)]
     with BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer:
         assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()

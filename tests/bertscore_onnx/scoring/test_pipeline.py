@@ -47,7 +47,7 @@ def test_few_chunks_are_in_memory(tiny_bundle, monkeypatch, small_chunks, nthrea
     alive = []  # how many there are whenever one is matched
 
     def count_and_match(*arguments):
-        alive.append(sum(vectors() is not None for _, vectors in chunks))
+        alive.append(sum(vectors() is not None for *_, vectors in chunks))
         return match_pairs(*arguments)
 
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.match_pairs", count_and_match)
@@ -60,23 +60,23 @@ def test_few_chunks_are_in_memory(tiny_bundle, monkeypatch, small_chunks, nthrea
 def test_equal_texts_of_a_chunk_are_encoded_once(scorer, monkeypatch):
     chunks = embeddings_of_chunks(monkeypatch)
     scorer.score(["a cat", " a  cat", "a cat"], [["the dog", "a cat"], ["the dog"], ["the dog "]])
-    [(size, _)] = chunks
+    [(_, size, _)] = chunks
     assert size == 4 * 32 * (4 + 4)  # a cat, the dog, each with its two special tokens
 
 
 def embeddings_of_chunks(monkeypatch):
-    """Return a list that grows by the size in bytes of each chunk's embeddings, and a weak reference to them."""
+    """Return a list that grows by the number of texts of each chunk, the bytes of its vectors, and a weak reference."""
     from bertscore_onnx.encoding.encoder import Encoder
 
-    original, chunks = Encoder.encode, []
+    original, chunks = Encoder.run, []
 
-    def encode(*arguments, **options):
+    def run(*arguments, **options):
         embeddings = original(*arguments, **options)
         assert isinstance(embeddings.vectors, np.ndarray)
-        chunks.append((embeddings.vectors.nbytes, weakref.ref(embeddings.vectors)))
+        chunks.append((len(embeddings.lengths), embeddings.vectors.nbytes, weakref.ref(embeddings.vectors)))
         return embeddings
 
-    monkeypatch.setattr(Encoder, "encode", encode)
+    monkeypatch.setattr(Encoder, "run", run)
     return chunks
 
 
@@ -157,9 +157,20 @@ def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, l
     assert largest_difference(found, expected) <= 1e-6
 
 
-def test_chunks_grow_where_the_provider_wants_large_ones(chunk_sizes):
+def test_where_the_provider_wants_large_chunks_all_but_the_first_are(chunk_sizes):
     provider = replace(CPU, chunk_scale=3)
-    assert chunk_sizes(slices(*[("a cat", "a cat")] * 23), max_candidates=3, provider=provider) == [3, 6, 9, 5]
+    assert chunk_sizes(slices(*[("a cat", "a cat")] * 30), max_candidates=4, provider=provider) == [4, 12, 12, 2]
+
+
+@pytest.mark.parametrize("more", [[], ["a cat sits"]])
+def test_candidates_of_the_same_references_are_in_one_chunk(scorer, monkeypatch, small_chunks, more):
+    chunks = embeddings_of_chunks(monkeypatch)
+    words = ["a", "the", "cat", "dog", "mat", "sat", "ran", "on", "red", "blue"]
+    texts = [" ".join(text) for text in itertools.product(words, repeat=3)]
+    references = [[text, *more] for text in texts[500:550] for _ in range(10)]
+    scorer.score(texts[:500], references)
+    assert len(chunks) > 5
+    assert sum(number for number, _, _ in chunks) == 500 + 50 + len(more) * len(chunks)
 
 
 COMPUTING_THREADS = """

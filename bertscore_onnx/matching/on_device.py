@@ -1,0 +1,80 @@
+"""Greedy matching of pairs whose vectors are on a device, by a graph of the equations in `matching.greedy`.
+
+`bertscore_onnx_export.graph.matching` writes the graph, which has no weights and fits every model.
+"""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.encoding.device import DeviceVectors
+from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
+from bertscore_onnx.encoding.session import OUT_OF_MEMORY, open_session
+from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, one_line
+
+GRAPH = Path(__file__).with_name("greedy.onnx")
+
+SIDES = ("candidate", "reference")
+
+Side = tuple[DeviceVectors, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
+"""One side of some pairs: vectors, the row where each text begins, its length, (pairs,), and its normalised weights,
+(pairs, tokens), 0 on padding."""
+
+
+class MatchingGraph:
+    """The matching graph on one provider; threads may share it."""
+
+    def __init__(self, provider: Provider) -> None:
+        """Prepare to open the graph when it is first needed."""
+        self._provider = provider
+        self._opened: Any = None
+        self._opening = threading.Lock()
+
+    def match(self, candidates: Side, references: Side) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return precision and recall of pairs, (layers, pairs) each; NaN if a vector is not finite.
+
+        Raises an OutOfMemoryError if the device has too little memory.
+        """
+        binding = self._session().io_binding()
+        for name, (vectors, _, lengths, weights) in zip(SIDES, (candidates, references), strict=True):
+            binding.bind_ortvalue_input(f"{name}_vectors", vectors.buffer)
+            binding.bind_cpu_input(f"{name}_lengths", lengths)
+            binding.bind_cpu_input(f"{name}_weights", weights)
+        scores = [self._match_layer(binding, layer, candidates, references) for layer in range(len(candidates[0]))]
+        precision, recall = np.stack(scores, axis=1)
+        return precision, recall
+
+    def _match_layer(self, binding: Any, layer: int, candidates: Side, references: Side) -> NDArray[np.float32]:
+        for name, (vectors, starts, _, _) in zip(SIDES, (candidates, references), strict=True):
+            binding.bind_cpu_input(f"{name}_starts", vectors.rows(layer, starts))
+        scores = np.empty((2, len(candidates[1])), dtype=np.float32)
+        for name, values in zip(("precision", "recall"), scores, strict=True):
+            binding.bind_output(name, "cpu", 0, np.float32, values.shape, values.ctypes.data)
+        try:
+            with exit_gate:
+                self._session().run_with_iobinding(binding)
+        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            is_memory = any(sign in str(error).lower() for sign in OUT_OF_MEMORY)
+            kind = OutOfMemoryError if is_memory else EncodingError
+            raise kind(f"{self._provider.name} failed to match {scores.shape[1]} pairs: {one_line(error)}") from error
+        return scores
+
+    def _session(self) -> Any:
+        with self._opening:
+            if self._opened is None:
+                options = load_onnxruntime().SessionOptions()
+                options.intra_op_num_threads = 1
+                options.enable_mem_pattern = False  # shapes vary
+                self._opened, failure = open_session(str(GRAPH), options, self._provider)
+                if self._opened is None:
+                    raise DeviceError(f"{self._provider.name} cannot run {GRAPH}: {failure}.")
+        return self._opened
+
+    def close(self) -> None:
+        """Release the graph; a match in progress finishes first."""
+        with self._opening:
+            self._opened = None
