@@ -230,7 +230,8 @@ class Chunks:
     def __init__(self, slices: Iterable[Pairs], tokenise: Tokenise, max_tokens: int, max_scale: int) -> None:
         """Prepare chunks of about `max_tokens`.
 
-        Where they may be larger, `max_scale` times, the first is small, so that the model soon has work.
+        Where they may be larger, `max_scale` times, the first is small, so that the model soon has work, and the second
+        half as large, so that it soon has more.
         """
         self._slices, self._tokenise = slices, tokenise
         self._max_tokens, self._max_scale = max_tokens, max_scale
@@ -239,25 +240,34 @@ class Chunks:
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks."""
-        chunk, scale = ChunkTexts(self._tokenise), 1
-        most = self._max_tokens if self._max_scale == 1 else min(self._max_tokens, FIRST_TOKENS)
+        chunk, sizes = ChunkTexts(self._tokenise), self._sizes()
+        most_tokens, most_candidates = next(sizes)
         try:
             for pairs in self._parts():
                 chunk.add(pairs)
                 if (
-                    chunk.num_tokens >= min(most, self.limit)
-                    or chunk.num_candidates >= CHUNK_CANDIDATES * scale
+                    chunk.num_tokens >= min(most_tokens, self.limit)
+                    or chunk.num_candidates >= most_candidates
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
                     yield chunk.close(is_last=False)
-                    chunk, scale = ChunkTexts(self._tokenise), self._max_scale
-                    most = self._max_tokens * scale
+                    chunk = ChunkTexts(self._tokenise)
+                    most_tokens, most_candidates = next(sizes)
         except Exception:
             if chunk.num_candidates:
                 yield chunk.close()
             raise
         if chunk.num_candidates:
             yield chunk.close()
+
+    def _sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield the most tokens of each chunk, and the most candidates."""
+        if self._max_scale > 1:
+            yield min(self._max_tokens, FIRST_TOKENS), CHUNK_CANDIDATES
+            half = self._max_scale // 2
+            yield half * self._max_tokens, half * CHUNK_CANDIDATES
+        while True:
+            yield self._max_scale * self._max_tokens, self._max_scale * CHUNK_CANDIDATES
 
     def _parts(self) -> Iterator[Pairs]:
         """Split the slices by characters: the number of tokens is not known yet, but is hardly larger."""

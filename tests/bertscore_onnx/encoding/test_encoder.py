@@ -145,8 +145,9 @@ def test_on_a_gpu_real_lengths_need_few_shapes_and_little_padding(
     manifest = msgspec.structs.replace(bundle.manifest, hidden_size=hidden_size, max_length=512)
     buckets, most = Buckets.of(CUDA, manifest), CUDA.max_tokens(hidden_size)
     lengths = lengths_like(percentiles, 2 * number)
-    after_first = np.maximum(np.cumsum(lengths) - FIRST_TOKENS, 0)
-    chunk = np.ceil(after_first / (CUDA.chunk_scale * CHUNK_BYTES // (4 * hidden_size))).astype(int)
+    largest = CUDA.chunk_scale * CHUNK_BYTES // (4 * hidden_size)
+    begun = (np.cumsum(lengths) - FIRST_TOKENS) / largest
+    chunk = np.where(begun < 0, 0, np.ceil(begun + 0.5).astype(int))
     shapes, tokens = set(), 0
     for number in range(chunk[-1] + 1):
         of_chunk = lengths[chunk == number]

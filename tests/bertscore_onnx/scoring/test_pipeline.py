@@ -157,9 +157,9 @@ def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, l
     assert largest_difference(found, expected) <= 1e-6
 
 
-def test_where_the_provider_wants_large_chunks_all_but_the_first_are(chunk_sizes):
-    provider = replace(CPU, chunk_scale=3)
-    assert chunk_sizes(slices(*[("a cat", "a cat")] * 30), max_candidates=4, provider=provider) == [4, 12, 12, 2]
+def test_where_the_provider_wants_large_chunks_they_become_so(chunk_sizes):
+    provider = replace(CPU, chunk_scale=4)
+    assert chunk_sizes(slices(*[("a cat", "a cat")] * 50), max_candidates=4, provider=provider) == [4, 8, 16, 16, 6]
 
 
 @pytest.mark.parametrize("more", [[], ["a cat sits"]])
