@@ -13,24 +13,18 @@ Begun = TypeVar("Begun")
 Result = TypeVar("Result")
 
 
-def prefetch(
-    items: Iterator[T],
-    begin: Callable[[T], Begun],
-    finish: Callable[[T, Begun], Result],
-    is_last: Callable[[T], bool] = lambda item: False,
-) -> Iterator[Result]:
+def prefetch(items: Iterator[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]) -> Iterator[Result]:
     """Yield `finish(item, begin(item))` for each item, in order.
 
-    `begin` runs in a thread of its own, unless the first item is the last, while the caller's thread runs `finish` for
-    the item before. The caller's thread also reads the items; if that fails, the results of the items before come
-    first.
+    `begin` runs in a thread of its own, unless there is only one item, while the caller's thread runs `finish` for the
+    item before. The caller's thread also reads the items; if that fails, the results of the items before come first.
     """
     reader = _Reader(items)
-    first = reader.read()
-    if first and is_last(first[0]):  # not worth a thread
+    first, second = reader.read(), reader.read()
+    if first and not second:  # not worth a thread
         yield finish(first[0], begin(first[0]))
-    elif first:
-        yield from _overlapped(first, reader, begin, finish)
+    elif second:
+        yield from _overlapped([*first, *second], reader, begin, finish)
     if reader.failure is not None:
         raise reader.failure
 
@@ -63,7 +57,6 @@ def _overlapped(
     begun: deque[tuple[T, Future[Begun]]] = deque()
     try:
         begun.extend((item, thread.submit(begin, item)) for item in first)
-        begun.extend((item, thread.submit(begin, item)) for item in reader.read())
         while begun:
             yield _finish_first(begun, finish)
             begun.extend((item, thread.submit(begin, item)) for item in reader.read())

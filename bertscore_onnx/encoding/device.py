@@ -29,44 +29,53 @@ class DeviceArray:
 class DeviceVectors:
     """The vectors of some runs of a model, in one buffer; indexed like an array (layers, rows, hidden) of the host.
 
-    Each run wrote a block, (written layers, rows, hidden), behind that of the run before.
+    Each run writes a block, (written layers, rows, hidden), behind that of the run before.
     """
 
-    def __init__(
-        self, provider: Provider, spans: Sequence[slice], hidden_size: int, written: int, layers: Sequence[int]
-    ) -> None:
-        """Take memory for runs with these ranges of rows.
+    itemsize = np.dtype(np.float32).itemsize
+
+    def __init__(self, provider: Provider, rows: int, hidden_size: int, written: int, layers: Sequence[int]) -> None:
+        """Take memory for this many rows.
 
         A run writes `written` layers, of which those numbered `layers` are wanted. Raises an OutOfMemoryError if there
         is too little memory.
         """
         self._provider, self._hidden_size, self._written, self._layers = provider, hidden_size, written, layers
-        self._begins = np.array([span.start for span in spans], dtype=np.int64)  # (runs,), as `_sizes`
-        self._sizes = np.array([span.stop - span.start for span in spans], dtype=np.int64)
-        rows = int(self._sizes.sum()) * written
+        self._begins: list[int] = []  # of the runs, in rows, as `_sizes`
+        self._sizes: list[int] = []
+        self.num_rows: int = rows
+        """The rows that there is room for."""
         limit = memory_limit()
-        if limit is not None and 4 * self.itemsize * rows * hidden_size > limit:  # two chunks, the model and its runs
-            raise OutOfMemoryError(f"{rows:,} vectors would take more than a quarter of {limit:,} bytes.")
+        if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
+            raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")
         try:
             self.buffer: Any = load_onnxruntime().OrtValue.ortvalue_from_shape_and_type(
-                [rows, hidden_size], np.float32, provider.device, provider.index
+                [written * rows, hidden_size], np.float32, provider.device, provider.index
             )
             """The OrtValue, (written rows, hidden)."""
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             raise OutOfMemoryError(f"{provider.name} has too little memory for vectors: {one_line(error)}") from error
 
-    itemsize = np.dtype(np.float32).itemsize
+    @property
+    def num_used(self) -> int:
+        """The rows of all runs."""
+        return self._begins[-1] + self._sizes[-1] if self._sizes else 0
 
-    def block(self, run: int, shape: tuple[int, ...]) -> DeviceArray:
-        """Return the place for the output of a run, which has this shape; only the last run is awaited."""
-        begin = int(self._begins[run]) * self._written * self._hidden_size * self.itemsize
-        address, is_last = self.buffer.data_ptr() + begin, run == len(self._begins) - 1
-        return DeviceArray(self._provider.device, self._provider.index, address, shape, is_last)
+    def take(self, shape: tuple[int, ...], *, is_awaited: bool) -> DeviceArray:
+        """Return the place for the output of another run, (written layers if there is such an axis, texts, tokens,
+        hidden).
+        """
+        begin, rows = self.num_used, shape[-3] * shape[-2]
+        self._begins.append(begin)
+        self._sizes.append(rows)
+        address = self.buffer.data_ptr() + self.itemsize * begin * self._written * self._hidden_size
+        return DeviceArray(self._provider.device, self._provider.index, address, shape, is_awaited)
 
     def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of the buffer where texts begin in one of the layers, given their rows in an array."""
-        runs = np.searchsorted(self._begins, starts, side="right") - 1
-        return starts + self._begins[runs] * (self._written - 1) + self._layers[layer] * self._sizes[runs]
+        begins, sizes = np.array(self._begins), np.array(self._sizes)
+        runs = np.searchsorted(begins, starts, side="right") - 1
+        return starts + begins[runs] * (self._written - 1) + self._layers[layer] * sizes[runs]
 
     @property
     def nbytes(self) -> int:
@@ -87,11 +96,11 @@ class DeviceVectors:
 
     @cached_property
     def _on_host(self) -> NDArray[np.float32]:
-        written = self.buffer.numpy()  # (written rows, hidden)
+        written = self.buffer.numpy()[: self.num_used * self._written]  # (written rows, hidden)
         if self._written == 1:
             return written[None]
-        sizes, layers = self._sizes, list(self._layers)
-        blocks = np.split(written, np.cumsum(sizes[:-1]) * self._written)
+        layers, ends = list(self._layers), np.cumsum(self._sizes)
+        blocks = np.split(written, ends[:-1] * self._written)
         by_run = [block.reshape(self._written, -1, self._hidden_size)[layers] for block in blocks]
         return np.concatenate(by_run, axis=1)
 

@@ -360,15 +360,17 @@ class Encoder:
         self._num_layers = len(manifest.layers)
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
-        self._threads = ThreadPool(self.session.num_own_threads, "bertscore-encode")
-        self.matching_threads: ThreadPool = self._threads
+        self.threads: ThreadPool = ThreadPool(self.session.num_own_threads, "bertscore-encode")
+        """The threads for runs."""
+        self.matching_threads: ThreadPool = self.threads
         """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
         if provider.concurrency is not None:
             threads = self.session.num_threads
             self.matching_threads = ThreadPool(threads if threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
-        self._buckets = Buckets.of(provider, manifest)
+        self.buckets: Buckets | None = Buckets.of(provider, manifest)
+        """The shapes of runs; None if these may have any."""
 
     def encode(
         self,
@@ -387,7 +389,7 @@ class Encoder:
         """Put token sequences, at least one id each, into batches of similar length, limited as in `plan_batches`."""
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         max_tokens = max_tokens or self.max_tokens
-        buckets = self._buckets and replace(self._buckets, max_tokens=max_tokens, max_items=max_items)
+        buckets = self.buckets and replace(self.buckets, max_tokens=max_tokens, max_items=max_items)
         batches = plan_runs(
             lengths,
             max_tokens,
@@ -406,37 +408,48 @@ class Encoder:
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
         memory: ReusedMemory | None = None,
-        on_device: bool = False,
+        vectors: Vectors | None = None,
     ) -> TokenEmbeddings:
-        """Encode texts, batch by batch; with `on_device` their vectors stay there.
+        """Encode texts, batch by batch, into vectors on the host, or on the device behind those that are there.
 
         `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
         their tokens. Vectors that are not finite are found by matching.
         """
-        layers, hidden_size = self._num_layers, self._manifest.hidden_size
-        vectors: Vectors
-        if on_device:
-            written = [self._manifest.num_layers] if self._stacked_layers and layers == 1 else range(layers)
-            vectors = DeviceVectors(self._provider, texts.spans, hidden_size, self._stacked_layers or 1, written)
-        else:
-            vectors = (memory or ReusedMemory()).take((layers, texts.num_tokens, hidden_size))
+        layers, hidden_size, last = self._num_layers, self._manifest.hidden_size, len(texts.spans) - 1
+        table = (memory or ReusedMemory()).take((layers, texts.num_tokens, hidden_size)) if vectors is None else vectors
+        first = table.num_used if isinstance(table, DeviceVectors) else 0
 
         def run(number: int) -> int:
-            shape = (*texts.shapes[number], hidden_size)
-            if isinstance(vectors, DeviceVectors):
-                stacked = (self._stacked_layers,) if self._stacked_layers else ()
-                self.run_batch(*texts.batch(number), vectors.block(number, (*stacked, *shape)))
+            if isinstance(table, DeviceVectors):
+                self.run_batch(*texts.batch(number), self.place(texts, number, table, is_awaited=number == last))
             else:
-                self.run_batch(*texts.batch(number), vectors[:, texts.spans[number]].reshape(layers, *shape))
+                array = table[:, texts.spans[number]].reshape(layers, *texts.shapes[number], hidden_size)
+                self.run_batch(*texts.batch(number), array)
             return int(texts.amounts[number])
 
         try:
-            run_batches(run, len(texts.spans), self._threads, is_stopped=is_stopped, advance=advance)
+            run_batches(run, len(texts.spans), self.threads, is_stopped=is_stopped, advance=advance)
         except BaseException:
-            if on_device:
-                self.session.wait()  # runs may still write into the buffer
+            if isinstance(table, DeviceVectors):
+                self.session.wait()  # runs may still write into it
             raise
-        return TokenEmbeddings(texts.sequences, texts.lengths, vectors, texts.starts)
+        return TokenEmbeddings(texts.sequences, texts.lengths, table, texts.starts + first)
+
+    def device_vectors(self, rows: int) -> DeviceVectors:
+        """Take memory for the vectors of this many tokens on the device; raise an OutOfMemoryError if it lacks it."""
+        is_one_of_many = self._stacked_layers and self._num_layers == 1
+        layers = [self._manifest.num_layers] if is_one_of_many else range(self._num_layers)
+        return DeviceVectors(self._provider, rows, self._manifest.hidden_size, self.layers_on_device, layers)
+
+    def place(self, texts: PaddedTexts, number: int, vectors: DeviceVectors, *, is_awaited: bool) -> DeviceArray:
+        """Return the place of one of the batches in vectors of the device."""
+        stacked = (self._stacked_layers,) if self._stacked_layers else ()
+        shape = (*stacked, *texts.shapes[number], self._manifest.hidden_size)
+        return vectors.take(shape, is_awaited=is_awaited)
+
+    def wait(self) -> None:
+        """Wait until all runs are over that have begun."""
+        self.threads.submit(lambda _: self.session.wait(), None).result()
 
     def run_batch(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32] | DeviceArray
@@ -459,8 +472,8 @@ class Encoder:
 
     def warm_up(self) -> None:
         """Run each shape that later runs may have, in each thread, if the provider prepares itself for every shape."""
-        if self._buckets is not None:
-            self._threads.run_in_each(partial(self._run_shapes, self._buckets.shapes()))
+        if self.buckets is not None:
+            self.threads.run_in_each(partial(self._run_shapes, self.buckets.shapes()))
 
     def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
         for texts, tokens in shapes:
@@ -475,6 +488,6 @@ class Encoder:
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
-        self._threads.close()
+        self.threads.close()
         self.matching_threads.close()
         self.session.close()

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.encoding.early import EarlyRuns
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
 from bertscore_onnx.text.texts import Text, TextInContext
@@ -24,9 +25,6 @@ MAX_UNKNOWN = 1 / 3
 
 MAX_UNKNOWN_TEXTS = 1 / 10
 """The share of unknown texts above which a call warns."""
-
-FIRST_TOKENS = 8192
-"""The most tokens of the first chunk where the others are larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +147,8 @@ class Chunk:
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
-    is_last: bool
-    """Whether no other chunk follows."""
+    early: EarlyRuns | None
+    """The runs of rows that have begun."""
 
     def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, PairFlags]:
         """Return the candidates and the references of all pairs, given the encoded rows.
@@ -171,13 +169,13 @@ class Chunk:
 class ChunkTexts:
     """The distinct texts of the pairs that a chunk has so far, tokenised."""
 
-    def __init__(self, tokenise: Tokenise) -> None:
+    def __init__(self, tokenise: Tokenise, early: EarlyRuns | None = None) -> None:
         self.num_tokens: int = 0
         """The tokens of all rows."""
         self.num_candidates: int = 0
         self.num_characters: int = 0
         """The characters of all texts, equal ones included."""
-        self._tokenise = tokenise
+        self._tokenise, self._early = tokenise, early
         self._rows: list[TokenisedText] = []
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, bool, int], int] = {}
@@ -194,12 +192,14 @@ class ChunkTexts:
             if row == len(self._rows):
                 self._rows.append(tokens)
                 self.num_tokens += len(tokens.ids)
+        if self._early is not None:
+            self._early.add([row.ids for row in self._rows[self._early.num_texts :]])
         self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
-    def close(self, *, is_last: bool = True) -> Chunk:
-        """Return the chunk; it is not the last one if others may follow."""
+    def close(self) -> Chunk:
+        """Return the chunk."""
         sides = (
             _joined([pairs.candidates for pairs in self._pairs]),
             _joined([pairs.references for pairs in self._pairs]),
@@ -215,7 +215,7 @@ class ChunkTexts:
             sides=sides,
             rows=[self._rows_of(side) for side in sides],
             stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
-            is_last=is_last,
+            early=self._early,
         )
 
     def _rows_of(self, side: Side) -> NDArray[np.int64]:
@@ -227,47 +227,39 @@ class ChunkTexts:
 class Chunks:
     """The chunks of pairs, tokenised and gathered as they are read; an error of `slices` comes after earlier pairs."""
 
-    def __init__(self, slices: Iterable[Pairs], tokenise: Tokenise, max_tokens: int, max_scale: int) -> None:
-        """Prepare chunks of about `max_tokens`.
-
-        Where they may be larger, `max_scale` times, the first is small, so that the model soon has work, and the second
-        half as large, so that it soon has more.
-        """
-        self._slices, self._tokenise = slices, tokenise
-        self._max_tokens, self._max_scale = max_tokens, max_scale
+    def __init__(
+        self,
+        slices: Iterable[Pairs],
+        tokenise: Tokenise,
+        max_tokens: int,
+        scale: int = 1,
+        begin: Callable[[], EarlyRuns | None] = lambda: None,
+    ) -> None:
+        """Prepare chunks of about `scale` times `max_tokens`; `begin` prepares the early runs of a chunk."""
+        self._slices, self._tokenise, self._begin = slices, tokenise, begin
+        self._max_tokens, self._scale = max_tokens, scale
         self.limit: int = sys.maxsize
         """The most tokens of the next chunk, whatever its scale; may change between two chunks."""
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks."""
-        chunk, sizes = ChunkTexts(self._tokenise), self._sizes()
-        most_tokens, most_candidates = next(sizes)
+        chunk = ChunkTexts(self._tokenise, self._begin())
         try:
             for pairs in self._parts():
                 chunk.add(pairs)
                 if (
-                    chunk.num_tokens >= min(most_tokens, self.limit)
-                    or chunk.num_candidates >= most_candidates
+                    chunk.num_tokens >= min(self._max_tokens * self._scale, self.limit)
+                    or chunk.num_candidates >= CHUNK_CANDIDATES * self._scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):
-                    yield chunk.close(is_last=False)
-                    chunk = ChunkTexts(self._tokenise)
-                    most_tokens, most_candidates = next(sizes)
+                    yield chunk.close()
+                    chunk = ChunkTexts(self._tokenise, self._begin())
         except Exception:
             if chunk.num_candidates:
                 yield chunk.close()
             raise
         if chunk.num_candidates:
             yield chunk.close()
-
-    def _sizes(self) -> Iterator[tuple[int, int]]:
-        """Yield the most tokens of each chunk, and the most candidates."""
-        if self._max_scale > 1:
-            yield min(self._max_tokens, FIRST_TOKENS), CHUNK_CANDIDATES
-            half = self._max_scale // 2
-            yield half * self._max_tokens, half * CHUNK_CANDIDATES
-        while True:
-            yield self._max_scale * self._max_tokens, self._max_scale * CHUNK_CANDIDATES
 
     def _parts(self) -> Iterator[Pairs]:
         """Split the slices by characters: the number of tokens is not known yet, but is hardly larger."""

@@ -114,11 +114,11 @@ class Pairs:
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
-    def slices(self, size: int = PAIRS_AT_ONCE) -> Iterator["Pairs"]:
-        """Yield the pairs a few at a time; neighbours with the same references stay together if they are fewer."""
+    def slices(self) -> Iterator["Pairs"]:
+        """Yield the pairs, about `PAIRS_AT_ONCE` at a time; no more neighbours with the same references are split."""
         ends, start = np.cumsum(self.references.counts), 0  # (candidates,)
         while start < len(ends):
-            stop = self._cut(ends, start + size, start + 2 * size)
+            stop = self._cut(ends, start + PAIRS_AT_ONCE, start + 2 * PAIRS_AT_ONCE)
             yield self._between(ends, start, stop)
             start = stop
 

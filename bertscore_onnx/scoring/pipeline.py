@@ -7,6 +7,7 @@ one stage runs at a time.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -20,9 +21,10 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
+from bertscore_onnx.encoding.early import EarlyRuns
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, ReusedMemory
-from bertscore_onnx.errors import OutOfMemoryError
+from bertscore_onnx.errors import ClosedError, OutOfMemoryError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
@@ -133,7 +135,8 @@ class Pipeline(Closeable):
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
         """
         is_stopped, memory, matching = threading.Event(), ReusedMemory(), self.matching
-        chunks = self.chunks_of(slices)
+        begin = partial(self._early_runs, is_stopped) if max_items is None and max_seconds is None else lambda: None
+        chunks = self.chunks_of(slices, begin)
         if max_seconds is not None:
             chunks.limit = FIRST_TOKENS
 
@@ -166,17 +169,21 @@ class Pipeline(Closeable):
         planned = (self._plan(chunk, max_items) for chunk in chunks)
         scored: Iterator[ScoredChunk]
         if self._leaves_cpu_idle:
-            scored = prefetch(planned, encode, match, is_last=lambda planned: planned.chunk.is_last)
+            scored = prefetch(planned, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in planned)
         try:
             yield from scored
-        finally:
+        except BaseException:  # of the caller too, who may have gone
             is_stopped.set()
+            if self._matching_graph is not None:
+                with suppress(ClosedError):
+                    self.encoder.wait()  # runs may still write into the vectors of a chunk
+            raise
 
-    def chunks_of(self, slices: Iterable[Pairs]) -> Chunks:
-        """Return the chunks of pairs, which are tokenised when they are read."""
-        return Chunks(slices, self._tokenise, self._chunk_tokens, self._chunk_scale)
+    def chunks_of(self, slices: Iterable[Pairs], begin: Callable[[], EarlyRuns | None] = lambda: None) -> Chunks:
+        """Return the chunks of pairs, which are tokenised when they are read; `begin` prepares their early runs."""
+        return Chunks(slices, self._tokenise, self._chunk_tokens, self._chunk_scale, begin)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
@@ -234,9 +241,17 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
+    def _early_runs(self, is_stopped: threading.Event) -> EarlyRuns | None:
+        """Return the early runs of a chunk; None where vectors are matched on the host."""
+        if self._matching_graph is None:
+            return None
+        return EarlyRuns(self.encoder, self._chunk_scale * self._chunk_tokens, is_stopped)
+
     def _plan(self, chunk: Chunk, max_items: int | None = None) -> PlannedChunk:
         """Plan the runs of whole texts; those longer than the maximum in windows, which truncated texts never are."""
         sequences, windows = chunk.sequences, None
+        if chunk.early is not None and not chunk.num_context.any():
+            return PlannedChunk(chunk, chunk.early.plan_others(), None)
         if any(len(ids) > self.tokenizer.max_length for ids in sequences):
             windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
             sequences = windows.sequences
@@ -252,10 +267,15 @@ class Pipeline(Closeable):
         """Encode a chunk: on the device if its vectors can be matched there, and it has the memory."""
         chunk, texts, windows = planned.chunk, planned.texts, planned.windows
         if self._matching_graph is not None and not chunk.num_context.any():
+            early = chunk.early
             try:
-                return self.encoder.run(texts, is_stopped=is_stopped, advance=advance, on_device=True)
+                if early is not None:
+                    return early.finish(texts, advance)
+                vectors = self.encoder.device_vectors(texts.num_tokens)
+                return self.encoder.run(texts, is_stopped=is_stopped, advance=advance, vectors=vectors)
             except OutOfMemoryError as error:
                 _log.warning("Vectors are matched on the host, which takes longer: %s", error)
+                texts = self.encoder.plan(chunk.sequences)
         run = partial(self.encoder.run, texts, is_stopped=is_stopped, memory=memory)
         if windows is None:
             return run(advance=advance)

@@ -22,26 +22,12 @@ def test_the_next_item_is_begun_before_one_is_finished():
 
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_of_several_items_only_the_beginning_is_in_a_thread(number):
-    items = ((index, threading.get_ident()) for index in range(number))
-    for (_, read_in), begun_in, finished_in in prefetch(
-        items,
-        lambda item: threading.get_ident(),
-        lambda item, begun: (item, begun, threading.get_ident()),
-        is_last=lambda item: item[0] == number - 1,
+    items = (threading.get_ident() for _ in range(number))
+    for read_in, begun_in, finished_in in prefetch(
+        items, lambda item: threading.get_ident(), lambda item, begun: (item, begun, threading.get_ident())
     ):
         assert read_in == finished_in == threading.get_ident()
         assert (begun_in == read_in) == (number == 1)
-
-
-def test_the_first_item_is_begun_before_the_second_is_read():
-    begun = threading.Event()
-
-    def items():
-        yield 1
-        assert begun.wait(60)
-        yield 2
-
-    assert list(prefetch(items(), lambda item: begun.set(), lambda item, _: item)) == [1, 2]
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])

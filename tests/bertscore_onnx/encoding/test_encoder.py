@@ -25,7 +25,6 @@ from bertscore_onnx.encoding.encoder import (
 )
 from bertscore_onnx.encoding.providers import CUDA
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
-from bertscore_onnx.scoring.chunks import FIRST_TOKENS
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
 from harness.gpu import CHOICE, like_cuda
 from tests.support.lengths import SENTENCES, TRANSLATIONS, lengths_like
@@ -145,9 +144,7 @@ def test_on_a_gpu_real_lengths_need_few_shapes_and_little_padding(
     manifest = msgspec.structs.replace(bundle.manifest, hidden_size=hidden_size, max_length=512)
     buckets, most = Buckets.of(CUDA, manifest), CUDA.max_tokens(hidden_size)
     lengths = lengths_like(percentiles, 2 * number)
-    largest = CUDA.chunk_scale * CHUNK_BYTES // (4 * hidden_size)
-    begun = (np.cumsum(lengths) - FIRST_TOKENS) / largest
-    chunk = np.where(begun < 0, 0, np.ceil(begun + 0.5).astype(int))
+    chunk = np.cumsum(lengths) // (CUDA.chunk_scale * CHUNK_BYTES // (4 * hidden_size))
     shapes, tokens = set(), 0
     for number in range(chunk[-1] + 1):
         of_chunk = lengths[chunk == number]

@@ -8,6 +8,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.device import DeviceVectors
+from bertscore_onnx.encoding.early import EarlyRuns
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import OutOfMemoryError
@@ -75,19 +76,19 @@ def test_encoded_texts_can_be_read_and_matched_with_all_others(tiny_bundle, like
     assert np.linalg.norm(encoded.embeddings.vectors_of(0, 3), axis=1) == pytest.approx(np.ones(5), abs=1e-6)
 
 
-def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, monkeypatch, small_chunks):
-    encoded, run = [], Encoder.run
+def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, monkeypatch):
+    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
+    encoded, plan = [], Encoder.plan
 
-    def count(encoder, texts, **options):
-        encoded.append(len(texts.sequences))
-        return run(encoder, texts, **options)
+    def count(encoder, sequences, **options):
+        encoded.append(len(sequences))
+        return plan(encoder, sequences, **options)
 
-    monkeypatch.setattr(Encoder, "run", count)
+    monkeypatch.setattr(Encoder, "plan", count)
     pairs = [(text, reference) for reference in TEXTS[500:600] for text in TEXTS[:10]]
     with like_gpu(tiny_bundle) as scorer:
         scorer.score(*zip(*pairs, strict=True))
-        assert len(encoded) > 1
-        assert sum(encoded) == 100 + 10 * len(encoded)
+        assert sum(encoded) == 100 + 10 * 15  # there are 15 chunks
         encoded.clear()
         references = scorer.encode(TEXTS[500:600])
         for system in range(10):
@@ -111,6 +112,39 @@ def test_with_too_little_memory_vectors_go_to_the_host(tiny_bundle, like_gpu, mo
         found = scorer.score(CANDIDATES, REFERENCES)
     assert largest_difference(found, expected) <= 1e-6
     assert "matched on the host" in caplog.text
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Return a list that grows by the texts of each run that begins early."""
+    texts, begin = [], EarlyRuns._begin
+    monkeypatch.setattr(EarlyRuns, "_begin", lambda runs, *args: texts.append(len(args[0])) or begin(runs, *args))
+    return texts
+
+
+MANY = [" ".join(words) for words in itertools.product(WORDS, repeat=4)][::3]
+
+
+@pytest.mark.parametrize(("bundle", "options"), CASES)
+def test_runs_begin_before_all_texts_are_tokenised(request, like_gpu, stays_there, early, monkeypatch, bundle, options):
+    folder = request.getfixturevalue(bundle)
+    references = [*MANY[1:], "a cat"]
+    with like_gpu(folder, **options) as scorer:
+        found = scorer.score(MANY, references)
+        assert early
+        assert sum(early) < len(MANY)
+        monkeypatch.setattr(EarlyRuns, "_vectors_for", lambda *_: None)
+        assert np.array_equal(scorer.score(MANY, references).F, found.F)
+
+
+@pytest.mark.parametrize("room", [0.01, 0.5])
+def test_with_too_little_room_for_early_runs_all_texts_are_run_at_the_end(tiny_bundle, like_gpu, monkeypatch, room):
+    with like_gpu(tiny_bundle) as scorer:
+        expected = scorer.score(MANY, MANY[::-1])
+        monkeypatch.setattr("bertscore_onnx.encoding.early.ROOM", room)
+        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 2500)
+    with like_gpu(tiny_bundle) as scorer:
+        assert np.array_equal(scorer.score(MANY, MANY[::-1]).F, expected.F)
 
 
 def test_scoring_may_stop_in_between(tiny_bundle, like_gpu, small_chunks):

@@ -157,13 +157,14 @@ def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, l
     assert largest_difference(found, expected) <= 1e-6
 
 
-def test_where_the_provider_wants_large_chunks_they_become_so(chunk_sizes):
-    provider = replace(CPU, chunk_scale=4)
-    assert chunk_sizes(slices(*[("a cat", "a cat")] * 50), max_candidates=4, provider=provider) == [4, 8, 16, 16, 6]
+def test_chunks_are_larger_where_the_provider_wants_that(chunk_sizes):
+    provider = replace(CPU, chunk_scale=3)
+    assert chunk_sizes(slices(*[("a cat", "a cat")] * 29), max_candidates=4, provider=provider) == [12, 12, 5]
 
 
 @pytest.mark.parametrize("more", [[], ["a cat sits"]])
-def test_candidates_of_the_same_references_are_in_one_chunk(scorer, monkeypatch, small_chunks, more):
+def test_candidates_of_the_same_references_are_in_one_chunk(scorer, monkeypatch, more):
+    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
     chunks = embeddings_of_chunks(monkeypatch)
     words = ["a", "the", "cat", "dog", "mat", "sat", "ran", "on", "red", "blue"]
     texts = [" ".join(text) for text in itertools.product(words, repeat=3)]
