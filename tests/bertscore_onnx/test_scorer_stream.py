@@ -53,19 +53,19 @@ def test_reads_at_most_a_chunk_ahead(scorer):
 @pytest.mark.parametrize("max_seconds", [None, 0.05])
 def test_a_slow_model_gets_few_pairs_at_a_time(scorer, monkeypatch, max_seconds):
     sizes = []
-    original = Encoder.encode
+    original = Encoder.run
 
-    def encode_slowly(self, sequences, *arguments, **options):
-        sizes.append(sum(map(len, sequences)))
+    def run_slowly(self, texts, **options):
+        sizes.append(int(texts.lengths.sum()))
         time.sleep(sizes[-1] / 1000)
-        return original(self, sequences, *arguments, **options)
+        return original(self, texts, **options)
 
     words = [" ".join(pair) for pair in itertools.product(" ".join(CANDIDATES).split(), repeat=2)]
     pairs = list(zip(words, words[::-1], strict=True))
     expected = list(scorer.stream(pairs))
     monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 1024)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.FIRST_TOKENS", 8)
-    monkeypatch.setattr(Encoder, "encode", encode_slowly)
+    monkeypatch.setattr(Encoder, "run", run_slowly)
     assert list(scorer.stream(pairs, max_seconds=max_seconds)) == expected
     longest = max(len(row) for row in words)
     assert (max(sizes) <= 50 + 4 * longest) == (max_seconds is not None)
