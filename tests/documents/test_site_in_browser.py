@@ -108,6 +108,36 @@ def test_search_brings_every_message_among_the_first_three(found):
     assert missed == []
 
 
+FIRST = {
+    "confidence interval": "which_system csv_to_paper",
+    "lm-eval": "compare_runs",
+    "latex": "csv_to_paper which_system",
+    "docker": "service",
+    "p-value": "how_we_test which_system",
+    "several references": "csv_to_paper tutorial",
+    "layer": "which_metric",
+    "json": "tables",
+    "gpu": "gpu",
+    "offline": "hub",
+    "chinese": "models export",
+    "long documents": "long_texts",
+    "idf": "idf_and_rescaling",
+    "baseline": "idf_and_rescaling",
+    "threshold": "service which_system",
+    "significance": "which_system",
+    "bert-score": "migrating",
+    "comet": "which_metric_in_ten_lines",
+    "csv": "tables csv_to_paper",
+    "int8": "export",
+}
+"""Words that readers search for, and the pages of which one answers them."""
+
+
+@pytest.mark.parametrize(("query", "pages"), FIRST.items())
+def test_search_brings_the_right_page_among_the_first_three(found, query, pages):
+    assert {page.partition(".html")[0] for page in found(query)[:3]} & {*pages.split()}
+
+
 @pytest.mark.parametrize("query", ["pandas", "csv"])
 def test_search_for_tables_brings_their_page_first(found, query):
     assert found(query)[0].startswith("tables.html")
