@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-import msgspec
-
 from bertscore_onnx.errors import InputError, InputTypeError, meant, shortened
 
 if TYPE_CHECKING:
@@ -175,6 +173,8 @@ def _listed_texts(text: str) -> list[str] | None:
     text = text.strip()
     if text[0] != "[" or text[-1] != "]":
         return None
+    import msgspec  # costs start-up time and is needed only here
+
     try:
         return msgspec.json.decode(text, type=list[str])
     except (msgspec.MsgspecError, RecursionError):

@@ -117,7 +117,8 @@ AT_THE_SHELL = {
     # languages, rescaling and idf
     "score --lang english -c cand.txt -r ref.txt": ("'english'", "expected a language code", "'en'"),
     f"{SCORE} --rescale-with-baseline": ("`lang`", "`baseline_path`", "bertscore-onnx baseline"),
-    f"{SCORE} --rescale-with-baseline --lang xx": ("'xx'", "`baseline_path`", "leave rescaling off"),
+    f"{SCORE} --rescale-with-baseline --lang xx": ("'xx'", "expected a language code"),
+    f"{SCORE} --rescale-with-baseline --lang nl": ("'nl'", "`baseline_path`", "leave rescaling off"),
     f"{SCORE} --baseline-path one.csv": ("--baseline-path", "no effect", "--rescale-with-baseline; add it"),
     f"{SCORE} --rescale-with-baseline --baseline-path absent.csv": ("absent.csv", "Check the name"),
     f"{SCORE} --rescale-with-baseline --baseline-path lower.csv": ("'layer,p,r,f'", "LAYER,P,R,F", "baseline` writes"),
