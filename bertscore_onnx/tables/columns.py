@@ -1,6 +1,5 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
-import ast
 import json
 import re
 import warnings
@@ -173,7 +172,9 @@ def _listed_texts(text: str) -> list[str] | None:
     text = text.strip()
     if text[0] != "[" or text[-1] != "]":
         return None
-    import msgspec  # costs start-up time and is needed only here
+    import ast  # both cost start-up time and are needed only here
+
+    import msgspec
 
     try:
         return msgspec.json.decode(text, type=list[str])
