@@ -9,7 +9,7 @@ python scripts/draw_speed.py
 import re
 from pathlib import Path
 
-from draw_matching import INK, MARGIN, PALE, PAPER, RECALL, WIDTH, dark_style, text_line
+from draw_matching import INK, PALE, PAPER, RECALL, dark_style, text_line
 
 from benchmarks.report import DOCUMENT, marks
 from harness.results import with_figures
@@ -32,6 +32,7 @@ DEFAULTS = re.compile(r" 0\.3\.13$|, fp32$|, for throughput$")
 """What the names of contestants with their default settings end with."""
 
 ROW, BAR, TOP = 62, 15, 24
+WIDTH, MARGIN = 460, 16  # as wide as a phone can show
 
 Measured = dict[str, tuple[str, str]]
 """By contestant the time and the memory, as they are written."""
@@ -100,9 +101,9 @@ def summary(page: str) -> str:
 
 def picture(figures: str) -> str:
     """Return the SVG: for each case two bars, bert-score's at full length."""
-    height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 250
+    height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 210
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
         "<title>The time of bert-score and of bertscore-onnx for the same work, on two cores</title>",
         dark_style(),
         f'<rect width="{WIDTH}" height="{height}" rx="12" fill="{PAPER}"/>',
@@ -118,7 +119,7 @@ def picture(figures: str) -> str:
             label = f"{name.replace('ours', 'bertscore-onnx')} {short(time)}"
             parts.append(text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12))
         parts.append(text_line(WIDTH - MARGIN, top + 34, speedup(found), INK, anchor="end", weight="bold", size=18))
-    note = "two cores of an AMD EPYC, fp32; the same weights, texts and scores"
+    note = "two cores of an AMD EPYC, fp32; equal weights and scores"
     return "\n".join([*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"])
 
 

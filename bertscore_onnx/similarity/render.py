@@ -124,7 +124,9 @@ MATCH_STYLE = """\
 .match small { margin-inline-start: .3em; font-size: .7em; opacity: .85; }
 .match details { margin-top: 1em; }
 .match summary { cursor: pointer; font-weight: 600; }
-.match .wide { overflow: auto; max-height: 85vh; margin-top: .5em; }
+.match .wide { overflow: auto; max-height: 85vh; margin-top: .5em; background:
+  linear-gradient(to left, var(--ground, Canvas) 40%, transparent) right / 3rem 100% no-repeat local,
+  linear-gradient(to left, rgb(0 0 0 / .3), transparent) right / 1rem 100% no-repeat scroll; }
 .match table { border-collapse: separate; border-spacing: 2px; font-size: .85em; font-variant-numeric: tabular-nums; }
 .match th { padding: .2em .4em; white-space: nowrap; text-align: start; background: var(--ground, Canvas); }
 .match th.zero { font-weight: 400; }
