@@ -64,74 +64,64 @@ def parse_matching(spec: str) -> "Matching":
         raise typer.BadParameter(str(error)) from error
 
 
-MATCHING_HELP = (
-    "How tokens are matched: a preset (bertscore, code-bert-score, doc-bert-score), and changes to it after commas, "
-    "such as code-bert-score,beta=3 or exclude=punctuation+special. docs/variants.md lists them all."
-)
-
 _SETTINGS = (
     _option(
         "model_type",
         str | None,
         None,
-        "A model's name, the path of a bundle, or hf://ORG/REPO for one on the hub.  "
-        f"[default: the model of --lang, or {MODEL_VARIABLE}]",
+        "A model's name, a bundle, or hf://ORG/REPO.",
         short="-m",
         **_MODEL,
     ),
-    _option("lang", str | None, None, "Language, such as en: selects its default model and baseline.", metavar="CODE"),
+    _option("lang", str | None, None, "A language, such as en, for its default model.", metavar="CODE"),
     _option(
         "num_layers",
         int | None,
         "Model",
-        "Score at this layer.  [default: the bundle's]",
+        "The layer.  [default: the bundle's]",
         short="-l",
         metavar="N",
         min=0,
     ),
-    _option("all_layers", bool, "Model", "Print the means of every layer; needs a bundle of all layers."),
-    _option("idf", bool, "Scores", "Give tokens that occur in fewer references more weight."),
-    _option(
-        "idf_counts", str | None, "Scores", "Take idf weights from a file that `count-documents` wrote.", metavar="FILE"
-    ),
-    _option("rescale_with_baseline", bool, "Scores", "Rescale so that unrelated sentences score about 0."),
-    _option(
-        "baseline_path", str | None, "Scores", "Your own baseline file, with the columns LAYER,P,R,F.", metavar="FILE"
-    ),
-    _option("allow_fp32_baseline", bool, "Scores", "Rescale scores of another precision with an fp32 baseline too."),
+    _option("all_layers", bool, "Model", "Print the means of every layer."),
+    _option("idf", bool, "Scores", "Give tokens of fewer references more weight."),
+    _option("idf_counts", str | None, "Scores", "Take idf weights of `count-documents`.", metavar="FILE"),
+    _option("rescale_with_baseline", bool, "Scores", "Let unrelated sentences score about 0."),
+    _option("baseline_path", str | None, "Scores", "Your own baseline: LAYER,P,R,F.", metavar="FILE"),
+    _option("allow_fp32_baseline", bool, "Scores", "Use fp32 baselines for any precision."),
     _option(
         "device",
         str | None,
         "Speed",
-        "cpu, cuda, cuda:N, or openvino (bfloat16).  [default: cuda if available]",
+        "cpu, cuda, cuda:N or openvino.  [default: cuda if any]",
         metavar="DEVICE",
     ),
-    _option("nthreads", int | None, "Speed", "CPU threads.  [default: all that this process may use]", **_NUMBER),
-    _option(
-        "batch_size", int | None, "Speed", "Maximum number of texts in one run of the model.", short="-b", **_NUMBER
-    ),
+    _option("nthreads", int | None, "Speed", "CPU threads.  [default: all]", **_NUMBER),
+    _option("batch_size", int | None, "Speed", "Most texts in one run of the model.", short="-b", **_NUMBER),
     _option(
         "precision",
         Precision | None,
         "Model",
-        "Use the bundle exported in this precision.  [default: the bundle's own; fp32 for a model's name]",
+        "The precision of the bundle.",
     ),
-    _option("use_fast_tokenizer", bool, "Model", "Use the bundle exported with the fast tokenizer's ids."),
+    _option("use_fast_tokenizer", bool, "Model", "Use a bundle with the fast tokenizer's ids."),
     _option(
         "long_text",
         Literal["truncate", "window"],
         "Model",
-        "How to handle texts longer than the model's limit: truncate them, or encode them in windows.",
+        "Texts over the limit.",
         "truncate",
     ),
     _option(
         "max_length",
         int | None,
         "Model",
-        "Maximum number of tokens in a text, or in a window.  [default: the model's limit]",
+        "Most tokens of a text or window.",
         **_NUMBER,
     ),
-    _option("matching", str, "Scores", MATCHING_HELP, "bertscore", metavar="SPEC", parser=parse_matching),
+    _option(
+        "matching", str, "Scores", "A variant: docs/variants.md.", "bertscore", metavar="SPEC", parser=parse_matching
+    ),
 )
 _QUIET = _option("quiet", bool, None, "Print only errors on standard error.", short="-q")
 SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, _QUIET)}
@@ -185,17 +175,13 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 # How tables are read: the same options wherever a command reads one.
 
 
-FORMAT_HELP = (
-    "text, tsv, csv, jsonl or parquet. TSV and CSV may have settings after commas: header=no (columns are called 1, 2, "
-    "and so on), quotes=no (double quotes are ordinary characters) and delimiter=CHARACTER; without a format, they are "
-    "for the files that are TSV or CSV by their names."
-)
+FORMAT_HELP = "text, tsv, csv, jsonl or parquet; else by name."
 FilesFormat = Annotated[
     str | None,
     typer.Option(
         "--input-format",
         metavar="FORMAT",
-        help=f"Format of all files: {FORMAT_HELP}  [default: by file name, such as .tsv.gz]",
+        help=FORMAT_HELP,
     ),
 ]
 TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]

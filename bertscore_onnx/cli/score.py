@@ -56,14 +56,12 @@ def score(
             "-c",
             "--cand",
             metavar="FILE",
-            help="Candidates: text, one per line, or a table, which may hold the references too; - is standard input.",
+            help="Lines of text, or a table; - is stdin.",
         ),
     ],
     ref: Annotated[
         list[str] | None,
-        typer.Option(
-            "-r", "--ref", metavar="FILE...", help="References; with several, the best one counts for each pair."
-        ),
+        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several, the best one counts."),
     ] = None,
     *,
     settings: "ScorerSettings",
@@ -73,7 +71,7 @@ def score(
         typer.Option(
             "--context",
             metavar="FILE",
-            help="Context of each pair, encoded but not matched: a file of lines, or the column context of a table.",
+            help="Context of each pair, encoded but not matched.",
         ),
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
@@ -82,8 +80,7 @@ def score(
         typer.Option(
             "--input-format",
             metavar="FORMAT...",
-            help=f"Format of all files, or with a second one, that of the references: {FORMAT_HELP}  "
-            "[default: by file name, such as .tsv.gz; else text]",
+            help=FORMAT_HELP,
         ),
     ] = None,
     seg_level: Annotated[
@@ -91,7 +88,7 @@ def score(
         typer.Option(
             "-s",
             "--seg-level",
-            help="Print P, R and F1 of every pair, without other columns, as it is scored; print the means to stderr.",
+            help="Print P, R and F1 of every pair.",
         ),
     ] = False,
     output: Annotated[
@@ -100,44 +97,36 @@ def score(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the rows of the table, or the texts, with their scores to a file; print the means.",
+            help="Write the rows with their scores.",
         ),
     ] = None,
     output_format: Annotated[
         OutputFormat | None,
         typer.Option(
             "--format",
-            help="Format of the rows; json also has the means, and without -s or -o only these.  "
-            "[default: by the name of --output; else tsv]",
+            metavar="FORMAT",
+            help="tsv, csv, jsonl, json or parquet.",
         ),
     ] = None,
     min_f1: Annotated[
         float | None,
-        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1, as it is printed, is below X."),
+        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1 is below X."),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             "--by",
             metavar="COLUMN",
-            help="Also print the means of each group of rows, such as a domain or a language; with --format tsv or "
-            "json, and without -s or -o, a row or an object for each.",
+            help="Also print the means of each group.",
         ),
     ] = None,
     quiet: bool,
 ) -> None:
     """Score candidates against their references.
 
-    Text is UTF-8, one text per line; a blank line is an empty text, which scores 0. Tables are TSV, CSV, JSON lines or
-    Parquet. All of them but Parquet may be compressed with gzip. Files are checked to their end before anything is
-    scored; pipes are read, and checked, while they are scored.
-
-    What is a good score? That depends on the model and the task: compare systems on the same references, with the same
-    signature, which is printed before the means. With roberta-large, unrelated English sentences get an F1 of 0.83 on
-    average; --rescale-with-baseline maps this to 0.
-
-    Which model? --lang selects bert-score's default; `bertscore-onnx models` lists the others. All formats are
-    described in docs/command_line.md, with examples.
+    Text is UTF-8, one text per line; tables are TSV, CSV, JSON lines or Parquet. What is a good score depends on the
+    model and the task: compare systems on the same references with the same signature. docs/command_line.md describes
+    every option and format, `bertscore-onnx models` lists the models.
 
     Examples:
         # Score lines of text with the default model of a language
@@ -145,16 +134,9 @@ def score(
         # Score a CSV, and keep its columns beside the scores
         bertscore-onnx score --lang en -c pairs.csv -o scored.csv
         # Name its columns; of several references, the best one counts
-        bertscore-onnx score -m BUNDLE -c a.csv --columns candidate=mt reference=ref
-        bertscore-onnx score -m BUNDLE -c a.csv --columns reference=ref1+ref2
+        bertscore-onnx score -m BUNDLE -c a.csv --columns candidate=mt reference=r1+r2
         # Rescale, so that unrelated sentences score about 0
         bertscore-onnx score --lang en -c cand.txt -r ref.txt --rescale-with-baseline
-        # Score code with F3, as CodeBERTScore does
-        bertscore-onnx score -m BUNDLE -c code.csv --matching code-bert-score,beta=3
-        # Score at all layers, with a bundle made by `export --all-layers`
-        bertscore-onnx score -m BUNDLE --all-layers -c cand.txt -r ref.txt
-        # Score with a model from the Hugging Face hub
-        bertscore-onnx score -m hf://ORG/REPO -c cand.txt -r ref.txt
         # Average by domain, a column of the table
         bertscore-onnx score -m BUNDLE -c pairs.csv --by domain
         # Fail in a continuous build if the mean F1 is below a bound

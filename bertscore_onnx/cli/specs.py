@@ -44,38 +44,12 @@ def single(name: str, values: Sequence[str], option: str) -> str:
 # Columns of tables, by the role that they have.
 
 
-ROLES = {
-    "candidate": "candidate",
-    "reference": "reference (several: reference=first+second)",
-    "context": "context",
-    "id": "segment or id (by default called segment, segment_id, seg_id, id or line; none pairs rows by position)",
-    "document": "document",
-    "system": "system",
-    "score": "score (several: score=first+second)",
-    "metric": "metric",
-    "run": "run",
-    "lang_pair": "lang_pair",
-    "human": "human",
-    "annotator": "annotator (or rater)",
-    "label": "label",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "f1",
-    "truncated": "truncated (written only if it is named, with a column unknown beside it)",
-}
-"""The roles of columns as the help describes them, with the names that columns have unless others are given."""
-
 TEXT_ROLES, SCORE_ROLES = ("candidate", "reference", "context"), ("precision", "recall", "f1", "truncated")
 
 
-def columns_option(*roles: str, **own: str) -> Any:
-    """Return the option `--columns` for these roles, some with a description of their own; `columns_of` reads it."""
-    described = ", ".join((ROLES | own)[role] for role in roles)
-    return typer.Option(
-        "--columns",
-        metavar="ROLE=NAME...",
-        help=f"Columns of a table by their roles, such as {roles[0]}=NAME. The roles are {described}.",
-    )
+def columns_option(*roles: str) -> Any:
+    """Return the option `--columns` for these roles; `columns_of` reads it."""
+    return typer.Option("--columns", metavar="ROLE=NAME...", help=f"Name columns, such as {roles[0]}=NAME.")
 
 
 @dataclass(frozen=True, slots=True)

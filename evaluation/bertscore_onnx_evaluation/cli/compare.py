@@ -60,15 +60,12 @@ def compare(
             "-c",
             "--cand",
             metavar="FILE...",
-            help="The texts of each system, or NAME=FILE, several of one name being its runs: one per line, or the "
-            "column candidate of a table; or one table of all systems. The first is the baseline.",
+            help="Texts of each system, the baseline first.",
         ),
     ] = None,
     ref: Annotated[
         list[str] | None,
-        typer.Option(
-            "-r", "--ref", metavar="FILE...", help="References; with several, the best one counts for each segment."
-        ),
+        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several, the best one counts."),
     ] = None,
     *,
     settings: "ScorerSettings",
@@ -77,10 +74,7 @@ def compare(
         typer.Option(
             "--scores",
             metavar="FILE...",
-            help="Segment scores that other metrics, or people, gave: a file for each system, of which every column "
-            "of numbers is a metric; a table with the columns system, segment and score; tables with a column for each "
-            "of the --systems; files of COMET or WMT; or logs of lm-evaluation-harness or Inspect. With -c they stand "
-            "beside our metrics, otherwise alone.",
+            help="Scores of segments by other metrics, or logs.",
         ),
     ] = None,
     systems: Annotated[
@@ -88,8 +82,7 @@ def compare(
         typer.Option(
             "--systems",
             metavar="NAME...",
-            help="The systems to compare: columns of a table, values of its column system, or names of files; all for "
-            "all of these, in a table every column without another role.  [default: all files or values, no columns]",
+            help="Columns, values or files to compare; or all.",
         ),
     ] = None,
     baseline: Annotated[
@@ -97,29 +90,25 @@ def compare(
     ] = None,
     missing: Annotated[
         Literal["raise", "drop"],
-        typer.Option("--missing", help="Refuse a segment that some file lacks, or leave it out for all systems."),
+        typer.Option("--missing", help="Segments that a file lacks."),
     ] = "raise",
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     lower_better: Annotated[
         list[str] | None,
-        typer.Option(
-            "--lower-better", metavar="NAME...", help="The metrics in --scores whose lower scores are better."
-        ),
+        typer.Option("--lower-better", metavar="NAME...", help="Metrics of which less is better."),
     ] = None,
     higher_better: Annotated[
         list[str] | None,
-        typer.Option(
-            "--higher-better", metavar="NAME...", help="Those whose higher scores are, as is assumed of all others."
-        ),
+        typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better."),
     ] = None,
     metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
         typer.Option(
             "--test",
-            help="A paired permutation test; its mid-p, for scores of few grades; or one of sacreBLEU's tests, to the "
-            "digit.",
+            metavar="TEST",
+            help="mid-p, sacrebleu-bs or -ar.",
             rich_help_panel="Tests",
         ),
     ] = "permutation",
@@ -129,7 +118,7 @@ def compare(
             "--resamples",
             metavar="N",
             min=1,
-            help="Number of swaps.  [default: 10,000; sacrebleu-bs: 1,000 resamples]",
+            help="Number of swaps.  [default: 10,000]",
             rich_help_panel="Tests",
         ),
     ] = None,
@@ -144,7 +133,7 @@ def compare(
         typer.Option(
             "--documents",
             metavar="FILE",
-            help="The document of each segment: lines, or the column document of a table. Tests take whole documents.",
+            help="The documents, which tests take as wholes.",
         ),
     ] = None,
     by: Annotated[
@@ -152,7 +141,7 @@ def compare(
         typer.Option(
             "--by",
             metavar="COLUMN",
-            help="Also compare the systems within each group of segments, such as a domain or a language.",
+            help="Also compare within each group of segments.",
         ),
     ] = None,
     context_sentences: ContextSentences = None,
@@ -161,7 +150,7 @@ def compare(
         typer.Option(
             "--margin",
             metavar="D",
-            help="Also test whether a system is at most D worse than the baseline.",
+            help="Also test whether a system is at most D worse.",
             rich_help_panel="Tests",
         ),
     ] = None,
@@ -170,7 +159,7 @@ def compare(
         typer.Option(
             "--power",
             metavar="D...",
-            help="Also print how often a true difference of D is found, and with how many segments.",
+            help="Also print how often a true difference of D is found.",
             rich_help_panel="Tests",
         ),
     ] = None,
@@ -178,8 +167,7 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-worse",
-            help="Exit with 1 if a system is significantly worse than the baseline, in all segments or in a group of "
-            "--by; with --margin, unless all are shown to be not worse by it; with 2 if that cannot be judged.",
+            help="Exit with 1 if a system is worse; 2 if that is open.",
             rich_help_panel="Tests",
         ),
     ] = False,
@@ -187,49 +175,36 @@ def compare(
         Literal["text", "json", "tsv", "latex"],
         typer.Option(
             "--format",
-            help="Print text, one JSON object, a row for each metric and system with all digits, or a table for LaTeX.",
+            metavar="FORMAT",
+            help="text, json, tsv or latex.",
         ),
     ] = "text",
-    methods: Annotated[
-        bool, typer.Option("--methods", help="Also print a paragraph on the test for a paper, and its BibTeX entries.")
-    ] = False,
+    methods: Annotated[bool, typer.Option("--methods", help="Also print a paragraph for a paper, and BibTeX.")] = False,
     html: Html = None,
     figure: Figure = None,
     examples: Annotated[
         int | None,
-        typer.Option("--examples", metavar="N", min=0, help="Show the N most different segments of each system."),
+        typer.Option("--examples", metavar="N", min=0, help="Show the N segments that differ most."),
     ] = None,
     quiet: bool,
 ) -> None:
     """Compare systems, with tests of their differences.
 
-    Systems are a file for each; or the values of the column system of a table; or those of its columns that --systems
-    names. Every system is compared with the first, the baseline. p is the probability of a difference at least this
-    large if both systems were equally good; a * marks values below 0.05. With three systems or more, p is corrected for
-    their number by Holm's method, and the * goes by that. The last columns are the numbers of segments that the system
-    wins, loses and ties, and of those on which the two differ.
-
-    Rows of tables belong together if their ids are the same; lines of text files go by position.
-
-    Needs the extra `evaluation`.
+    Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
+    both were equally good; * is a p below 0.05, of several systems after Holm's correction. Needs the extra
+    `evaluation`. docs/which_system.md explains the output, docs/command_line.md the options.
 
     Examples:
         # Compare a system with a baseline, the first file
         bertscore-onnx compare --lang en -r ref.txt -c base.txt other.txt
-        # Compare three systems by documents, and write a page with charts
-        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --documents docs.txt
-        bertscore-onnx compare -m BUNDLE -r ref.txt -c a b c --html report.html
-        # Compare columns of a table, which has a column of documents
+        # Compare columns of a table by whole documents, a column too
         bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
         # Compare by BLEU, with a test of sacreBLEU
         bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
-        # Compare given scores, in columns or in a file for each system
-        bertscore-onnx compare --scores comet.csv --systems base other --missing drop
-        bertscore-onnx compare --scores base.csv other.csv
-        # Compare two evaluation runs
-        bertscore-onnx compare --scores old.eval new.eval
-        # Fail in a continuous build if the new system is worse
-        bertscore-onnx compare --metric chrf -r ref.txt -c old new --fail-if-worse
+        # Compare given scores, and draw the differences for a paper
+        bertscore-onnx compare --scores comet.csv --systems a b --figure diff.pdf
+        # Fail in a continuous build if the new evaluation run is worse
+        bertscore-onnx compare --scores old.eval new.eval --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
     systems = _several(systems, "--systems")

@@ -8,16 +8,11 @@ from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 def meta(options: MetaOptions) -> None:
     """Measure how well metrics agree with human judgements.
 
-    An EvalSet is a folder in the layout of mt-metrics-eval: human-scores, metric-scores, perhaps documents, and for
-    --model and --metric system-outputs and references. A table has a row for each output of a system, with the
-    columns lang_pair, system, segment and human; and with scores, --score, or texts, in the columns candidate and
-    reference. Without segments each row is a whole system.
-
-    Correlations are signed and ties are counted; a missing value comes with a reason. A rank ends where a
-    metric in it is significantly better than the next, by exchanging the scores of two metrics in whole segments, or
-    documents if they are known.
-
-    Needs the extra `evaluation`.
+    A table has a row for each output of a system, with the columns lang_pair, system, segment and human; and with
+    scores, --score, or texts, in the columns candidate and reference. An EvalSet is a folder in the layout of
+    mt-metrics-eval. A rank ends where a metric in it is significantly better than the next. --format full prints every
+    measure, interval and test, with a glossary. Needs the extra `evaluation`. docs/which_metric.md explains the output,
+    docs/command_line.md the options.
 
     Examples:
         # Judge BERTScore, and scores in the column comet, against human scores

@@ -34,20 +34,20 @@ class MetaOptions:
         str,
         typer.Argument(
             metavar="EVALSET|TABLE",
-            help="A folder in the layout of mt-metrics-eval, or a table; - is standard input.",
+            help="A folder of mt-metrics-eval, or a table.",
         ),
     ]
     settings: "ScorerSettings"
     language_pair: Annotated[
         list[str] | None,
-        typer.Option("--language-pair", metavar="LP...", help="Language pairs, such as he-en.  [default: all]"),
+        typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]"),
     ] = None
     gold: Annotated[
         str | None,
         typer.Option(
             "--gold",
             metavar="NAME",
-            help="The judgements of a folder, such as mqm.  [default: the only ones]",
+            help="The judgements, such as mqm.",
             rich_help_panel="EvalSet",
         ),
     ] = None
@@ -56,7 +56,7 @@ class MetaOptions:
         typer.Option(
             "--reference",
             metavar="NAME",
-            help="The reference that metrics use, such as refB; not scored as a system.  [default: the only one]",
+            help="The reference of metrics, such as refB.",
             rich_help_panel="EvalSet",
         ),
     ] = None
@@ -65,7 +65,7 @@ class MetaOptions:
         typer.Option(
             "--metric-scores",
             metavar="METRIC-REF...",
-            help="Metric scores of an EvalSet, such as BLEU-refB.  [default: all of the reference]",
+            help="Scores, such as BLEU-refB.  [default: all]",
             rich_help_panel="EvalSet",
         ),
     ] = None
@@ -74,7 +74,7 @@ class MetaOptions:
         typer.Option(
             "--score",
             metavar="COLUMN...",
-            help="Columns of a table with scores, higher is better; a system's score is the mean over its segments.",
+            help="Columns of scores; higher is better.",
         ),
     ] = None
     metric: Metrics = None
@@ -85,7 +85,7 @@ class MetaOptions:
         typer.Option(
             "--hold-out",
             metavar="NAME",
-            help="Judge one annotator (column annotator), or other judgements of an EvalSet, as metrics are judged.",
+            help="Judge an annotator as metrics are judged.",
             rich_help_panel="Tests",
         ),
     ] = None
@@ -93,51 +93,42 @@ class MetaOptions:
         bool,
         typer.Option(
             "--sentinels/--no-sentinels",
-            help="Judge scores that read no meaning too: random, lengths, shared words.",
+            help="Judge scores that read no meaning.",
             rich_help_panel="Tests",
         ),
     ] = True
     missing: Annotated[
         Literal["raise", "drop"],
-        typer.Option(
-            "--missing", help="Refuse a judged output without a score, or leave its segment out for all systems."
-        ),
+        typer.Option("--missing", help="Segments without a score."),
     ] = "raise"
     columns: Annotated[
         list[str] | None,
-        columns_option(
-            *_ROLES,
-            id="id (by default called segment, segment_id or seg_id; id or line if systems share it; else rows are "
-            "whole systems)",
-            document="document (which tests exchange, and intervals draw, as a whole)",
-        ),
+        columns_option(*_ROLES),
     ] = None
     input_format: FilesFormat = None
     resamples: Annotated[
         int,
-        typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of permutations of each test.", rich_help_panel="Tests"
-        ),
+        typer.Option("--resamples", metavar="N", min=1, help="Permutations.", rich_help_panel="Tests"),
     ] = 1000
     test: Annotated[
         Literal["segments", "boot-both"],
         typer.Option(
             "--test",
-            help="How metrics are compared and ranked: by exchanging whole segments (or documents), or by BOOT-BOTH, "
-            "which draws systems too, for claims about other systems; both two-sided and corrected by Holm.",
+            metavar="TEST",
+            help="segments or boot-both.",
             rich_help_panel="Tests",
         ),
     ] = "segments"
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all random draws.", rich_help_panel="Tests")
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the draws.", rich_help_panel="Tests")
     ] = 4
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FOLDER", help="Write the scores as files of mt-metrics-eval."),
+        typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does."),
     ] = None
     output_format: Annotated[
         Literal["text", "full", "json", "tsv", "latex"],
-        typer.Option("--format", help="full: every measure, interval and test, with a glossary."),
+        typer.Option("--format", metavar="FORMAT", help="text, full, json, tsv or latex."),
     ] = "text"
     figure: Figure = None
     quiet: bool = False

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import MATCHING_HELP, SHARED, matching_of, option_name, parse_matching
+from bertscore_onnx.cli.options import SHARED, matching_of, option_name, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
 
@@ -18,9 +18,7 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME...",
-        help="Score the texts with bertscore, bleu, chrf or ter, the last three with settings by sacreBLEU's names: "
-        "bleu,tokenize=zh or chrf,word_order=2 (chrF++); bertscore is F, bertscore,value=P and value=R the others.  "
-        "[default: bertscore, if there is a model]",
+        help="bertscore, bleu, chrf or ter; bleu,tokenize=zh.",
     ),
 ]
 Matchings = Annotated[
@@ -29,7 +27,7 @@ Matchings = Annotated[
         "--matching",
         metavar="SPEC...",
         parser=parse_matching,
-        help=f"{MATCHING_HELP} Several are compared.  [default: bertscore]",
+        help="Variants, several compared: docs/variants.md.",
     ),
 ]
 ContextSentences = Annotated[
@@ -38,20 +36,17 @@ ContextSentences = Annotated[
         "--context-sentences",
         metavar="N",
         min=0,
-        help="The context of a segment: N preceding sentences of the reference, in its document.  "
-        "[default: 2 with doc-bert-score, else 0]",
+        help="Preceding sentences as context.",
     ),
 ]
 TextJsonOrTsv = Annotated[
     Literal["text", "json", "tsv"],
-    typer.Option("--format", help="Print text, one JSON object, or a table of tab-separated values."),
+    typer.Option("--format", help="How to print the result."),
 ]
-Html = Annotated[
-    str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts, one page for a browser.")
-]
+Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts for a browser.")]
 Figure = Annotated[
     str | None,
-    typer.Option("--figure", metavar="FILE", help="Draw the result into a PDF, SVG or PNG (extra plot)."),
+    typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`)."),
 ]
 
 

@@ -70,10 +70,7 @@ def tune_layers(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        columns_option(
-            *_ROLES,
-            id="id (document, segment or segment_id, whose rows are drawn together; else those of one reference)",
-        ),
+        columns_option(*_ROLES),
     ] = None,
     input_format: FilesFormat = None,
     matching: Matchings = None,
