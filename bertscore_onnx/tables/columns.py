@@ -1,6 +1,5 @@
 """The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
 
-import json
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -157,7 +156,7 @@ class RowTexts:
         elif texts is None:
             raise InputError(
                 f"{place}: the column {name!r} holds a text, and those before are lists of texts in JSON; expected "
-                f"such a list. Write {json.dumps([shortened(value)], ensure_ascii=False)}."
+                f"such a list. Write it as a list of one text."
             )
         return column.texts_of(value if texts is None else texts, name, place)
 
