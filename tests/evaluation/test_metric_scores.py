@@ -177,13 +177,13 @@ def test_bertscore_is_that_of_each_output_alone(scorer):
 def test_each_different_text_is_encoded_once(scorer, monkeypatch):
     encoded = []
     encoder = scorer._pipeline.encoder
-    encode = type(encoder).encode
+    run = type(encoder).run
 
-    def watched(self, sequences, *arguments, **options):
-        encoded.extend(sequences)
-        return encode(self, sequences, *arguments, **options)
+    def watched(self, texts, **options):
+        encoded.extend(texts.sequences)
+        return run(self, texts, **options)
 
-    monkeypatch.setattr(type(encoder), "encode", watched)
+    monkeypatch.setattr(type(encoder), "run", watched)
     score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)
     texts = {text for row in OUTPUTS for text in row if text} | {one for some in REFERENCES for one in some}
     assert len(encoded) == len(texts)
