@@ -23,7 +23,7 @@ from bertscore_onnx.tables.sources import (
     open_source,
     read_lines,
     read_whole_rows,
-    refuse_spreadsheet,
+    refuse_other_formats,
 )
 
 if TYPE_CHECKING:
@@ -503,7 +503,7 @@ def input_file(
 ) -> InputFile:
     """Return a file to read; raise InputError if its format follows from its name, and is that of a spreadsheet."""
     if dialect.format is None:
-        refuse_spreadsheet(name)
+        refuse_other_formats(name)
     return InputFile(name, columns, dialect, added)
 
 

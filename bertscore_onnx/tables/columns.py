@@ -99,7 +99,7 @@ class Column:
         wanted = " or ".join(map(repr, self.names))
         choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
-        remedy = f"Name one with {self.option}{advice}." if self.option else "Add it."
+        remedy = _remedy(available) or (f"Name one with {self.option}{advice}." if self.option else "Add it.")
         raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{near} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
@@ -192,6 +192,15 @@ def _id_of(value: object) -> str:
     if is_null(value):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _remedy(names: Sequence[str]) -> str:
+    """Return what to do about columns that are none; nothing if they may be."""
+    if str(next(iter(names), "")).startswith("sep="):  # as Excel reads it
+        return "Delete this line, which is for Excel alone."
+    if {"columns", "data"} <= {*names}:
+        return "Write an object for each row, as pandas does with orient='records'."
+    return ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -306,7 +306,6 @@ def _decoded(line: str, place: str) -> Record:
         values = _OBJECTS.decode(line)
         if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
             json.loads(line, object_pairs_hook=lambda pairs: _checked_keys(pairs, place), parse_int=str)
-        return values
     except (msgspec.MsgspecError, RecursionError) as error:
         fault = _fault_of_value(line)
         if not fault:
@@ -315,6 +314,12 @@ def _decoded(line: str, place: str) -> Record:
             fault = f"{shown}expected a JSON object. Write one object per line"
             fault += "; `jq -c '.[]' FILE > NEW_FILE` does so for an array." if line.lstrip().startswith("[") else "."
         raise InputError(f"{place}: {fault}") from error
+    if values and all(isinstance(value, dict) for value in values.values()):
+        raise InputError(
+            f"{place}: it is an object of objects; expected a row. Write one object per line; "
+            "`jq -c 'to_entries[] | {id: .key} + .value' FILE > NEW_FILE` does so."
+        )
+    return values
 
 
 def _fault_of_value(line: str) -> str:

@@ -36,10 +36,24 @@ def format_of(name: str) -> InputFormat:
     return _OF_SUFFIX.get(PurePath(name.lower().removesuffix(".gz")).suffix, "text")
 
 
-def refuse_spreadsheet(name: str) -> None:
-    """Raise InputError for a file with the suffix of a spreadsheet."""
-    if PurePath(name.lower()).suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
+_MARKED = {
+    ".srt": "subtitles, with numbers and times",
+    ".vtt": "subtitles, with times",
+    ".sgm": "SGML, with tags",
+    ".sgml": "SGML, with tags",
+    ".tmx": "XML, with tags",
+    ".xlf": "XML, with tags",
+    ".xliff": "XML, with tags",
+}
+
+
+def refuse_other_formats(name: str) -> None:
+    """Raise InputError for a file with the suffix of a spreadsheet, or of texts with marks that would be scored."""
+    suffix = PurePath(name.lower().removesuffix(".gz")).suffix
+    if suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
         raise InputError(f"{name} is a spreadsheet; expected text or a table. Save its table as CSV in UTF-8.")
+    if suffix in _MARKED:
+        raise InputError(f"{name} holds {_MARKED[suffix]}; expected text. Write its texts into a file, one a line.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from bertscore_onnx.tables.sources import (
     Dialect,
     format_of,
     open_source,
-    refuse_spreadsheet,
+    refuse_other_formats,
 )
 
 _ABSENT = object()
@@ -213,7 +213,7 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
-    refuse_spreadsheet(name)
+    refuse_other_formats(name)
     table_format = dialect.format or format_of(name)
     if table_format == "text":
         raise InputError(

@@ -71,8 +71,8 @@ def verify_bundle(folder: Path, long_pair: LongPair | None = None) -> float:
 
 def _different(difference: float, texts: str, tolerance: float, precision: str) -> VerificationError:
     return VerificationError(
-        f"The exported graph differs from the PyTorch model by {difference:.1e} on {texts}; at most {tolerance:.0e} is "
-        f"accepted in {precision}. The bundle was not kept."
+        f"The exported graph differs from the model that it was made of by {difference:.1e} on {texts}; at most "
+        f"{tolerance:.0e} is accepted in {precision}. The bundle was not kept."
     )
 
 

@@ -27,7 +27,7 @@ from bertscore_onnx.tables.readers import (
     parquet_errors,
     read_batches,
 )
-from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_spreadsheet
+from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_other_formats
 
 if TYPE_CHECKING:
     import pyarrow
@@ -159,7 +159,7 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
     InputError is raised if it cannot be read, or if a column is missing, is not of texts, or is called like one of the
     columns that are added.
     """
-    refuse_spreadsheet(name)
+    refuse_other_formats(name)
     path, kind = os.path.abspath(name), format_of(name)
     if kind == "text":
         raise InputError(
