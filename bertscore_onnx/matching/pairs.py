@@ -75,13 +75,8 @@ def match_pairs(
     IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
     pairs = PairMatching(candidates, references, weights)
-    batches = list(plan_batches(pairs.widths, BATCH_TOKENS))
-    if graph is not None and pairs.match_on_device(graph):
-        pass
-    elif len(batches) == 1:  # not worth a thread switch
-        pairs.match(batches[0])
-    else:
-        deque(threads.map(pairs.match, batches), maxlen=0)
+    if graph is None or not pairs.match_on_device(graph):
+        pairs.match_on_host(threads)
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
     scores = finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta)
     return PairScores(
@@ -187,6 +182,14 @@ class PairMatching:
         """The vectors of both sides on the host."""
         candidates, references = map(np.asarray, self._tables)
         return candidates, references
+
+    def match_on_host(self, threads: ThreadPool) -> None:
+        """Match all pairs in threads."""
+        batches = list(plan_batches(self.widths, BATCH_TOKENS))
+        if len(batches) == 1:  # not worth a thread switch
+            self.match(batches[0])
+        else:
+            deque(threads.map(self.match, batches), maxlen=0)
 
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,).

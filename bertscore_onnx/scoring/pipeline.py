@@ -58,6 +58,8 @@ class PlannedChunk:
     """The texts of the chunk, or the windows of its texts."""
     windows: Windows | None
     """The windows; None if no text is longer than the maximum."""
+    is_on_device: bool
+    """Whether the vectors stay on the device: contexts are left out on the host."""
 
 
 Encoded = tuple[float, TokenEmbeddings]
@@ -250,12 +252,13 @@ class Pipeline(Closeable):
     def _plan(self, chunk: Chunk, max_items: int | None = None) -> PlannedChunk:
         """Plan the runs of whole texts; those longer than the maximum in windows, which truncated texts never are."""
         sequences, windows = chunk.sequences, None
-        if chunk.early is not None and not chunk.num_context.any():
-            return PlannedChunk(chunk, chunk.early.plan_others(), None)
+        is_on_device = self._matching_graph is not None and not chunk.num_context.any()
+        if is_on_device and chunk.early is not None:
+            return PlannedChunk(chunk, chunk.early.plan_others(), None, is_on_device)
         if any(len(ids) > self.tokenizer.max_length for ids in sequences):
             windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
             sequences = windows.sequences
-        return PlannedChunk(chunk, self.encoder.plan(sequences, max_items=max_items), windows)
+        return PlannedChunk(chunk, self.encoder.plan(sequences, max_items=max_items), windows, is_on_device)
 
     def _run(
         self,
@@ -265,9 +268,8 @@ class Pipeline(Closeable):
         memory: ReusedMemory | None = None,
     ) -> TokenEmbeddings:
         """Encode a chunk: on the device if its vectors can be matched there, and it has the memory."""
-        chunk, texts, windows = planned.chunk, planned.texts, planned.windows
-        if self._matching_graph is not None and not chunk.num_context.any():
-            early = chunk.early
+        texts, windows, early = planned.texts, planned.windows, planned.chunk.early
+        if planned.is_on_device:
             try:
                 if early is not None:
                     return early.finish(texts, advance)
@@ -275,7 +277,8 @@ class Pipeline(Closeable):
                 return self.encoder.run(texts, is_stopped=is_stopped, advance=advance, vectors=vectors)
             except OutOfMemoryError as error:
                 _log.warning("Vectors are matched on the host, which takes longer: %s", error)
-                texts = self.encoder.plan(chunk.sequences)
+                if early is not None:  # of which `texts` are a part
+                    texts = self.encoder.plan(planned.chunk.sequences)
         run = partial(self.encoder.run, texts, is_stopped=is_stopped, memory=memory)
         if windows is None:
             return run(advance=advance)
