@@ -25,7 +25,7 @@ from bertscore_onnx.files import replace_whole
 from harness.models import Models
 from harness.processes import ROOT, ChildError, call_in_child
 from harness.results import BEGIN, END, machine_facts
-from reproduce.encoder_page import SUMMARY_MARKS, Record, described, write_page
+from reproduce.encoder_page import Record, described, write_page
 from reproduce.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
 from reproduce.summaries import (
     ORIGIN,
@@ -38,13 +38,13 @@ from reproduce.summaries import (
 
 SETS = {
     "WMT16": (
-        "WMT16 into English, segment-level direct assessment",
-        "metrics task of WMT16 (Bojar et al., 2016)",
+        "WMT16 into English",
+        "direct assessment, metrics task of WMT16 (Bojar et al., 2016)",
         None,
     ),
     "WMT23": (
-        "WMT23 Hebrew to English, MQM",
-        "metrics task of WMT23 (Freitag et al., 2023), reference refB",
+        "WMT23 Hebrew to English",
+        "MQM, metrics task of WMT23 (Freitag et al., 2023), reference refB",
         Part("he-en", "mqm", "refB"),
     ),
 }
@@ -196,9 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     given = options.set or [*_sets_of_environment()]
-    for begin, end in ((BEGIN, END), *([SUMMARY_MARKS] if any(is_summaries(path) for _, _, path, _ in given) else [])):
-        if not options.page.is_file() or not {begin, end} <= {*options.page.read_text(encoding="utf-8").split("\n")}:
-            parser.error(f"{options.page} is no page with the marks {begin} and {end}, between which the tables go.")
+    if not options.page.is_file() or not {BEGIN, END} <= {*options.page.read_text(encoding="utf-8").split("\n")}:
+        parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
         run = Run(options.output, options.device)

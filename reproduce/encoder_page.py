@@ -9,13 +9,12 @@ import numpy as np
 
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SEED, bootstrap_counts
-from harness.results import BEGIN, END, table, with_figures
+from harness.results import table, with_figures
 
 MEAN = "mean"
 MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "acc\\*_eq", "spa": "SPA"}
 """Names in `meta`, and on the page."""
 
-SUMMARY_MARKS = "<!-- summaries: begin -->", "<!-- summaries: end -->"
 KENDALL, PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS = (
     f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall_b", "pearson")
 )
@@ -81,37 +80,48 @@ def described(record: Record) -> str:
 
 
 def write_page(page: Path, records: Sequence[Record]) -> None:
-    """Replace the figures of the page, those of translations and those of summaries, where some are measured."""
+    """Replace the figures of the page."""
     text = page.read_text(encoding="utf-8")
-    for marks, show, of_summaries in (((BEGIN, END), as_markdown, False), (SUMMARY_MARKS, summaries_as_markdown, True)):
-        chosen = [record for record in records if record.of_summaries == of_summaries]
-        if not all(record.reason for record in chosen):
-            text = with_figures(text, [show(chosen)], marks)
-    page.write_text(text, encoding="utf-8")
+    page.write_text(with_figures(text, [as_markdown(records)]), encoding="utf-8")
 
 
 def as_markdown(records: Sequence[Record]) -> str:
-    """Return the machine, the tables of each set, and what was not measured."""
+    """Return the tables: all models at a glance, each set, each model by layer, summaries, and what is missing."""
     measured = [record for record in records if not record.reason]
-    parts = [*_machines(measured)]
-    for judgements in dict.fromkeys(record.judgements for record in measured):
-        parts += _of_set([record for record in measured if record.judgements == judgements], measured)
+    judged = [record for record in measured if not record.of_summaries]
+    summaries = [record for record in measured if record.of_summaries]
+    parts = [_at_a_glance(judged, summaries)] if judged else []
+    parts += _machines(measured, judged)
+    for of_set in _by(judged, "judgements").values():
+        parts += _of_set(of_set)
+    for model, of_model in _by([*judged, *summaries], "model").items():
+        if model:
+            parts += [f"### {model}, by layer", _by_layer(of_model)]
+    for of_set in _by(summaries, "judgements").values():
+        parts += _of_summaries(of_set, judged)
     parts += _not_measured([record for record in records if record.reason])
     return "\n\n".join(parts) + "\n"
 
 
-def _machines(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the facts of each machine, with the days and the loads of its runs."""
+def _by(records: Iterable[Record], field: str) -> dict[str, list[Record]]:
+    """Group records by a field."""
     groups: dict[str, list[Record]] = {}
     for record in records:
+        groups.setdefault(getattr(record, field), []).append(record)
+    return groups
+
+
+def _machines(measured: Iterable[Record], judged: Sequence[Record]) -> Iterator[str]:
+    """Yield the facts of each machine, and whether it was busy when the speeds at a glance were measured."""
+    groups: dict[str, list[Record]] = {}
+    for record in measured:
         facts = "; ".join(f"{name}: {value}" for name, value in record.machine.items() if name != LOAD)
         groups.setdefault(facts, []).append(record)
     for facts, group in groups.items():
         days = ", ".join(sorted({record.made.partition(" ")[0] for record in group}))
-        loads = sorted({record.machine[LOAD] for record in group}, key=float)
-        yield f"Measured {days}. Machine: {facts}; {LOAD} of a run: {', '.join(loads)}."
-        if any(_was_busy(record.machine) for record in group):
-            yield BUSY
+        yield f"Measured {days}. Machine: {facts}."
+    if any(_was_busy(record.machine) for record in judged if record.judgements == judged[0].judgements):
+        yield BUSY
 
 
 def _was_busy(machine: Mapping[str, str]) -> bool:
@@ -119,26 +129,48 @@ def _was_busy(machine: Mapping[str, str]) -> bool:
     return float(machine[LOAD]) > float(machine["cores usable"]) / 4
 
 
-def _of_set(records: Sequence[Record], measured: Sequence[Record]) -> Iterator[str]:
-    """Yield the tables of a set: all models, and then each one by layer, in fp32 where that was measured.
+def _at_a_glance(judged: Sequence[Record], summaries: Sequence[Record]) -> str:
+    """Return a row for each model and precision: size and speed on the first set, and agreement on all sets."""
+    sets = [*_by(judged, "judgements")]
+    found = {(record.model, record.precision, record.judgements): record for record in [*judged, *summaries]}
+    titles = [*sets, *_by(summaries, "judgements")]
+    rows = []
+    for model, precision in dict.fromkeys((record.model, record.precision) for record in judged):
+        first = next(record for title in sets if (record := found.get((model, precision, title))))
+        cells = [_at_its_layer(found.get((model, precision, title)), judged) for title in titles]
+        rows.append((model, precision, *_costs(first), *cells))
+    header = ("model", "precision", "pairs/s", "memory", "bundle", "tokens", *titles)
+    return table(header, rows)
 
-    `measured` are the records of all sets.
-    """
+
+def _costs(record: Record) -> Sequence[str]:
+    """Return speed, memory, size on disk, and the maximum length of a text."""
+    tokens = "any" if record.max_length is None else f"{record.max_length:,}"
+    if not (best := record.best):
+        return "-", "-", "-", tokens
+    rate = f"{best.pairs_per_second:,.0f}" + ("" if best.is_cut else " (whole model)")
+    return rate, f"{best.peak_mb:,.0f} MB", f"{best.bundle_mb:,.0f} MB", tokens
+
+
+def _at_its_layer(record: Record | None, judged: Sequence[Record]) -> str:
+    """Return a model's agreement with a set, and its layer: r, or τ_b with the first kind of reference of summaries."""
+    if record is None:
+        return "-"
+    if not record.of_summaries:
+        return f"{record.tuning['best_pearson']:.3f} at {record.tuning['best_layer']}"
+    layer = _layer_for_summaries(record, judged)
+    first = next(one for one in record.agreements if (one.metric, one.layer) == ("F", layer))
+    return f"{_cell(_plain(first.means[KENDALL]))} at {layer}"
+
+
+def _of_set(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a set, and the measures of all models at their best layers."""
     yield f"### {records[0].judgements}"
     yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
-    titles = [MEASURES[name] for name in names]
-    of_layer = ("layer", "perhaps as good", "gain")
-    header = ("model", "precision", *of_layer, *titles, "pairs/s", "memory", "bundle", "tokens")
+    header = ("model", "precision", "layer", "perhaps as good", "gain", *(MEASURES[name] for name in names))
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
     yield table(header, [_overview(record, names) for record in ordered])
-    in_fp32 = {record.model for record in records if record.precision == "fp32"}
-    for record in ordered:
-        if record.precision != "fp32" and record.model in in_fp32:
-            continue
-        yield f"#### {record.model}, {record.precision}: {record.judgements}"
-        yield _layers(record)
-        yield from _chosen_elsewhere(record, measured)
 
 
 def _set_in_words(record: Record) -> str:
@@ -157,99 +189,69 @@ def _set_in_words(record: Record) -> str:
 
 
 def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
-    tuning, best = record.tuning, record.best
-    rate, peak, size = "-", "-", "-"
-    if best:
-        rate = f"{best.pairs_per_second:,.0f}" + ("" if best.is_cut else " (whole model)")
-        peak, size = f"{best.peak_mb:,.0f} MB", f"{best.bundle_mb:,.0f} MB"
+    tuning = record.tuning
     layer = f"{tuning['best_layer']} of {len(tuning['layers']) - 1}"
     others = ", ".join(map(str, tuning["not_worse"])) or "none"
     gain = "-" if tuning["optimism"] is None else f"{tuning['optimism']:.3f}"
-    measures = [_cell(_at_best(record, name)) for name in names]
-    tokens = "any" if record.max_length is None else f"{record.max_length:,}"
-    return record.model, record.precision, layer, others, gain, *measures, rate, peak, size, tokens
+    return record.model, record.precision, layer, others, gain, *(_cell(_at_best(record, name)) for name in names)
 
 
-def _layers(record: Record) -> str:
-    """Return the table of F's correlation at each layer, the mean and that of each language pair."""
-    layers = record.tuning["layers"]
-    languages = [name for name in layers[0]["f1"]["language_pairs"] if len(layers[0]["f1"]["language_pairs"]) > 1]
-    rows = [
-        [
-            str(one["layer"]),
-            _mean(one),
-            *(_cell(Value(one["f1"]["language_pairs"][name], None, None)) for name in languages),
-            *(_cell(Value(one[name], None, None)) for name in ("loss", "loss_high")),
-        ]
-        for one in layers
-    ]
-    return table(("layer", "Pearson's r", *languages, "lower by", "at most"), rows)
-
-
-def _mean(layer: Mapping[str, Any]) -> str:
-    """Return the mean of a layer's r over language pairs."""
-    return _cell(Value(*(layer["f1"][name] for name in ("pearson", "low", "high"))))
-
-
-def _chosen_elsewhere(record: Record, measured: Sequence[Record]) -> Iterator[str]:
-    """Yield how the layers do that are best on other sets, whose r here owes nothing to the choice."""
-    for other in measured:
-        is_same = (other.model, other.precision) == (record.model, record.precision)
-        if is_same and other.judgements != record.judgements:
-            layer = other.tuning["best_layer"]
-            r = _mean(record.tuning["layers"][layer])
-            yield f"Layer {layer}, the best on {other.judgements}, has r = {r} here."
+def _by_layer(records: Sequence[Record]) -> str:
+    """Return a model's agreement at each layer: r of F on translations, τ_b of F on summaries with each reference."""
+    columns: dict[str, dict[int, str]] = {}
+    for record in records:
+        name = f"{record.judgements}, {record.precision}"
+        if record.of_summaries:
+            for one in record.agreements:
+                if one.metric == "F" and one.layer is not None:
+                    column = columns.setdefault(f"{name}, {one.reference}", {})
+                    column[one.layer] = _cell(_plain(one.means[KENDALL]))
+        else:
+            columns[name] = {one["layer"]: f"{one['f1']['pearson']:.3f}" for one in record.tuning["layers"]}
+    layers = sorted({layer for column in columns.values() for layer in column})
+    rows = [(str(layer), *(column.get(layer, "-") for column in columns.values())) for layer in layers]
+    return table(("layer", *columns), rows)
 
 
 # Summaries.
 
 
-def summaries_as_markdown(records: Sequence[Record]) -> str:
-    """Return the machine, a table of all metrics for each kind of reference, and one of each model by layer."""
-    measured = [record for record in records if not record.reason]
-    parts = [one for one in _machines(measured) if one != BUSY]  # no speeds are below
-    for title in dict.fromkeys(record.judgements for record in measured):
-        of_set = [record for record in measured if record.judgements == title]
-        parts.append(f"Source: {of_set[0].origin}.")
-        agreements = [one for record in of_set for one in record.agreements]
-        for reference in dict.fromkeys(one.reference for one in agreements):
-            parts.append(f"### {title}, compared with {_compared(reference)}")
-            parts.append(_metrics_of_summaries(of_set, reference))
-        parts += [part for record in of_set if record.precision for part in _layers_of_summaries(record)]
-    parts += _not_measured([record for record in records if record.reason], "Summaries: not measured")
-    return "\n\n".join(parts) + "\n"
-
-
-def _compared(reference: str) -> str:
-    return f"the {reference}" if reference == "article" else reference
-
-
-def _metrics_of_summaries(records: Sequence[Record], reference: str) -> str:
-    """Return a table of all metrics with a kind of reference, models at the best layer of F."""
-    rows = []
+def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterator[str]:
+    """Yield a table of all metrics: τ_b within articles with each kind of reference, and how far above the peer's."""
+    yield f"### {records[0].judgements}"
+    yield f"Source: {records[0].origin}."
+    in_fp32 = {record.model for record in records if record.precision == "fp32"}
+    metrics: dict[str, dict[str, Agreement]] = {}
     for record in records:
-        of_kind = [one for one in record.agreements if one.reference == reference]
-        layer = _best_layer_of_summaries(of_kind)
-        for one in of_kind:
+        if record.precision not in ("", "fp32") and record.model in in_fp32:
+            continue
+        layer = _layer_for_summaries(record, judged)
+        for one in record.agreements:
             if one.layer == layer:
-                name = one.metric if layer is None else f"{one.metric} of {record.model}, {record.precision}"
-                rows.append((one, (name, "-" if layer is None else str(layer))))
-    rows.sort(key=lambda row: -(row[0].means[KENDALL].value or 0))
-    peer = next((one for one, _ in rows if one.metric == PEER), rows[0][0])
-    of_articles = ("mean τ_b", f"above {peer.metric}", "mean r")
-    header = ("metric", "layer", *of_articles, "systems: mean τ_b", "systems: mean r")
-    return table(
-        header,
-        [
-            (
-                *names,
-                _cell(one.means[KENDALL]),
-                "-" if one is peer else _ahead(one, peer),
-                *(_cell(one.means[name]) for name in (PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS)),
-            )
-            for one, names in rows
-        ],
-    )
+                name = one.metric if layer is None else f"{one.metric} of {record.model}, layer {layer}"
+                metrics.setdefault(name, {})[one.reference] = one
+    kinds = [*dict.fromkeys(kind for of_metric in metrics.values() for kind in of_metric)]
+    ordered = sorted(metrics.items(), key=lambda item: -(item[1][kinds[0]].means[KENDALL].value or 0))
+    peer = metrics.get(PEER, ordered[0][1])
+    rows = []
+    for name, of_kind in ordered:
+        cells = []
+        for kind in kinds:
+            above = "-" if of_kind is peer else _ahead(of_kind[kind], peer[kind])
+            cells += [_cell(_plain(of_kind[kind].means[KENDALL])), above]
+        rows.append((name, *cells))
+    above = f"above {peer[kinds[0]].metric}"
+    yield table(("mean τ_b", *(title for kind in kinds for title in (kind, above))), rows)
+
+
+def _layer_for_summaries(record: Record, judged: Sequence[Record]) -> int | None:
+    """Return the layer that is best on the first set of translations, or else here; None without layers."""
+    of_f1 = [one for one in record.agreements if one.metric == "F" and one.layer is not None]
+    for other in judged:
+        if of_f1 and (other.model, other.precision) == (record.model, record.precision):
+            layer: int = other.tuning["best_layer"]
+            return layer
+    return max(of_f1, key=lambda one: one.means[KENDALL].value or -1).layer if of_f1 else None
 
 
 def _ahead(one: Agreement, peer: Agreement) -> str:
@@ -270,26 +272,6 @@ def interval_of_mean(values: Floats) -> tuple[float, float]:
     ]
     low, high = np.quantile(np.concatenate(means).mean(axis=1), [0.025, 0.975])
     return float(low), float(high)
-
-
-def _best_layer_of_summaries(agreements: Sequence[Agreement]) -> int | None:
-    """Return the layer at which F agrees best within articles; None for a metric without layers."""
-    of_f1 = [one for one in agreements if one.metric == "F"]
-    return max(of_f1, key=lambda one: one.means[KENDALL].value or -1).layer if of_f1 else None
-
-
-def _layers_of_summaries(record: Record) -> Iterator[str]:
-    """Yield the table of a model by layer: τ_b within articles."""
-    kinds = [*dict.fromkeys(one.reference for one in record.agreements)]
-    layers = [*dict.fromkeys(one.layer for one in record.agreements)]
-    found = {(one.reference, one.layer, one.metric): one for one in record.agreements}
-    yield f"#### {record.model}, {record.precision}: {record.judgements} by layer"
-    header = ("layer: mean τ_b", *(f"{metric}, {kind}" for kind in kinds for metric in "PRF"))
-    rows = [
-        (str(layer), *(_cell(_plain(found[kind, layer, metric].means[KENDALL])) for kind in kinds for metric in "PRF"))
-        for layer in layers
-    ]
-    yield table(header, rows)
 
 
 def _plain(value: Value) -> Value:
@@ -316,7 +298,7 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("0.", ".", 1)
 
 
-def _not_measured(records: Sequence[Record], title: str = "Not measured") -> Iterator[str]:
+def _not_measured(records: Sequence[Record]) -> Iterator[str]:
     """Yield a table with a row for each reason."""
     if not records:
         return
@@ -327,5 +309,5 @@ def _not_measured(records: Sequence[Record], title: str = "Not measured") -> Ite
         columns = zip(*((one.model, one.precision, one.judgements) for one in group), strict=True)
         cells = ("; ".join(dict.fromkeys(filter(None, column))) or "all" for column in columns)
         rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
-    yield f"### {title}"
+    yield "### Not measured"
     yield table(("model", "precision", "judgements", "reason"), rows)
