@@ -55,36 +55,44 @@ HEADER = """# Models
 
 <!-- Written by `make docs` from the catalogue and from the results of the parity tests; do not edit. -->
 
-Every family is compared with bert-score, or with transformers: [how](#how-tested). *Largest difference* is that of any
-P, R or F; *fp16* and *int8* are those of F in that precision.
+**To reproduce the numbers of a paper, take the model that it names**, for English mostly `roberta-large`, bert-score's
+default: 1,065 MB at its layer, and a GPU for large sets. **On a CPU, or in a service**, all-mpnet-base-v2 or
+all-MiniLM-L6-v2 may do: [Which encoder?](which_encoder.md) has their agreement with people, speed and size. **For other
+languages**, `bert-base-multilingual-cased` is bert-score's default; **for texts over 512 tokens**, a model with a
+longer maximum below, or [windows](long_texts.md).
 
-## Families
+## The catalogue
 
-| family | models | largest difference | fp16 | int8 |
+The models that bert-score lists, with its layers. *MB* is the size of the weights in fp32 after cutting the model at
+the layer. *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the
+model's tokenizer states a lower maximum, a bundle has that one; if there is none at all, texts are truncated at 8,192
+tokens. Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on
+several shapes before it is accepted.
+
+| model | layer | max length | MB | baselines |
 |---|---|---|---|---|
 """
 
-METHOD = """
-## How tested
+FAMILIES = """
+## Families
 
-A tiny random model of the family, with a tokenizer trained for it, is exported. Its scores of 40 pairs (empty texts,
+How far F moves in fp16 and int8. P, R and F in fp32 differ by at most {largest:.1e} from bert-score's, or from those
+with transformers.
+
+| family | fp16 | int8 |
+|---|---|---|
+"""
+
+METHOD = """
+A tiny random model of each family, with a tokenizer trained for it, is exported. Its scores of 40 pairs (empty texts,
 literal special tokens, rare scripts, texts over the maximum length) are compared with those of bert-score 0.3.13, run
 live with a batch size of 1, with and without idf. SqueezeBERT is compared with transformers, which bert-score fails
-to cut; ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has,
-three models each, with its formulas on transformers' vectors: export these with `--tokenizer-mode fast`. A dash in
-*fp16* or *int8* means that such a bundle cannot be made. Token ids are those of [the original
-tokenizers](tokenizers.md) in all cases.
+to cut; ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has
+with its formulas on transformers' vectors: export these with `--tokenizer-mode fast`. A dash means that such a bundle
+cannot be made. Token ids are those of [the original tokenizers](tokenizers.md) in all cases.
 
-Scored alone, among 159 others and with three threads, a pair has the same bits in every family and precision, but for
-[two](differences.md#in-bfloat16). Random weights show that the computation is right, but not the loss with real
-weights: [Export a model](export.md#reduced-precision) has figures for MiniLM.
-
-*Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the model's
-tokenizer states a lower maximum, a bundle has that one; if there is none at all, texts are truncated at 8,192 tokens.
-*MB* is the size of the weights in fp32 after cutting the model at the layer.
-
-Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on several
-shapes before it is accepted.
+Random weights show that the computation is right, but not the loss with real weights: [Export a
+model](export.md#reduced-precision) and [Which encoder?](which_encoder.md) have figures for these.
 """
 
 
@@ -119,21 +127,18 @@ def write_parity(results: Iterable[Path]) -> None:
 
 def document() -> str:
     """Return the text of `docs/models.md`."""
-    entries = list(catalogue.entries().values())
     lines = [HEADER]
-    for family, parity in catalogue.parity().items():
-        count = sum(entry.family == family for entry in entries)
-        costs = " | ".join(f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
-        lines.append(f"| {family} | {count or '-'} | {parity.largest_difference:.1e} | {costs} |\n")
-    lines.append("\n## Models of the catalogue\n\n| model | layer | max length | MB | baselines |\n")
-    lines.append("|---|---|---|---|---|\n")
-    for entry in entries:
+    for entry in catalogue.entries().values():
         languages = ", ".join(catalogue.baseline_languages(entry.name)) or "-"
         lines.append(
             f"| {entry.name} | {entry.num_layers} | {entry.max_length or '-'} | {entry.size_mb} | {languages} |\n"
         )
-    lines.append(METHOD)
-    return "".join(lines)
+    families = catalogue.parity()
+    lines.append(FAMILIES.format(largest=max(parity.largest_difference for parity in families.values())))
+    for family, parity in families.items():
+        costs = (f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
+        lines.append(f"| {family} | {' | '.join(costs)} |\n")
+    return "".join([*lines, METHOD])
 
 
 if __name__ == "__main__":
