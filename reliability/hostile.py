@@ -72,7 +72,7 @@ INPUTS = [
             Input(f"table.{kind}", f"score {_SCORING} -c @"),
             Input(f"table.{kind}", "count-documents -m MODEL -q -r @ -o =out/counts.json"),
             Input(f"table.{kind}", "meta @ --score quality --resamples 10 -q"),
-            Input(f"table.{kind}", f"tune-layers {_SCORING} --judgements @ --resamples 10"),
+            Input(f"table.{kind}", f"tune-layers @ {_SCORING} --resamples 10"),
             Input(f"table.{kind}", f"batch {_SCORING} --input @ --output =out/scores", waits=False),
         )
     ],

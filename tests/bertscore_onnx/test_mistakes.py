@@ -217,7 +217,7 @@ AT_THE_SHELL = {
     "meta rated.csv --score q": ("'q'", "'human'", "--score"),
     "meta judged.csv --score m": ("line 3", "'x'", "expected a number"),
     "meta judged.csv --score m --test t": ("'t'", "'segments'"),
-    "tune-layers -m $M --judgements wide.csv": ("'human'", "'segment', 'A', 'B'", "--columns human=NAME"),
+    "tune-layers wide.csv -m $M": ("'human'", "'segment', 'A', 'B'", "--columns human=NAME"),
     "baseline -m $M --corpus cand.txt": ("2 of the texts", "expected 4 or more"),
     "show -m $M -c cand.txt -r ref.txt --line 99": ("2 lines", "line 99"),
     "batch -m $M --input absent.csv --output jobs": ("'absent.csv'", "Check the name"),

@@ -42,8 +42,7 @@ _OPTIONAL = (8, 6, 1, 2)
 def tune_layers(
     judgements: Annotated[
         str,
-        typer.Option(
-            "--judgements",
+        typer.Argument(
             metavar="TABLE",
             help="Human judgements: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
         ),
@@ -97,9 +96,9 @@ def tune_layers(
 
     Examples:
         # Find the best layer, with a bundle made by `export --all-layers`
-        bertscore-onnx tune-layers -m BUNDLE --judgements wmt16.tsv.gz
+        bertscore-onnx tune-layers wmt16.tsv.gz -m BUNDLE
         # Choose a language pair
-        bertscore-onnx tune-layers -m BUNDLE --judgements a.tsv --language-pair cs-en
+        bertscore-onnx tune-layers a.tsv -m BUNDLE --language-pair cs-en
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)

@@ -118,7 +118,7 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
         (["batch", "-i", "t.jsonl", "-o", "out"], "add --columns context=NAME"),
         (["show", "-c", "a cat", "-r", "a dog"], "`show` takes no contexts"),
         (["baseline", "--corpus", "c.txt"], "random pairs have none"),
-        (["tune-layers", "--judgements", "t.jsonl"], "`tune-layers` reads no contexts"),
+        (["tune-layers", "t.jsonl"], "`tune-layers` reads no contexts"),
         (["compare", "-c", "c.txt", "-r", "r.txt", "--context-sentences", 0], "give --context-sentences 1 or more"),
     ],
 )

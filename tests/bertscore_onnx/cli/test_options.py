@@ -58,7 +58,7 @@ UNSCALED = "it has no effect without --rescale-with-baseline"
 INPUTS = {
     "batch": ["-i", "a.csv", "-o", "out"],
     "count-documents": ["-r", "a", "-o", "b"],
-    "tune-layers": ["--judgements", "a"],
+    "tune-layers": ["a"],
     "baseline": ["--corpus", "a"],
 }
 

@@ -38,7 +38,7 @@ def tune(run, all_layers_bundle, table):
     """Run the command on a table, the one above where none is given."""
 
     def tune(*options, judgements=table):
-        return run("tune-layers", "--model", all_layers_bundle, "--judgements", judgements, *options)
+        return run("tune-layers", judgements, "--model", all_layers_bundle, *options)
 
     return tune
 
@@ -126,9 +126,9 @@ def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tun
 
 
 def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bundle, all_layers_bundle, table):
-    arguments = ["tune-layers", "--model", all_layers_bundle, "--judgements", table]
+    arguments = ["tune-layers", table, "--model", all_layers_bundle]
     assert "no row has 'fi-en'; the table has cs-en" in refused(*arguments, "--language-pair", "fi-en")
-    stderr = refused("tune-layers", "--model", tiny_bundle, "--judgements", table, "-q")
+    stderr = refused("tune-layers", table, "--model", tiny_bundle, "-q")
     assert "to export all layers" in stderr
 
 
@@ -162,7 +162,7 @@ def test_too_few_judgements_for_a_test_are_reported(tune, write):
 @pytest.mark.full
 @needs_wmt16
 def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, minilm_all_layers_bundle):
-    content = run_json("tune-layers", "--model", minilm_all_layers_bundle, "--judgements", WMT16)
+    content = run_json("tune-layers", WMT16, "--model", minilm_all_layers_bundle)
     f1 = [layer["f1"]["pearson"] for layer in content["layers"]]
     assert f1 == pytest.approx([0.558, 0.576, 0.608, 0.633, 0.6355, 0.582, 0.606], abs=5e-4)
     assert (content["best_layer"], content["not_worse"]) == (4, [3])
