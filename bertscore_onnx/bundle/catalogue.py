@@ -158,18 +158,19 @@ def lower_code(language: str) -> str:
 def default_model(language: str) -> str:
     """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
 
-    Takes a code such as `en`, in any case; other codes of languages get the multilingual model, and whatever is none an
-    InputError.
+    Takes a code such as `en`, in any case; the catalogue's other codes get the multilingual model, and whatever is none
+    an InputError.
     """
     languages = _document()["languages"]
     code, named = lower_code(language), languages["named"]
     parts = _LANGUAGE_CODE.fullmatch(code)
-    is_code = parts is not None and (len(parts[1]) == 3 or parts[1] in languages["two_letters"].split())
+    is_code = parts is not None and parts[1] in f"{languages['two_letters']} {languages['three_letters']}".split()
     if code not in named and not is_code:
         alias, _, country = locale.normalize(code).partition("_")
         raise InputError(
             f"lang is {language!r}; expected a language code{country and f', {alias!r} for this one'}. "
-            f"{', '.join(sorted(named))} have a model of their own, all others get {languages['default']}."
+            f"{', '.join(sorted(named))} have a model of their own, all others get {languages['default']}; 'und' is a "
+            "language without a code of two letters."
         )
     return named.get(code, languages["default"])
 

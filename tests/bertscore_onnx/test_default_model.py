@@ -66,7 +66,9 @@ def test_a_language_is_stronger_than_the_environment(run, write, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("lang", "advice"), [("xx", "expected a language code"), ("english", "'en' for this one")])
+@pytest.mark.parametrize(
+    ("lang", "advice"), [("xx", "expected a language code"), ("xyz", "'und'"), ("english", "'en' for this one")]
+)
 @pytest.mark.parametrize("has_model", [False, True])
 def test_what_is_no_language_is_refused(run, write, tiny_bundle, way, lang, advice, has_model):
     message = refused(all_ways(run, write, lang, tiny_bundle if has_model else None)[way])

@@ -44,7 +44,7 @@ def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments,
     )
 
 
-MULTILINGUAL = ["de", "DE", "fil", "zh-CN", "sr_Latn", "pt-BR", "zh-Hant-TW"]
+MULTILINGUAL = ["de", "DE", "fil", "und", "nds-NL", "zh-CN", "sr_Latn", "pt-BR", "zh-Hant-TW"]
 
 
 @pytest.mark.parametrize(
