@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import onnx
@@ -332,12 +333,12 @@ def without_names(graph):
         node.name = f"fused_{index}"
 
 
-def with_head(graph):
+def with_prefix(prefix, graph):
     for value in graph.output:
         for node in graph.node:
-            node.output[:] = [f"logits_{one}" if one == value.name else one for one in node.output]
-            node.input[:] = [f"logits_{one}" if one == value.name else one for one in node.input]
-        value.name = f"logits_{value.name}"
+            node.output[:] = [f"{prefix}_{one}" if one == value.name else one for one in node.output]
+            node.input[:] = [f"{prefix}_{one}" if one == value.name else one for one in node.input]
+        value.name = f"{prefix}_{value.name}"
 
 
 def behind_vectors(graph, nodes):
@@ -434,14 +435,19 @@ sys.exit(ended.returncode)
         ({"graph": in_bytes}, "is not in fp32 throughout: it computes with INT8."),
         ({"config": {"model_type": "xlm"}}, "The graph wants 'token_type_ids'"),
         ({"config": {"model_type": "xlnet"}}, "The graph wants 'token_type_ids'"),
-        ({"graph": with_head}, "returns no vectors of tokens, but logits_last_hidden_state"),
+        ({"graph": partial(with_prefix, "logits")}, "returns no vectors of tokens, but logits_last_hidden_state"),
+        ({"graph": partial(with_prefix, "encoder")}, "returns no vectors of tokens, but encoder_last_hidden_state"),
         ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "run `git lfs pull`"),
         ({"without": ["onnx/model.onnx"]}, "has no onnx/model.onnx or model.onnx"),
         ({"without": ["tokenizer.json"]}, "has no tokenizer.json"),
         ({"without": ["config.json"]}, "config.json: "),
         ({"without": ["tokenizer_config.json", "special_tokens_map.json"]}, "does not say which tokens are special"),
         ({"config": {"hidden_size": 64}}, "returns published_last_hidden_state of the shape (2, 7, 32)"),
-        ({"config": {"num_hidden_layers": "3"}}, "has no number as encoder_layers"),
+        ({"config": {"num_hidden_layers": None}}, "has no number as encoder_layers"),
+        ({"config": {"num_hidden_layers": "3"}}, 'has num_hidden_layers = "3"; expected a whole number'),
+        ({"config": {"pad_token_id": "x"}}, 'has pad_token_id = "x"; expected a whole number'),
+        ({"config": {"max_position_embeddings": 512.5}}, "has max_position_embeddings = 512.5; expected a whole"),
+        ({"config": {"is_encoder_decoder": "no"}}, 'has is_encoder_decoder = "no"; expected true or false'),
         ({"config": {"num_hidden_layers": 10**9}}, "num_hidden_layers = 1000000000, and at most 1,000 is accepted"),
         ({"config": {"vocab_size": 5}}, "the model has ids from 0 to 4"),
         ({"config": {"model_type": "be\x1b[31mrt"}}, r"has 'be\x1b[31mrt' as model_type"),

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
+from types import NoneType, SimpleNamespace
 from typing import Any
 
 from bertscore_onnx.bundle.manifest import MAX_LAYERS, MAX_SIZE, MAX_VOCAB_SIZE
@@ -15,6 +15,13 @@ _SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
 """The names of these numbers in the configurations of transformers; later ones may be the decoder's."""
 
 _DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
+
+_POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings")
+_TYPES = {
+    **dict.fromkeys((*_LAYERS, *_SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int),
+    **dict.fromkeys(("is_encoder_decoder", "position_biased_input"), bool),
+}
+"""The settings that are read, beside `model_type`; any may be null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,13 @@ def read_config(folder: Path) -> PublishedConfig:
             f"{file} has {str(model_type)[:100]!a} as model_type; expected a printable name without '|'. Copy it from "
             "the model's repository."
         )
+    for name, kind in _TYPES.items():
+        if type(value := settings.get(name)) not in (kind, NoneType):
+            expected = "a whole number" if kind is int else "true or false"
+            raise ExportError(
+                f"{file} has {name} = {shortened(json.dumps(value))}; expected {expected}. Copy it from the model's "
+                "repository."
+            )
     padding = settings.get("pad_token_id")
     facts = SimpleNamespace(**settings | {"model_type": model_type})
     return PublishedConfig(
@@ -76,7 +90,7 @@ def read_config(folder: Path) -> PublishedConfig:
         num_layers=_number(settings, _LAYERS, MAX_LAYERS, file),
         hidden_size=_number(settings, _SIZES, MAX_SIZE, file),
         vocab_size=_number(settings, ("vocab_size",), MAX_VOCAB_SIZE, file),
-        pad_token_id=padding if type(padding) is int and padding >= 0 else None,
+        pad_token_id=padding if padding is not None and padding >= 0 else None,
         max_tokens=max_positions(facts),
         has_decoder=settings.get("is_encoder_decoder") is True or any(name in settings for name in _DECODER_LAYERS),
         _settings=facts,
@@ -85,7 +99,7 @@ def read_config(folder: Path) -> PublishedConfig:
 
 def _number(settings: dict[str, Any], names: tuple[str, ...], most: int, file: Path) -> int:
     for name in names:
-        if type(number := settings.get(name)) is int and number > 0:
+        if (number := settings.get(name) or 0) > 0:
             if number > most:
                 raise ExportError(
                     f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is accepted. Copy it from the "

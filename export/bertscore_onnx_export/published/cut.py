@@ -27,8 +27,8 @@ _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
 """The place of a layer in the name of a node, or in the scopes that PyTorch's newer exporter writes beside it."""
 
 _VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")
-"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. In a graph with both,
-the second belongs to the decoder."""
+"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. The first is that of a
+model with a decoder, to which the second belongs in a graph with both."""
 
 _DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
 """The part of a name that marks the nodes and weights of a decoder."""
@@ -69,7 +69,7 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
             f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a clone, run `git lfs pull`."
         ) from error
     _check_size(model, file)
-    vectors = _rename_output(model, _find_vectors(model, file))
+    vectors = _rename_output(model, _find_vectors(model, config, file))
     kept = [value for value in model.graph.output if value.name == vectors]
     del model.graph.output[:]
     model.graph.output.extend(kept)
@@ -133,16 +133,17 @@ def check_layer(graph: PublishedGraph, num_layers: int, available: int, file: st
         )
 
 
-def _find_vectors(model: ModelProto, file: str) -> str:
+def _find_vectors(model: ModelProto, config: PublishedConfig, file: str) -> str:
     outputs = {value.name: value.type.tensor_type for value in model.graph.output}
-    for name in _VECTOR_OUTPUTS:
+    names = _VECTOR_OUTPUTS if config.has_decoder else _VECTOR_OUTPUTS[1:]
+    for name in names:
         if name in outputs:
             if outputs[name].elem_type != TensorProto.FLOAT:
                 raise ExportError(f"{file} does not return {name} in fp32. Use the graph that does.")
             return name
     raise ExportError(
         f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an output "
-        f"{' or '.join(_VECTOR_OUTPUTS)}: a graph for feature extraction, not of a task head or a generating decoder."
+        f"{' or '.join(names)}: a graph for feature extraction, not of a task head or a generating decoder."
     )
 
 
