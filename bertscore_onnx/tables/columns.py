@@ -105,10 +105,16 @@ class Column:
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
 
-        NaN counts as null.
+        NaN counts as null. If the column may hold lists, a text that is a list of texts in JSON, or as Python prints
+        it, is read as that list, since CSV has no other.
         """
         if isinstance(value, str):
-            return [value]
+            texts = _listed_texts(value) if self.may_hold_lists else None
+            if texts is None:
+                return [value]
+            message = f"The column {name!r} holds texts that are lists of texts; each of them is read as a list."
+            warnings.warn(message, UserWarning, stacklevel=2)
+            value = texts
         if self.is_id and not (isinstance(value, list | dict) and self.option):
             return [_id_of(value)]
         if self.may_be_empty and is_null(value):
@@ -123,66 +129,37 @@ class Column:
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
-class RowTexts:
-    """Returns the texts of rows, one row after the other, as `Column.texts_of` does for each value.
-
-    If a column may hold lists, and its first text that is not blank is a list of texts in JSON, or as Python prints it,
-    all its texts that are not blank are lists, as in CSV, which has no other.
-    """
-
-    def __init__(self, columns: Iterable[Column]) -> None:
-        self._columns = [*columns]
-        self._holds_lists: list[bool | None] = [None if column.may_hold_lists else False for column in self._columns]
-
-    def __call__(self, names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
-        """Return the texts in the columns of a row; raise InputError, with the place, where a value has none."""
-        return [
-            text
-            for position, (name, value) in enumerate(zip(names, values, strict=True))
-            for text in self.of_column(position, value, name, place)
-        ]
-
-    def of_column(self, position: int, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of the value in one column, by its position."""
-        column, holds_lists = self._columns[position], self._holds_lists[position]
-        if holds_lists is False or not isinstance(value, str) or not value.strip():
-            return column.texts_of(value, name, place)
-        texts = _listed_texts(value)
-        if holds_lists is None:
-            self._holds_lists[position] = texts is not None
-            if texts is not None:
-                message = f"{place}: the text of the column {name!r} is a list, so each of its texts is read as a list."
-                warnings.warn(message, UserWarning, stacklevel=2)
-        elif texts is None:
-            raise InputError(
-                f"{place}: the column {name!r} holds a text, and those before are lists of texts in JSON; expected "
-                f"such a list. Write it as a list of one text."
-            )
-        return column.texts_of(value if texts is None else texts, name, place)
+def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
+    """Return the texts in some columns of a row; raise InputError, with the place, where a value has none."""
+    row = zip(columns, names, values, strict=True)
+    return [text for column, name, value in row for text in column.texts_of(value, name, place)]
 
 
 _PRINTED_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_PRINTED_TEXT})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
+_PRINTED_NULLS = ("None", "nan")
+_PRINTED_ITEM = "|".join((_PRINTED_TEXT, *_PRINTED_NULLS))
+_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_PRINTED_ITEM})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
 """A list as Python prints it, and an array as numpy does, which has no commas."""
 
 
-def _listed_texts(text: str) -> list[str] | None:
-    """Return the texts of a list in JSON, or as Python or numpy prints it; None if it is none."""
+def _listed_texts(text: str) -> list[str | None] | None:
+    """Return the texts and nulls of a list in JSON, or as Python or numpy prints it; None if it is none."""
     text = text.strip()
-    if text[0] != "[" or text[-1] != "]":
+    if not (text.startswith("[") and text.endswith("]")):
         return None
     import ast  # both cost start-up time and are needed only here
 
     import msgspec
 
     try:
-        return msgspec.json.decode(text, type=list[str])
+        return msgspec.json.decode(text, type=list[str | None])
     except (msgspec.MsgspecError, RecursionError):
         pass
     if not _PRINTED_LIST.fullmatch(text):
         return None
     try:
-        return [ast.literal_eval(item) for item in re.findall(_PRINTED_TEXT, text, re.DOTALL)]
+        items = re.findall(_PRINTED_ITEM, text, re.DOTALL)
+        return [None if item in _PRINTED_NULLS else ast.literal_eval(item) for item in items]
     except (SyntaxError, ValueError):
         return None
 
@@ -278,6 +255,13 @@ class Rows:
     unscored_references: "list[Text]"
     """The references in the rows that cannot be scored, where they are texts."""
 
+    @property
+    def are_in_context(self) -> bool:
+        """Whether some of the rows that can be scored are in a context that is not blank."""
+        from bertscore_onnx.text.texts import are_in_context
+
+        return are_in_context(candidate for candidate, _ in self.pairs)
+
 
 ColumnName = str | int
 """The name of a column; a number in a data frame without names."""
@@ -316,8 +300,6 @@ class RowReader:
         names = column_names(reference, "reference")
         self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
         self._context = None if context is None else context_column(context)
-        self._texts = RowTexts(self._references)
-        self._context_texts = RowTexts([] if self._context is None else [self._context])
         self._errors = errors
         self._title = title
         self._number = first
@@ -343,17 +325,17 @@ class RowReader:
             context = None
             try:
                 if self._context is not None and not is_null(value := values.pop()):
-                    context = self._context_texts(self._context.names, [value], place)
+                    context = self._context.texts_of(value, self._context.names[0], place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = self._texts(names, values, place)
+                texts = texts_of_row(self._references, names, values, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
                 valid: list[str] = []
-                for position, (name, value) in enumerate(zip(names, values, strict=True)):
+                for column, name, value in zip(self._references, names, values, strict=True):
                     with suppress(InputError):
-                        valid += self._texts.of_column(position, value, name, place)
+                        valid += column.texts_of(value, name, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
                 row_texts: Sequence[Text] = [*candidates, *texts]
@@ -374,10 +356,10 @@ def read_references(
     values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
 ) -> Iterator[list[str]]:
     """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
-    texts = RowTexts([Column((name,), "reference", may_hold_lists=True)])
+    column = Column((name,), "reference", may_hold_lists=True)
     for number, value in enumerate(values, first):
         try:
-            yield texts([name], [value], _place(title, number))
+            yield column.texts_of(value, name, _place(title, number))
         except InputError:
             if errors == "raise":
                 raise

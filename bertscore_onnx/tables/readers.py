@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
-from bertscore_onnx.tables.columns import Column, RowTexts, check_free
+from bertscore_onnx.tables.columns import Column, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -157,11 +157,12 @@ class DelimitedReader(TableReader):
     def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         positions = self._positions(columns)
-        names, texts_of = [self.names[position] for position in positions], RowTexts(columns)
+        names = [self.names[position] for position in positions]
         if not keeps_rows:
             self._parts = None
         for number, fields in self._rows():
-            yield texts_of(names, [fields[position] for position in positions], self._place(number)), self._row
+            values = [fields[position] for position in positions]
+            yield texts_of_row(columns, names, values, self._place(number)), self._row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -281,10 +282,9 @@ class JsonLinesReader(TableReader):
 
     def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        texts_of = RowTexts(columns)
         for place, values, line in self._rows():
             names = [column.find([*values], place) for column in columns]
-            yield texts_of(names, map(values.get, names), place), line
+            yield texts_of_row(columns, names, map(values.get, names), place), line
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -384,9 +384,9 @@ class ParquetReader(TableReader):
 
     def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        names, texts_of = find_texts(self.schema, columns, self.place), RowTexts(columns)
+        names = find_texts(self.schema, columns, self.place)
         for place, values, row in self._rows(names, self.names if keeps_rows else names):
-            yield texts_of(names, values, place), row
+            yield texts_of_row(columns, names, values, place), row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""

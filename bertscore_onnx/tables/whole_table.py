@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.batches import adapt
-from bertscore_onnx.tables.columns import Column, RowTexts, is_null, number_text
+from bertscore_onnx.tables.columns import Column, is_null, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
@@ -104,12 +104,9 @@ class WholeTable:
 
         InputError is raised if a value is missing or holds anything else, or is an empty list that may not be.
         """
-        texts = RowTexts([Column((column,), "", may_hold_lists=True)])
+        texts = Column((column,), "", may_hold_lists=True)
         is_empty = [may_be_empty and self._value(column, row) in ([], "[]") for row in range(len(self))]
-        return [
-            [] if empty else texts([column], [self._value(column, row)], self.place(row))
-            for row, empty in enumerate(is_empty)
-        ]
+        return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
 
     def without_nulls(self, column: str, *, are_texts: bool = False) -> tuple["WholeTable", list[int]]:
         """Return the rows that have a value in a column, and their positions among all rows.

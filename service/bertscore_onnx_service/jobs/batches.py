@@ -69,7 +69,7 @@ class ScoreBatch:
             candidate: the name of the column of candidates, a text per row.
             reference: the name of the column of references, a text or a list of texts per row; or several names.
             context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
-                takes them.
+                takes them. The signature names them, even if those of a batch are all blank.
             names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
                 with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
@@ -231,6 +231,13 @@ def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
     """Return the signature and the execution provider of the scorer in this process."""
     with score_batch._scorer() as scorer:
         return str(score_batch.signature_of(scorer)), scorer.provider
+
+
+def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:
+    """Return whether a row that can be scored has a context that is not blank; batches are read up to that one."""
+    reader = RowReader(score_batch._candidate, score_batch._reference, "null", context=score_batch._context)
+    rows = (reader.read(*map(adapter.values, reader.find(adapter.names))) for adapter in map(adapt, batches))
+    return any(of_batch.are_in_context for of_batch in rows)
 
 
 class CountBatch:

@@ -173,10 +173,9 @@ def _score_files(
 ) -> JobResult:
     """Inspect the inputs, count documents if need be, score the missing parts, and sum up."""
     names = (*settings.names, TRUNCATED)[:4]
-    make_batch = partial(ScoreBatch, bundle, context=settings.context, names=names, errors=settings.errors)
+    make_batch = partial(ScoreBatch, bundle, names=names, errors=settings.errors)
     counts_inputs = counts_first(scorer_settings)
-    score_batch = make_batch(**{**scorer_settings, "idf": False} if counts_inputs else scorer_settings)
-    added = score_batch.columns.names
+    added = make_batch(**{**scorer_settings, "idf": False} if counts_inputs else scorer_settings).columns.names
     if TRUNCATED in added:
         del added[NOT_WRITTEN]
     tables = []
@@ -192,8 +191,11 @@ def _score_files(
     if counts_inputs:
         count_batch = CountBatch(bundle, **of_tokenizer(scorer_settings))
         with progress_bar(num_rows, shown=verbose, stage="counting documents", unit="rows") as advance:
-            counts = _count(count_batch, settings, parts, advance)
-        score_batch = make_batch(**{**scorer_settings, "idf": counts})
+            scorer_settings["idf"] = _count(count_batch, settings, parts, advance)
+    are_in_context = settings.context is not None and any(
+        rows.are_in_context for _, _, rows in _read_texts(parts, settings, "null")
+    )
+    score_batch = make_batch(context=settings.context if are_in_context else None, **scorer_settings)
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
     manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
@@ -385,6 +387,15 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
                 row = end
 
 
+def _read_texts(parts: Sequence[Part], settings: Settings, errors: Errors) -> Iterator[tuple[Part, RawBatch, Rows]]:
+    """Yield the batches as `_read` does, each with the texts in its rows."""
+    for part, first, batch in _read(parts, settings):
+        table = part.table
+        context = None if settings.context is None else table.texts[-1]
+        reader = RowReader(table.texts[0], table.references(settings), errors, table.name, first + 1, context)
+        yield part, batch, reader.read(*(values_of(batch, name) for name in table.texts))
+
+
 def _count(count_batch: CountBatch, settings: Settings, parts: Sequence[Part], advance: Advance) -> DocumentCounts:
     """Count the documents of all references."""
 
@@ -407,13 +418,9 @@ def _score(
     owners: deque[Part] = deque()
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
-        for part, first, batch in _read(parts, settings):
-            table = part.table
-            context = None if settings.context is None else table.texts[-1]
-            references = table.references(settings)
-            reader = RowReader(table.texts[0], references, settings.errors, table.name, first + 1, context)
+        for part, batch, rows in _read_texts(parts, settings, settings.errors):
             owners.append(part)
-            yield adapt(kept_batch(batch, table)), reader.read(*(values_of(batch, name) for name in table.texts))
+            yield adapt(kept_batch(batch, part.table)), rows
 
     writer = None
     try:

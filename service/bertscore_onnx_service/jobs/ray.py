@@ -11,11 +11,12 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named, uses_contexts
 
 __all__ = ["count_documents", "score_dataset"]
 
 if TYPE_CHECKING:
+    import pyarrow
     from ray.data import Dataset
 
 ROWS_PER_BATCH = 1024
@@ -65,7 +66,7 @@ def score_dataset(
         candidate: the name of the column of candidates, a text per row.
         reference: the name of the column of references, a text or a list of texts per row.
         context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
-            them.
+            them. The call reads rows up to the first with a context, which decides the signature.
         names: the names of the columns of scores, as for `ScoreBatch`.
         errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
             number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
@@ -113,6 +114,8 @@ def score_dataset(
     _try_out(score_batch, gpus_per_actor)
     if counts:
         checked["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(checked))
+    if context is not None and not _uses_contexts(ds, score_batch):
+        context = None
 
     from ray.data import ActorPoolStrategy
 
@@ -168,6 +171,18 @@ def count_documents(
     if total is None:
         raise InputError("The dataset has no rows, so there are no documents to count; expected one or more.")
     return total
+
+
+def _uses_contexts(ds: "Dataset", score_batch: ScoreBatch) -> bool:
+    """Return whether a row that can be scored has a context that is not blank; rows are read up to that one."""
+
+    def flag(batch: "pyarrow.Table") -> "pyarrow.Table":
+        import pyarrow
+
+        return pyarrow.table({"flag": [uses_contexts(score_batch, [batch])]})
+
+    flags = ds.map_batches(flag, batch_size=ROWS_PER_BATCH, batch_format="pyarrow", zero_copy_batch=True)
+    return any(row["flag"] for row in flags.iter_rows())
 
 
 def _check_dataset(ds: object) -> None:

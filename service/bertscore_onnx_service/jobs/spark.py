@@ -14,7 +14,7 @@ from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
 from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, check_free, context_column
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named, uses_contexts
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -52,7 +52,7 @@ def score_dataframe(
         candidate: the name of the column of candidates, of the type string.
         reference: the name of the column of references, string or array<string>.
         context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
-            them.
+            them. The call reads rows up to the first with a context, which decides the signature.
         names: the names of the columns of scores, as for `ScoreBatch`.
         errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
             number in there, both from 0, which fails the job; "null" for nulls as its scores and a further column
@@ -88,6 +88,9 @@ def score_dataframe(
         )
 
     signature = _signature(df, score_batch)
+    if context is not None and not _uses_contexts(df, score_batch):
+        context = None
+        signature = _signature(df, score_batch)
     if counts:
         checked["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(checked))
         signature = _signature(df, score_batch)
@@ -182,6 +185,17 @@ def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
     if row.kind:
         raise error_named(row.kind, row.text)
     return str(row.text)
+
+
+def _uses_contexts(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> bool:
+    """Return whether a row that can be scored has a context that is not blank; rows are read up to that one."""
+
+    def flag(batches: Batches, title: str) -> Batches:
+        import pyarrow
+
+        yield pyarrow.RecordBatch.from_pydict({"flag": [uses_contexts(score_batch(), batches)]})
+
+    return bool(_by_position(df).mapInArrow(_by_name(flag, df.columns), "flag boolean").filter("flag").take(1))
 
 
 def _on_executor(bundle: str | PathLike[str] | None) -> str | None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError
 from bertscore_onnx_service import ScoreBatch
 from bertscore_onnx_service.jobs import ray as ray_module
@@ -52,6 +53,17 @@ def test_a_dataset_is_read_and_written_with_its_signature(cluster, tiny_bundle, 
     written = pq.read_table(tmp_path / "scores").sort_by("id")
     assert written.to_pylist() == score(table).to_pylist()
     assert written.schema.metadata[b"bertscore_onnx.signature"].decode() == str(score.signature)
+
+
+@pytest.mark.filterwarnings("ignore:.* have an empty context:UserWarning")
+@pytest.mark.parametrize("contexts", [[None, " ", None], [None, None, "it was"]])
+def test_the_signature_is_that_of_score_for_blank_contexts(cluster, tiny_bundle, tmp_path, contexts):
+    table = pa.table({"candidate": ["a cat"] * 3, "reference": ["a dog"] * 3, "before": contexts})
+    score_dataset(blocks(table, 1, 1), tiny_bundle, context="before").write_parquet(str(tmp_path / "scores"))
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        signature = str(scorer.score(["a cat"] * 3, ["a dog"] * 3, contexts=contexts).signature)
+    schemas = [pq.read_schema(file) for file in (tmp_path / "scores").iterdir()]
+    assert {schema.metadata[b"bertscore_onnx.signature"].decode() for schema in schemas} == {signature}
 
 
 def test_a_row_that_cannot_be_scored_is_named_by_its_number(cluster, tiny_bundle):

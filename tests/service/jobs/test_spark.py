@@ -5,6 +5,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import BundleNotFoundError, IdfError, InputError, InputTypeError, UnknownLayerError
 from bertscore_onnx_service import CountBatch, ScoreBatch
 from bertscore_onnx_service.jobs.spark import count_documents, score_dataframe
@@ -108,6 +109,19 @@ def test_scores_of_all_layers_are_arrays(pairs, all_layers_bundle):
     assert dict(scored.dtypes)["f1"] == "array<float>"
     expected = ScoreBatch(all_layers_bundle, all_layers=True)(PAIRS)
     assert scores_of(scored.toArrow()) == scores_of(expected)
+
+
+@pytest.mark.filterwarnings("ignore:.* have an empty context:UserWarning")
+@pytest.mark.parametrize("contexts", [[None, " ", None], [None, None, "it was"]])
+def test_the_signature_is_that_of_score_for_blank_contexts(spark, tiny_bundle, contexts):
+    frame = spark.createDataFrame(
+        [("a cat", "a dog", before) for before in contexts], "candidate string, reference string, before string"
+    )
+    scored = score_dataframe(frame, tiny_bundle, context="before")
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        expected = scorer.score(["a cat"] * 3, ["a dog"] * 3, contexts=contexts)
+    assert scored.schema["f1"].metadata == {SIGNATURE: str(expected.signature)}
+    assert [row.f1 for row in scored.collect()] == expected.F.tolist()
 
 
 def test_signature_goes_through_parquet(spark, pairs, tiny_bundle, tmp_path):
