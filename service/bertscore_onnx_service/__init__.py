@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING
 
 __all__ = ["CountBatch", "MicroBatcher", "ScoreBatch"]
 
-_MODULES = {
-    "CountBatch": "jobs.batches",
-    "MicroBatcher": "batcher.batcher",
-    "ScoreBatch": "jobs.batches",
-}
+_MODULES = {"CountBatch": "jobs.batches", "MicroBatcher": "batcher.batcher", "ScoreBatch": "jobs.batches"}
 
 if TYPE_CHECKING:
     from bertscore_onnx_service.batcher.batcher import MicroBatcher

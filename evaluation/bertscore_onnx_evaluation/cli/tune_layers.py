@@ -6,23 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
-from bertscore_onnx.cli.options import (
-    FilesFormat,
-    check_contexts,
-    chosen_model,
-    complete_model,
-    shared_options,
-)
+from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, complete_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx_evaluation.cli.options import (
-    Figure,
-    Matchings,
-    TextJsonOrTsv,
-    references_of_table,
-)
+from bertscore_onnx_evaluation.cli.options import Figure, Matchings, TextJsonOrTsv, references_of_table
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -67,10 +56,7 @@ def tune_layers(
             help="Language pairs, such as cs-en.  [default: those into the most common target language]",
         ),
     ] = None,
-    columns: Annotated[
-        list[str] | None,
-        columns_option(*_ROLES),
-    ] = None,
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     matching: Matchings = None,
     resamples: Annotated[

@@ -21,6 +21,7 @@ from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError, one_line
 from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
+from bertscore_onnx_export.model.source import first_line
 from bertscore_onnx_export.published.config import PublishedConfig
 
 _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
@@ -282,13 +283,9 @@ def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[i
         values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"{file} does not run: {_first_line(error).rstrip('.')}. Its inputs may have each other's names."
+            f"{file} does not run: {first_line(error).rstrip('.')}. Its inputs may have each other's names."
         ) from error
     return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300]
 
 
 def _session(model: ModelProto, outputs: list[str]) -> Any:
@@ -326,7 +323,7 @@ def check_length(session: Any, ids: list[int]) -> None:
         run_vectors(session, ids[:_LONG])
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"The graph fails on {len(ids[:_LONG])} tokens: {_first_line(error)}. Use a graph for texts of any length, "
+            f"The graph fails on {len(ids[:_LONG])} tokens: {first_line(error)}. Use a graph for texts of any length, "
             "or set a lower model_max_length in tokenizer_config.json."
         ) from error
 

@@ -256,7 +256,8 @@ class Supervisor:
         """Replace a worker that ended or stalled; return when to check it again."""
         self._stalled = [worker for worker in self._stalled if not self._collect(worker)]
         if self._collect(self._worker):
-            due = self._restart_time(self._worker)
+            pause = 0.0 if self._worker.has_scored else min(FIRST_PAUSE * 2.0**self._failed_starts, LAST_PAUSE)
+            due = (self._worker.ended_at or 0.0) + pause
             if now < due:
                 return due
             self._replace_worker(fresh_scorer=True)
@@ -281,10 +282,6 @@ class Supervisor:
         batch, worker.batch = worker.batch, []
         self._queue.fail({sub_batch.request.future: sub_batch.request for sub_batch in batch}.values(), worker_error)
         return True
-
-    def _restart_time(self, worker: Worker) -> float:
-        pause = 0.0 if worker.has_scored else min(FIRST_PAUSE * 2.0**self._failed_starts, LAST_PAUSE)
-        return (worker.ended_at or 0.0) + pause
 
     def _replace_worker(self, *, fresh_scorer: bool) -> None:
         """Start another worker, with a fresh scorer if it needs one and there is a way to make one."""

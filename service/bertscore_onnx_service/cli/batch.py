@@ -32,8 +32,7 @@ def batch(
         ),
     ],
     output: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder, or the folder of this job."),
+        str, typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder, or the folder of this job.")
     ],
     *,
     settings: "ScorerSettings",

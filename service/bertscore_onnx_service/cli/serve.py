@@ -29,14 +29,7 @@ class _LogFormat(StrEnum):
 
 
 @shared_options(
-    "device",
-    "nthreads",
-    "precision",
-    "long_text",
-    "max_length",
-    "allow_fp32_baseline",
-    "matching",
-    needs_model=False,
+    "device", "nthreads", "precision", "long_text", "max_length", "allow_fp32_baseline", "matching", needs_model=False
 )
 def serve(
     *,

@@ -172,12 +172,10 @@ class MatchAnswer(msgspec.Struct, frozen=True):
     ] = None
     reference_special: Annotated[list[bool] | None, Meta(description="The same for the reference.")] = None
     candidate_matches: Annotated[
-        list[int] | None,
-        Meta(description="The position of the best match of each of the candidate's tokens."),
+        list[int] | None, Meta(description="The position of the best match of each of the candidate's tokens.")
     ] = None
     reference_matches: Annotated[
-        list[int] | None,
-        Meta(description="The position of the best match of each of the reference's tokens."),
+        list[int] | None, Meta(description="The position of the best match of each of the reference's tokens.")
     ] = None
 
 

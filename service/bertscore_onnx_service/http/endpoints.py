@@ -90,7 +90,9 @@ class ScoringEndpoints:
         prepare = partial(self._prepare, content, decode_match_body)
         body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
         log.model = model.name
-        _check_shown(pairs)
+        if are_in_context(pairs.texts):
+            message = "The matches of texts in a context are not shown; `/v1/score` scores them."
+            raise ApiError(422, "invalid", message)
         [score] = score_values(await model.score(pairs, rescaling, until, log.client))
         log.pairs = 1
         candidate, *references = bare_texts(pairs.texts)
@@ -113,12 +115,6 @@ class ScoringEndpoints:
         for position, tokens in enumerate(pairs.num_tokens.tolist()):
             check_tokens(tokens, self._limits.max_batch_tokens, position)
         return body, model, rescaling, pairs
-
-
-def _check_shown(pairs: Pairs) -> None:
-    """Raise 422 for matches that cannot be shown."""
-    if are_in_context(pairs.texts):
-        raise ApiError(422, "invalid", "The matches of texts in a context are not shown; `/v1/score` scores them.")
 
 
 def _matches(

@@ -13,14 +13,7 @@ from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from bertscore_onnx.errors import (
-    ClosedError,
-    DeadlineError,
-    ForkError,
-    InputError,
-    QueueFullError,
-    WorkerError,
-)
+from bertscore_onnx.errors import ClosedError, DeadlineError, ForkError, InputError, QueueFullError, WorkerError
 
 _MAX_MESSAGE = 500
 """Characters of a message; it may repeat what the client sent."""

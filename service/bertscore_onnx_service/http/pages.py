@@ -28,17 +28,7 @@ from bertscore_onnx_service.http.errors import ErrorBody
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_STRUCTS = (
-    PairBody,
-    ScoreBody,
-    ScoreValue,
-    ScoreAnswer,
-    MatchBody,
-    MatchAnswer,
-    ModelList,
-    Health,
-    ErrorBody,
-)
+_STRUCTS = (PairBody, ScoreBody, ScoreValue, ScoreAnswer, MatchBody, MatchAnswer, ModelList, Health, ErrorBody)
 
 
 def openapi_document(*, needs_key: bool) -> dict[str, Any]:
@@ -176,21 +166,14 @@ def _endpoint(document: Document, method: str, path: str, operation: Document) -
 def _schema(name: str, schema: Document) -> str:
     required = schema.get("required", ())
     rows = (
-        (f"{field}{'' if field in required else ' (optional)'}", form, form.get("description", ""))
+        f"<tr><th><code>{escape(field)}{'' if field in required else ' (optional)'}</code></th><td>{_type(form)}</td>"
+        f"<td>{_prose(form.get('description', ''))}</td></tr>"
         for field, form in schema.get("properties", {}).items()
     )
     return (
         f"<section id='{escape(name)}'><h3>{escape(name)}</h3><p>{_prose(schema.get('description', ''))}</p>"
-        f"{_table(rows)}</section>"
+        f"<table>{''.join(rows)}</table></section>"
     )
-
-
-def _table(rows: Any) -> str:
-    cells = (
-        f"<tr><th><code>{escape(name)}</code></th><td>{_type(form)}</td><td>{_prose(text)}</td></tr>"
-        for name, form, text in rows
-    )
-    return f"<table>{''.join(cells)}</table>"
 
 
 def _type(form: Document) -> str:

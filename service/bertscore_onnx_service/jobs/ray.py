@@ -98,7 +98,9 @@ def score_dataset(
     check_positive("cpus_per_actor", cpus_per_actor)
     check_positive("rows_per_batch", rows_per_batch)
     _check_gpus(gpus_per_actor, settings.get("device"))
-    cpus = cpus_per_actor or _cpus_per_actor()
+    smallest_node = _smallest_node()
+    cpus = cpus_per_actor or max(1, min(smallest_node // 4, MOST_CPUS_PER_ACTOR))
+    cpus_per_claim = CPUS_PER_CLAIM_ON_SMALL_NODES if smallest_node < SMALL_NODE else CPUS_PER_CLAIM
     counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
     checked = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
@@ -129,7 +131,7 @@ def score_dataset(
         zero_copy_batch=True,
         udf_modifying_row_count=False,
         compute=ActorPoolStrategy(min_size=1, max_size=most_actors),
-        num_cpus=_claim(cpus),
+        num_cpus=cpus / cpus_per_claim,
         num_gpus=gpus_per_actor or None,
     )
 
@@ -221,16 +223,6 @@ def _nodes() -> list[dict[str, float]]:
 def _smallest_node() -> int:
     """Return the CPUs of the smallest node that has any."""
     return int(min((node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1), default=1))
-
-
-def _cpus_per_actor() -> int:
-    """Return a quarter of the smallest node, within bounds."""
-    return max(1, min(_smallest_node() // 4, MOST_CPUS_PER_ACTOR))
-
-
-def _claim(cpus: int) -> float:
-    """Return the CPUs that an actor claims from Ray."""
-    return cpus / (CPUS_PER_CLAIM_ON_SMALL_NODES if _smallest_node() < SMALL_NODE else CPUS_PER_CLAIM)
 
 
 def _num_actors(cpus: int, gpus: float) -> int:
