@@ -728,11 +728,7 @@ class BERTScorer(Closeable):
             weights = self._idf_of((part.references for part in read_pairs(pairs)), "references")
         with progress_bar(total, shown=verbose) as advance:
             chunks = self._pipeline.score(
-                read_pairs(pairs),
-                weights,
-                max_items=max_items,
-                advance=advance,
-                max_seconds=max_seconds,
+                read_pairs(pairs), weights, max_items=max_items, advance=advance, max_seconds=max_seconds
             )
             for scores, chunk_stats in chunks:
                 stats += chunk_stats

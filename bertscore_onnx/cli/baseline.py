@@ -64,8 +64,7 @@ def baseline(
         ),
     ] = 1e-4,
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output."),
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
     ] = None,
     into_bundle: Annotated[
         str | None,

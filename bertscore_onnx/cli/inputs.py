@@ -485,10 +485,7 @@ def choose_inputs(
 
 
 def choose_documents(
-    names: Sequence[str],
-    *,
-    columns: ColumnNames = NO_COLUMNS,
-    dialect: Dialect = DEFAULT_DIALECT,
+    names: Sequence[str], *, columns: ColumnNames = NO_COLUMNS, dialect: Dialect = DEFAULT_DIALECT
 ) -> list[InputFile]:
     """Return the files of references to read; options are as for `choose_inputs`."""
     check_standard_input(names, "--ref")

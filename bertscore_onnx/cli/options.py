@@ -65,60 +65,22 @@ def parse_matching(spec: str) -> "Matching":
 
 
 _SETTINGS = (
-    _option(
-        "model_type",
-        str | None,
-        None,
-        "A model's name, a bundle, or hf://ORG/REPO.",
-        short="-m",
-        **_MODEL,
-    ),
+    _option("model_type", str | None, None, "A model's name, a bundle, or hf://ORG/REPO.", short="-m", **_MODEL),
     _option("lang", str | None, None, "A language, such as en, for its default model.", metavar="CODE"),
-    _option(
-        "num_layers",
-        int | None,
-        "Model",
-        "The layer.  [default: the bundle's]",
-        short="-l",
-        metavar="N",
-        min=0,
-    ),
+    _option("num_layers", int | None, "Model", "The layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
     _option("all_layers", bool, "Model", "Print the means of every layer."),
     _option("idf", bool, "Scores", "Give tokens of fewer references more weight."),
     _option("idf_counts", str | None, "Scores", "Take idf weights of `count-documents`.", metavar="FILE"),
     _option("rescale_with_baseline", bool, "Scores", "Let unrelated sentences score about 0."),
     _option("baseline_path", str | None, "Scores", "Your own baseline: LAYER,P,R,F.", metavar="FILE"),
     _option("allow_fp32_baseline", bool, "Scores", "Use fp32 baselines for any precision."),
-    _option(
-        "device",
-        str | None,
-        "Speed",
-        "cpu, cuda, cuda:N or openvino.  [default: cuda if any]",
-        metavar="DEVICE",
-    ),
+    _option("device", str | None, "Speed", "cpu, cuda, cuda:N or openvino.  [default: cuda if any]", metavar="DEVICE"),
     _option("nthreads", int | None, "Speed", "CPU threads.  [default: all]", **_NUMBER),
     _option("batch_size", int | None, "Speed", "Most texts in one run of the model.", short="-b", **_NUMBER),
-    _option(
-        "precision",
-        Precision | None,
-        "Model",
-        "The precision of the bundle.",
-    ),
+    _option("precision", Precision | None, "Model", "The precision of the bundle."),
     _option("use_fast_tokenizer", bool, "Model", "Use a bundle with the fast tokenizer's ids."),
-    _option(
-        "long_text",
-        Literal["truncate", "window"],
-        "Model",
-        "Texts over the limit.",
-        "truncate",
-    ),
-    _option(
-        "max_length",
-        int | None,
-        "Model",
-        "Most tokens of a text or window.",
-        **_NUMBER,
-    ),
+    _option("long_text", Literal["truncate", "window"], "Model", "Texts over the limit.", "truncate"),
+    _option("max_length", int | None, "Model", "Most tokens of a text or window.", **_NUMBER),
     _option(
         "matching", str, "Scores", "A variant: docs/variants.md.", "bertscore", metavar="SPEC", parser=parse_matching
     ),
@@ -176,14 +138,7 @@ def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
 
 
 FORMAT_HELP = "text, tsv, csv, jsonl or parquet; else by name."
-FilesFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--input-format",
-        metavar="FORMAT",
-        help=FORMAT_HELP,
-    ),
-]
+FilesFormat = Annotated[str | None, typer.Option("--input-format", metavar="FORMAT", help=FORMAT_HELP)]
 TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
 
 

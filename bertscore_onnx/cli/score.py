@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 import typer
 
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
-from bertscore_onnx.cli.options import (
-    FORMAT_HELP,
-    check_contexts,
-    check_effects,
-    shared_options,
-)
+from bertscore_onnx.cli.options import FORMAT_HELP, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
@@ -51,13 +46,7 @@ OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 @shared_options()
 def score(
     cand: Annotated[
-        list[str],
-        typer.Option(
-            "-c",
-            "--cand",
-            metavar="FILE",
-            help="Lines of text, or a table; - is stdin.",
-        ),
+        list[str], typer.Option("-c", "--cand", metavar="FILE", help="Lines of text, or a table; - is stdin.")
     ],
     ref: Annotated[
         list[str] | None,
@@ -67,58 +56,24 @@ def score(
     settings: "ScorerSettings",
     idf_counts: str | None,
     context: Annotated[
-        str | None,
-        typer.Option(
-            "--context",
-            metavar="FILE",
-            help="Context of each pair, encoded but not matched.",
-        ),
+        str | None, typer.Option("--context", metavar="FILE", help="Context of each pair, encoded but not matched.")
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input-format",
-            metavar="FORMAT...",
-            help=FORMAT_HELP,
-        ),
+        list[str] | None, typer.Option("--input-format", metavar="FORMAT...", help=FORMAT_HELP)
     ] = None,
-    seg_level: Annotated[
-        bool,
-        typer.Option(
-            "-s",
-            "--seg-level",
-            help="Print P, R and F1 of every pair.",
-        ),
-    ] = False,
+    seg_level: Annotated[bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every pair.")] = False,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the rows with their scores.",
-        ),
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the rows with their scores.")
     ] = None,
     output_format: Annotated[
-        OutputFormat | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="tsv, csv, jsonl, json or parquet.",
-        ),
+        OutputFormat | None, typer.Option("--format", metavar="FORMAT", help="tsv, csv, jsonl, json or parquet.")
     ] = None,
     min_f1: Annotated[
-        float | None,
-        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1 is below X."),
+        float | None, typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1 is below X.")
     ] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Also print the means of each group.",
-        ),
+        str | None, typer.Option("--by", metavar="COLUMN", help="Also print the means of each group.")
     ] = None,
     quiet: bool,
 ) -> None:
@@ -179,15 +134,7 @@ def score(
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
-            means = write_scores(
-                scorer,
-                pairs,
-                result,
-                kept,
-                of_json,
-                lang=settings["lang"],
-                quiet=quiet,
-            )
+            means = write_scores(scorer, pairs, result, kept, of_json, lang=settings["lang"], quiet=quiet)
     if min_f1 is not None and (f1 := round(means.by_layer()[0][2], _DIGITS)) < min_f1:
         echo(f"Failed: the mean F1 is {f1:.{_DIGITS}f}, below {min_f1} (--min-f1).")
         raise typer.Exit(1)

@@ -27,8 +27,7 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice:
         name = name.strip().replace("-", "_")
         if name not in known or not value:
             raise typer.BadParameter(
-                f"{item!r} is not of the form {form} {', '.join(known)}.{advice}",
-                param_hint=option,
+                f"{item!r} is not of the form {form} {', '.join(known)}.{advice}", param_hint=option
             )
         fields.setdefault(name, []).append(value)
     return fields

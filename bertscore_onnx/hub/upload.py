@@ -16,13 +16,7 @@ from bertscore_onnx.hub.source import Source, parse_source
 _log = logging.getLogger(__name__)
 
 
-def push(
-    bundle: str | PathLike[str],
-    repo: str,
-    *,
-    private: bool = False,
-    token: str | None = None,
-) -> str:
+def push(bundle: str | PathLike[str], repo: str, *, private: bool = False, token: str | None = None) -> str:
     """Push a bundle into its variant's folder of a repository, in one commit.
 
     Other files in that folder are deleted. The repository's model card is rewritten from all its bundles, unless

@@ -24,11 +24,7 @@ from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_te
 
 
 def load_tokenizer(
-    bundle: Bundle,
-    long_text: LongText = "truncate",
-    max_length: int | None = None,
-    *,
-    num_threads: int | None = None,
+    bundle: Bundle, long_text: LongText = "truncate", max_length: int | None = None, *, num_threads: int | None = None
 ) -> TextTokenizer:
     """Load the tokenizer of a bundle; raise an InputError if the model cannot take texts of `max_length` tokens.
 
@@ -79,10 +75,7 @@ def documents_of(manifest: Manifest, sequences: Sequence[NDArray[np.int64]]) -> 
 
 
 def count_documents(
-    texts: Iterable[Reference],
-    model_type: str | PathLike[str] | None = None,
-    /,
-    **settings: Unpack[TokenizerSettings],
+    texts: Iterable[Reference], model_type: str | PathLike[str] | None = None, /, **settings: Unpack[TokenizerSettings]
 ) -> DocumentCounts:
     """Count in how many texts each token occurs, for `BERTScorer(idf=counts)`; the model is not loaded.
 

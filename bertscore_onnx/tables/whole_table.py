@@ -14,13 +14,7 @@ from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.batches import adapt
 from bertscore_onnx.tables.columns import Column, is_null, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
-from bertscore_onnx.tables.sources import (
-    DEFAULT_DIALECT,
-    Dialect,
-    format_of,
-    open_source,
-    refuse_other_formats,
-)
+from bertscore_onnx.tables.sources import DEFAULT_DIALECT, Dialect, format_of, open_source, refuse_other_formats
 
 _ABSENT = object()
 

@@ -15,14 +15,7 @@ from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.arrow import array_of
 from bertscore_onnx.tables.batches import SIGNATURE
 from bertscore_onnx.tables.columns import BEST, check_free
-from bertscore_onnx.tables.readers import (
-    DelimitedReader,
-    JsonLinesReader,
-    ParquetReader,
-    RawRow,
-    Record,
-    TableReader,
-)
+from bertscore_onnx.tables.readers import DelimitedReader, JsonLinesReader, ParquetReader, RawRow, Record, TableReader
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
