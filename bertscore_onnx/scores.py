@@ -1,7 +1,7 @@
 """The result of scoring: precision, recall and F as arrays, and which reference was best."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,39 +18,36 @@ _NAMES = ("precision", "recall", "f1", "best_reference", "truncated", "unknown")
 """The attributes of scores, with the names that files and HTTP answers use."""
 
 
-class PRF(NamedTuple):
+Numbers = TypeVar("Numbers")
+
+
+class PRF(NamedTuple, Generic[Numbers]):
     """Precision, recall and F, of one candidate or as means; unpacks as `P, R, F`.
 
-    Each is a float, or an array (layers,) if every layer is scored.
+    Each is a float, or an array (layers,) if every layer is scored; in `Scores`, an array of all candidates.
     """
 
-    P: float | Any  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
-    R: float | Any
-    F: float | Any
+    P: Numbers
+    R: Numbers
+    F: Numbers
 
     @property
-    def precision(self) -> float | Any:
+    def precision(self) -> Numbers:
         """The precision, `P` for short."""
         return self.P
 
     @property
-    def recall(self) -> float | Any:
+    def recall(self) -> Numbers:
         """The recall, `R` for short."""
         return self.R
 
     @property
-    def f1(self) -> float | Any:
+    def f1(self) -> Numbers:
         """The F, `F` for short; with a beta other than 1 it is the F of that."""
         return self.F
 
 
-class _PRFArrays(NamedTuple):
-    P: NDArray[np.float32]
-    R: NDArray[np.float32]
-    F: NDArray[np.float32]
-
-
-class Score(PRF):
+class Score(PRF[float | Any]):  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
     """Precision, recall and F of one candidate; unpacks as `P, R, F`.
 
     Each is a float, or an array (layers,) if every layer is scored; the ranges are those of `Scores`.
@@ -75,7 +72,7 @@ class Score(PRF):
         unknown: float = 0.0,
     ) -> "Score":
         """Combine the numbers."""
-        score = super().__new__(cls, P, R, F)
+        score = tuple.__new__(cls, (P, R, F))
         score.best_reference, score.truncated, score.unknown = best_reference, truncated, unknown
         return score
 
@@ -84,7 +81,7 @@ class Score(PRF):
         return (*self, self.best_reference, self.truncated, self.unknown)
 
 
-class Scores(_PRFArrays):
+class Scores(PRF[NDArray[np.float32]]):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
     Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before rescaling P and R
@@ -113,33 +110,23 @@ class Scores(_PRFArrays):
         P: NDArray[np.float32],  # noqa: N803 -- the paper's names, as in bert-score
         R: NDArray[np.float32],  # noqa: N803
         F: NDArray[np.float32],  # noqa: N803
-        best_reference: NDArray[np.int64],
+        best_reference: NDArray[np.int64] | None = None,
         truncated: NDArray[np.bool_] | None = None,
         unknown: NDArray[np.float64] | None = None,
     ) -> "Scores":
-        """Combine the arrays; without `truncated`, no text was, and without `unknown`, no token is."""
-        scores = super().__new__(cls, P, R, F)
-        scores.best_reference = best_reference
+        """Combine the arrays; by default the first reference is best, no text is truncated, and no token unknown."""
+        scores = tuple.__new__(cls, (P, R, F))
+        scores.best_reference = np.zeros(F.shape, dtype=np.int64) if best_reference is None else best_reference
         scores.truncated = np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
         scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
         return scores
 
     @property
-    def precision(self) -> NDArray[np.float32]:
-        """The precision of every candidate, `P` for short."""
-        return self.P
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All arrays as the constructor takes them; the last axis of each is that of the candidates."""
+        return *self, self.best_reference, self.truncated, self.unknown
 
-    @property
-    def recall(self) -> NDArray[np.float32]:
-        """The recall of every candidate, `R` for short."""
-        return self.R
-
-    @property
-    def f1(self) -> NDArray[np.float32]:
-        """The F of every candidate, `F` for short; with a beta other than 1 it is the F of that."""
-        return self.F
-
-    def mean(self) -> PRF:
+    def mean(self) -> PRF[Any]:
         """Return the arithmetic means of precision, of recall and of F over the candidates.
 
         The score of a system is its mean F, as bert-score prints it, which is not the F of the mean precision and mean
@@ -200,13 +187,11 @@ class Scores(_PRFArrays):
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        best = self.best_reference[layer]
-        return Scores(self.P[layer], self.R[layer], self.F[layer], best, self.truncated, self.unknown)
+        return Scores(*(values[layer] for values in self.arrays[:4]), *self.arrays[4:])
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        arrays = self.__getnewargs__()
-        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays), strict=True):
+        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in self.arrays), strict=True):
             yield Score(*values)
 
     def __eq__(self, other: object) -> bool:
@@ -214,7 +199,7 @@ class Scores(_PRFArrays):
         if not isinstance(other, tuple):
             return False
         if isinstance(other, Scores):
-            return all(map(np.array_equal, self.__getnewargs__(), other.__getnewargs__()))
+            return all(map(np.array_equal, self.arrays, other.arrays))
         return len(other) == len(self) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:
@@ -240,9 +225,9 @@ class Scores(_PRFArrays):
     def _size(self) -> str:
         return " × ".join(f"{number:,}" for number in self.F.shape)
 
-    def __getnewargs__(self) -> tuple[NDArray[np.generic], ...]:
+    def __getnewargs__(self) -> tuple[NDArray[Any], ...]:
         """Keep the further attributes in copies and pickles."""
-        return (*self, self.best_reference, self.truncated, self.unknown)
+        return self.arrays
 
 
 BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
@@ -264,45 +249,27 @@ def _histogram(values: NDArray[np.float32]) -> str:
     )
 
 
-def best_of_references(
-    precision: NDArray[np.float32],
-    recall: NDArray[np.float32],
-    f1: NDArray[np.float32],
-    counts: NDArray[np.int64],
-    truncated: NDArray[np.bool_] | None = None,
-    unknown: NDArray[np.float64] | None = None,
-) -> Scores:
+def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
     """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
-    Args:
-        precision, recall, f1: scores of the pairs, (layers, pairs), the pairs of one candidate side by side.
-        counts: how many references each candidate has, (candidates,), each at least 1.
-        truncated: whether a text of each pair was truncated, (pairs,); None if none was.
-        unknown: the share of unknown tokens in a text of each pair, (pairs,); None if there are none.
+    The pairs of one candidate stand side by side; it has one of the counts, (candidates,), of references, at least 1.
     """
-    if len(counts) == f1.shape[1]:  # one reference each
-        return Scores(precision, recall, f1, np.zeros(f1.shape, dtype=np.int64), truncated, unknown)
+    num_pairs = pairs.F.shape[-1]
+    if len(counts) == num_pairs:  # one reference each
+        return pairs
     starts = np.cumsum(counts) - counts  # (candidates,)
-    best_f1 = np.maximum.reduceat(f1, starts, axis=1)  # (layers, candidates)
-    position = np.arange(counts.sum()) - np.repeat(starts, counts)  # (pairs,)
-    contenders = np.where(f1 == np.repeat(best_f1, counts, axis=1), position, counts.sum())  # (layers, pairs)
-    return Scores(
-        np.maximum.reduceat(precision, starts, axis=1),
-        np.maximum.reduceat(recall, starts, axis=1),
-        best_f1,
-        np.minimum.reduceat(contenders, starts, axis=1),
-        None if truncated is None else np.logical_or.reduceat(truncated, starts),
-        None if unknown is None else np.maximum.reduceat(unknown, starts),
+    precision, recall, f1, _, truncated, unknown = (
+        np.maximum.reduceat(values, starts, axis=-1) for values in pairs.arrays
     )
+    position = np.arange(num_pairs) - np.repeat(starts, counts)  # (pairs,)
+    contenders = np.where(np.repeat(f1, counts, axis=-1) == pairs.F, position, num_pairs)  # (layers, pairs)
+    return Scores(precision, recall, f1, np.minimum.reduceat(contenders, starts, axis=-1), truncated, unknown)
 
 
 def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
-    """Concatenate the scores of chunks, (layers, candidates) each."""
+    """Concatenate the scores of candidates, in chunks; (layers, candidates) if there is no chunk."""
     if len(parts) == 1:
         return parts[0]
-    nothing = np.zeros((num_layers, 0), dtype=np.float32)
-    parts = [Scores(nothing, nothing, nothing, nothing.astype(np.int64)), *parts]
-    precision, recall, f1 = (np.concatenate(values, axis=1) for values in zip(*parts, strict=True))
-    best = np.concatenate([part.best_reference for part in parts], axis=1)
-    truncated, unknown = (np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES[4:])
-    return Scores(precision, recall, f1, best, truncated, unknown)
+    if not parts:
+        return Scores(*np.zeros((3, num_layers, 0), dtype=np.float32))
+    return Scores(*(np.concatenate(arrays, axis=-1) for arrays in zip(*(part.arrays for part in parts), strict=True)))

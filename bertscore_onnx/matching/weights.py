@@ -164,15 +164,9 @@ class Rescaling:
         if not self.baselines:
             return scores
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
-        precision, recall, f1 = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
-        return Scores(
-            rescale(scores.P, precision),
-            rescale(scores.R, recall),
-            rescale(scores.F, f1),
-            scores.best_reference,
-            scores.truncated,
-            scores.unknown,
-        )
+        baselines = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
+        precision, recall, f1 = map(rescale, scores, baselines)
+        return Scores(precision, recall, f1, *scores.arrays[3:])
 
 
 def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:

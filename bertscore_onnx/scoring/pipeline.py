@@ -160,7 +160,7 @@ class Pipeline(Closeable):
             if isinstance(embeddings.vectors, np.ndarray):
                 memory.give_back(embeddings.vectors)
             counts = chunk.sides[1].counts
-            scores = best_of_references(result.precision, result.recall, result.f1, counts, *flags)
+            scores = best_of_references(Scores(result.precision, result.recall, result.f1, None, *flags), counts)
             stats = replace(
                 chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
             )

@@ -307,7 +307,7 @@ _GAP, _BETWEEN = "  ", "    "
 _FAINT, _RESET = "\x1b[2m", "\x1b[0m"
 
 
-def score_line(score: PRF | TokenMatches) -> str:
+def score_line(score: PRF[float] | TokenMatches) -> str:
     """Return P, R and F as a line."""
     return f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}"
 

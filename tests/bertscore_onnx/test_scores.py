@@ -14,9 +14,8 @@ from bertscore_onnx.scores import Score, Scores, best_of_references, join_scores
 @pytest.fixture
 def scores():
     """One layer and two candidates, with two references and with one."""
-    return best_of_references(
-        np.float32([[0.9, 0.1, 0.5]]), np.float32([[0.2, 0.8, 0.5]]), np.float32([[0.3, 0.4, 0.5]]), np.array([2, 1])
-    )
+    pairs = Scores(np.float32([[0.9, 0.1, 0.5]]), np.float32([[0.2, 0.8, 0.5]]), np.float32([[0.3, 0.4, 0.5]]))
+    return best_of_references(pairs, np.array([2, 1]))
 
 
 def test_each_score_is_the_best_over_the_references_on_its_own(scores):
@@ -32,7 +31,7 @@ def test_each_score_is_the_best_over_the_references_on_its_own(scores):
 )
 def test_the_first_best_reference_is_named_in_each_layer(of_references, best):
     scores = np.float32(of_references)
-    assert best_of_references(scores, scores, scores, np.array([2])).best_reference.tolist() == best
+    assert best_of_references(Scores(scores, scores, scores), np.array([2])).best_reference.tolist() == best
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])
@@ -151,14 +150,14 @@ def test_the_score_of_each_candidate_has_plain_numbers(scores):
 
 def test_the_score_of_each_candidate_has_every_layer():
     raw = np.float32([[0.1, 0.2, 0.3], [0.6, 0.5, 0.4]])
-    found = list(best_of_references(raw, raw, raw, np.array([2, 1])).each())
+    found = list(best_of_references(Scores(raw, raw, raw), np.array([2, 1])).each())
     assert [score.F.tolist() for score in found] == [pytest.approx([0.2, 0.6]), pytest.approx([0.3, 0.4])]
     assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
 
 
 def test_no_candidates_and_no_windows_give_no_scores():
     nothing = np.zeros((1, 0), dtype=np.float32)
-    of_none = best_of_references(nothing, nothing, nothing, np.zeros(0, dtype=np.int64))
+    of_none = best_of_references(Scores(nothing, nothing, nothing), np.zeros(0, dtype=np.int64))
     assert [array.size for array in of_none] == [0] * 3
     joined = join_scores([], 4)
     assert [array.shape for array in (*joined, joined.best_reference)] == [(4, 0)] * 4

@@ -18,7 +18,7 @@ from enum import Enum
 import numpy as np
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
-from bertscore_onnx.scores import Scores, best_of_references
+from bertscore_onnx.scores import Scores, best_of_references, join_scores
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText
@@ -103,11 +103,7 @@ class Request:
         if sum(part.F.shape[-1] for _, part in self._scored) < len(self.references):
             return None
         parts = [part for _, part in sorted(self._scored, key=lambda scored: scored[0])]
-        precision, recall, f1 = (np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True))
-        flags = [np.concatenate([getattr(part, name) for part in parts]) for name in ("truncated", "unknown")]
-        if f1.ndim == 2:  # (layers, pairs)
-            return best_of_references(precision, recall, f1, self._counts, *flags)
-        return best_of_references(precision[None], recall[None], f1[None], self._counts, *flags).of_layer(0)
+        return best_of_references(join_scores(parts, 1), self._counts)
 
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request whose deadline has passed."""
@@ -156,9 +152,8 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
     parts, end = [], 0
     for sub_batch in batch:
         start, end = end, end + sub_batch.stop - sub_batch.start
-        precision, recall, f1 = (part[..., start:end].copy() for part in scores)  # a view would keep the whole batch
-        best, truncated = scores.best_reference[..., start:end].copy(), scores.truncated[start:end].copy()
-        parts.append(Scores(precision, recall, f1, best, truncated, scores.unknown[start:end].copy()))
+        copies = (array[..., start:end].copy() for array in scores.arrays)  # a view would keep the whole batch
+        parts.append(Scores(*copies))
     return parts
 
 
