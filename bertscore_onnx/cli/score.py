@@ -18,7 +18,7 @@ from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, re
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import BEST, SCORE_NAMES, TextsOfRow, check_score_names
+from bertscore_onnx.tables.columns import SCORE_NAMES, TextsOfRow, check_score_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -256,15 +256,16 @@ def write_scores(
         write_utf8()
 
     def rows() -> "RowsToWrite":
+        from bertscore_onnx.tables.batches import ScoreColumns
         from bertscore_onnx.tables.columns import check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
-        names = [*output.names, *[BEST] * has_best]
+        added = ScoreColumns(scores=tuple(output.names), has_best=has_best)
         if kept.table is not None:
             of_json = columns if isinstance(columns, Sequence) else columns.names
-            check_free(kept.table.names or of_json, names, kept.table.place)
-        return RowsToWrite(kept.table, names, columns, output.with_texts)
+            check_free(kept.table.names or of_json, added.names, kept.table.place)
+        return RowsToWrite(kept.table, added, columns, output.with_texts)
 
     scores = scorer.stream(pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None)
     scored = ((score, kept.take()) for score in _grouped(means.counted(scores), kept.groups, groups))

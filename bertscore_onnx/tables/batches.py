@@ -29,10 +29,10 @@ Values = dict[str, list[object]]
 class ScoreColumns:
     """The columns that scores are put into."""
 
-    all_layers: bool
+    all_layers: bool = False
     """Whether each value is a list, with a number for each layer."""
 
-    errors: Errors
+    errors: Errors = "raise"
     """Whether rows may have nulls, and a reason."""
 
     scores: tuple[str, ...] = SCORE_NAMES
@@ -66,18 +66,17 @@ class ScoreColumns:
             score, position = list_of(score), list_of(position)
         return dict(zip(self.scores, (score, score, score, flag, share), strict=False)) | {BEST: position, REASON: text}
 
+    def row(self, score: Score) -> list[Any]:
+        """Return the values for one row with scores."""
+        values = [*score, score.truncated, score.unknown][: len(self.scores)]
+        return [*values, *[score.best_reference] * self.has_best, *[None] * self.may_be_null]
+
     def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
         """Return the values for rows, from the scores of those that have no reason, and the reason of each or None."""
-        following = iter(scores)
-        rows: list[tuple[object, ...]] = []
-        for reason in reasons:
-            if reason is None:
-                score = next(following)
-                rows.append((*score, score.truncated, score.unknown, score.best_reference, None))
-            else:
-                rows.append((*[None] * 6, reason))
-        positions = [*range(len(self.scores)), *[5] * self.has_best, *[6] * self.may_be_null]
-        return {name: [row[position] for row in rows] for name, position in zip(self.names, positions, strict=True)}
+        following = map(self.row, scores)
+        nothing = [None] * (len(self.names) - 1)
+        rows = [next(following) if reason is None else [*nothing, reason] for reason in reasons]
+        return {name: [row[position] for row in rows] for position, name in enumerate(self.names)}
 
 
 Batch = Any

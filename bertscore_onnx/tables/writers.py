@@ -6,14 +6,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.arrow import array_of
-from bertscore_onnx.tables.batches import SIGNATURE
+from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
 from bertscore_onnx.tables.columns import BEST, check_free
 from bertscore_onnx.tables.readers import DelimitedReader, JsonLinesReader, ParquetReader, RawRow, Record, TableReader
 from bertscore_onnx.tables.sources import InputFormat
@@ -29,25 +29,14 @@ class RowsToWrite:
     table: TableReader | None
     """The table of the rows; None for rows of text files, each a candidate with its references."""
 
-    added: Sequence[str]
-    """The columns of precision, recall and F1; if requested, those of truncated texts and of unknown tokens; and the
-    column of the best reference, if there are several."""
+    added: ScoreColumns
+    """The columns of their scores."""
 
     columns: "Sequence[str] | pyarrow.Schema" = ()
     """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""
 
     with_texts: bool = True
     """Whether the columns of the rows are written, or the scores alone."""
-
-    @property
-    def has_best(self) -> bool:
-        """Whether there is a column of the best reference."""
-        return BEST in self.added
-
-    def scores(self, score: Score) -> list[float | int]:
-        """Return the values of the added columns."""
-        best = [score.best_reference] * self.has_best
-        return [*score, score.truncated, score.unknown][: len(self.added) - len(best)] + best
 
     def record(self, row: RawRow) -> Record:
         """Return the values of a row by column."""
@@ -77,13 +66,15 @@ class DelimitedWriter(LineWriter):
         self._rows, self._delimiter = rows, default if self._source is None else self._source.delimiter
         self._names = self._columns()
         if self._source is None:
-            self.head = f"{self._encoded([*self._names, *rows.added])}\n"
+            self.head = f"{self._encoded([*self._names, *rows.added.names])}\n"
         elif self._source.has_header:
-            self.head = f"{self._source.header}{self._delimiter}{self._encoded(rows.added)}{self._source.line_end}"
+            self.head = (
+                f"{self._source.header}{self._delimiter}{self._encoded(rows.added.names)}{self._source.line_end}"
+            )
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return a row, with numbers of six decimals."""
-        precision, recall, f1, *flags = self._rows.scores(score)
+        precision, recall, f1, *flags = self._rows.added.row(score)
         scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(_cell, flags)]
         if self._source is not None:
             return f"{row}{self._delimiter}{self._delimiter.join(scores)}{self._source.line_end}"
@@ -138,11 +129,12 @@ class JsonWriter(LineWriter):
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return an object."""
-        scores = json.dumps(dict(zip(self._rows.added, self._rows.scores(score), strict=True)), ensure_ascii=False)
+        added = self._rows.added
+        scores = json.dumps(dict(zip(added.names, added.row(score), strict=True)), ensure_ascii=False)
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
-            if self._rows.has_best:  # which is not known before
+            if added.has_best:  # which is not known before
                 check_free(self._source.record_of(row), [BEST], self._source.place)
             return f"{row.strip()[:-1].rstrip()}, {scores[1:]}\n"
         values = msgspec.json.decode(msgspec.json.encode(self._rows.record(row), enc_hook=str))
@@ -167,15 +159,11 @@ class ParquetWriter:
 
         self._rows = rows
         self._source = source_schema(rows)
-        share = pyarrow.float32()
-        kinds = [share, share, share, pyarrow.bool_(), share][: len(rows.added) - rows.has_best]
-        kinds += [pyarrow.int64()] * rows.has_best
-        added = [pyarrow.field(name, kind) for name, kind in zip(rows.added, kinds, strict=True)]
         metadata = {**(self._source.metadata or {}), SIGNATURE: signature}
-        self._schema = pyarrow.schema([*self._source, *added], metadata)
+        self._schema = pyarrow.schema([*self._source, *rows.added.fields()], metadata)
         self._writer = parquet.ParquetWriter(file, self._schema, compression="zstd")
         self._pending: list[RawRow] = []
-        self._scores: list[list[float | int]] = []
+        self._scores: list[list[Any]] = []
         self._batches: list[pyarrow.RecordBatch] = []
         self._num_bytes = 0
 
@@ -184,7 +172,7 @@ class ParquetWriter:
         if self._pending and (len(self._pending) == ROWS_PER_BATCH or self._is_of_other_batch(row)):
             self._end_batch()
         self._pending.append(row)
-        self._scores.append(self._rows.scores(score))
+        self._scores.append(self._rows.added.row(score))
 
     def close(self) -> None:
         """Write the remaining rows and the footer."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.cli.score import Means, Output, lines
 from bertscore_onnx.scores import Score
+from bertscore_onnx.tables.batches import ScoreColumns
 from bertscore_onnx.tables.writers import RowsToWrite
 from tests.support.command_line import Pipe
 
@@ -176,7 +177,7 @@ def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(refused, colum
 
 def written(pairs, format_):
     output = Output(format=format_, has_pairs=True)
-    rows = RowsToWrite(None, ["p", "r", "f"])
+    rows = RowsToWrite(None, ScoreColumns(scores=("p", "r", "f"), has_best=False))
     return "".join(lines(output, iter(pairs), lambda: rows, Means(), "signature"))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.scores import Score
+from bertscore_onnx.tables.batches import ScoreColumns
 from bertscore_onnx.tables.columns import Column
 from bertscore_onnx.tables.readers import open_table
 from bertscore_onnx.tables.sources import Dialect, Source
@@ -19,12 +20,13 @@ ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=4)
 NAMES = ("id", "text", "more")
 SCORE = Score(0.5, -0.25, 0.125, 2)
 ADDED = ("p", "r", "f")
+COLUMNS = ScoreColumns(scores=ADDED, has_best=False)
 
 
 def written(content, source, target, dialect):
     """Return the bytes of a table with the same scores in each row."""
     table = open_table(Source("table", io.BytesIO(content)), source, dialect, added=ADDED)
-    rows = RowsToWrite(table, ADDED)
+    rows = RowsToWrite(table, COLUMNS)
     writer = JsonWriter(rows) if target == "jsonl" else DelimitedWriter(rows, target)
     lines = [writer.line(row, SCORE) for _, row in table.rows([Column(("text",), "")])]
     return "".join([writer.head, *lines]).encode()
@@ -72,7 +74,7 @@ def test_objects_come_back_as_they_stand(objects):
 def test_values_of_objects_are_text_in_a_csv(value):
     content = json.dumps({"text": "x", "value": value}).encode()
     table = open_table(Source("table", io.BytesIO(content)), "jsonl")
-    writer = DelimitedWriter(RowsToWrite(table, ADDED, ["text", "value", "absent"]), "csv")
+    writer = DelimitedWriter(RowsToWrite(table, COLUMNS, ["text", "value", "absent"]), "csv")
     [(_, row)] = table.rows([Column(("text",), "")])
     [cells] = csv.reader([writer.line(row, SCORE)])
     assert cells[2] == ""
