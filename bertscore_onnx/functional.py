@@ -101,19 +101,6 @@ MAX_SCORERS = 2
 """How many models `score` keeps loaded."""
 
 
-class _AllSettings(ScorerSettings, total=False):
-    verbose: bool
-    contexts: Iterable[Context] | None
-
-
-class _Settings(_AllSettings, total=False):
-    return_hash: Literal[False]
-
-
-class _SettingsWithHash(_AllSettings):
-    return_hash: Literal[True]
-
-
 class ScoreFunction:
     """Score in a single call; the arguments are those of bert-score's `score`, as `BERTScorer` documents them.
 
@@ -130,12 +117,26 @@ class ScoreFunction:
 
     @overload
     def __call__(
-        self, cands: Iterable[Text], refs: Iterable[Reference], *positional: Any, **settings: Unpack[_Settings]
+        self,
+        cands: Iterable[Text],
+        refs: Iterable[Reference],
+        *positional: Any,
+        return_hash: Literal[False] = ...,
+        verbose: bool = ...,
+        contexts: Iterable[Context] | None = ...,
+        **settings: Unpack[ScorerSettings],
     ) -> Scores: ...
 
     @overload
     def __call__(
-        self, cands: Iterable[Text], refs: Iterable[Reference], *positional: Any, **settings: Unpack[_SettingsWithHash]
+        self,
+        cands: Iterable[Text],
+        refs: Iterable[Reference],
+        *positional: Any,
+        return_hash: Literal[True],
+        verbose: bool = ...,
+        contexts: Iterable[Context] | None = ...,
+        **settings: Unpack[ScorerSettings],
     ) -> tuple[Scores, str]: ...
 
     def __call__(  # type: ignore[misc]  # not any number of positional arguments, but bert-score's

@@ -57,7 +57,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|settings|tables|text)\..*"),
     ("py:.*", r"bertscore_onnx_(evaluation\.results|service\.(batcher|jobs))\..*"),
     ("py:class", r"(pyarrow\..*|DataFrame|Dataset|Figure|Tensor)"),
-    ("py:class", r"bertscore_onnx\.(scorer\.Frame|similarity\.matches\.PairScorer)"),
+    ("py:class", r"bertscore_onnx\.(scorer\.Frame|scores\.Numbers)"),
     ("py:class", "TableFormat"),  # documented at the arguments of this type
 ]
 

@@ -6,21 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.matching.tokens import EncodedTexts
-from bertscore_onnx.matching.variants import Matching
-from bertscore_onnx.matching.weights import Rescaling, TokenWeights
-from bertscore_onnx.scores import Score, Scores
-from bertscore_onnx.scoring.chunks import MAX_UNKNOWN, TextStats
-from bertscore_onnx.scoring.inputs import Pairs, Side, collect_single
+from bertscore_onnx.scores import Score
+from bertscore_onnx.scoring.chunks import MAX_UNKNOWN
+from bertscore_onnx.scoring.inputs import Pairs, collect_single
 from bertscore_onnx.text.vocabulary import Vocabulary
 
 
@@ -265,31 +262,15 @@ def _visible(text: str) -> str:
     )
 
 
-class PairScorer(Protocol):
-    """The part of `BERTScorer` that computes the similarities of tokens."""
-
-    @property
-    def manifest(self) -> Manifest: ...  # noqa: D102
-    @property
-    def matching(self) -> Matching: ...  # noqa: D102
-    @property
-    def rescaling(self) -> Rescaling: ...  # noqa: D102
-    @property
-    def max_length(self) -> int: ...  # noqa: D102
-    def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]: ...  # noqa: D102
-    def weights_for(self, references: Side) -> TokenWeights: ...  # noqa: D102
-    def score_pairs(self, pairs: Pairs) -> tuple[Scores, TextStats]: ...  # noqa: D102
-
-
 def pair_similarities(
-    scorer: PairScorer, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
+    scorer: Any, names: TokenNames, pairs: Sequence[tuple[str, str]], *, layer: int | None = None
 ) -> list[TokenSimilarity]:
     """Compare every token of each candidate with every token of its reference; all texts are encoded together.
 
     Idf weights from the references are those of all of them. There is no warning; each result has its `remarks`.
 
     Args:
-        scorer: scores the pairs; the results have its weights and its rescaling.
+        scorer: the `BERTScorer` that scores the pairs; the results have its weights and its rescaling.
         names: the texts of tokens of the same bundle.
         pairs: a candidate and a reference each, any texts. The end of one that is longer than the model's maximum is
             missing, unless the scorer encodes long texts in windows.
@@ -340,7 +321,7 @@ def pair_similarities(
     ]
 
 
-def _position(scorer: PairScorer, layer: int | None) -> int:
+def _position(scorer: Any, layer: int | None) -> int:
     """Return the position of the layer to show among the scorer's."""
     layers = scorer.manifest.layers
     if layer is None:
