@@ -645,7 +645,7 @@ class BERTScorer(Closeable):
         """Return the token weights for a call with these references: the scorer's own, or the idf in the references."""
         if self._weights is not None:
             return self._weights
-        return self._idf_of(slices_of(references), "references") if len(references) else self._uniform()
+        return self._idf_of(slices_of(references), "references") if len(references) else uniform(self.manifest)
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
         """Return a scorer that shares the model and keeps the token weights of a call with these references."""
@@ -694,14 +694,11 @@ class BERTScorer(Closeable):
 
     def _set_weights(self, idf: Idf, idf_sents: Iterable[str] | None) -> None:
         self._uses_idf = not isinstance(idf, bool) or idf
-        self._weights = None if self._uses_idf else self._uniform()
+        self._weights = None if self._uses_idf else uniform(self.manifest)
         if not isinstance(idf, bool):
-            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or self._uniform()
+            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or uniform(self.manifest)
         if idf_sents is not None:
             self.compute_idf(idf_sents)
-
-    def _uniform(self) -> TokenWeights:
-        return uniform(self.manifest)
 
     def _chosen_rescaling(
         self, lang: str | None, path: str | PathLike[str] | None, allow_fp32_baseline: bool

@@ -90,9 +90,7 @@ def check_language(lang: str | None, manifest: Manifest) -> None:
 def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -> dict[str, Any]:
     """Return settings in a form that can be pickled.
 
-    Raises:
-        InputTypeError: `kind` has no such setting, or the bundle is among them.
-        InputError: idf weights would come from the references of each batch.
+    InputError is raised if the bundle or an unknown name is among them, or idf weights would come from each batch.
     """
     names = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:

@@ -93,26 +93,28 @@ def _is_path(name: str) -> bool:
 def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> Bundle:
     """Return the requested layers of a bundle opened by its path; raise an UnknownLayerError if it lacks them."""
     manifest = bundle.manifest
-    model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
-    if not all_layers and num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
-        advice = f"Choose one of 0 (the embeddings) to {model_layers}."
-        if not manifest.all_layers:
-            advice = f"The bundle is cut at layer {manifest.num_layers}: leave num_layers out."
-        raise UnknownLayerError(f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. {advice}")
-    if all_layers and not manifest.all_layers:
+    if all_layers:
+        if manifest.all_layers:
+            return bundle
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
             f"{_export_of(manifest.model_id, manifest, ' --all-layers')} to export all layers, or leave out the "
             "option that needs them."
         )
-    if manifest.all_layers and not all_layers:
-        if num_layers is None:
-            raise UnknownLayerError(
-                f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with num_layers "
-                "(--num-layers), or score by each with all_layers=True (--all-layers)."
-            )
-        return bundle.at_layer(num_layers)
-    if not all_layers and num_layers not in (None, manifest.num_layers):
+    model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
+    if num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
+        advice = f"Choose one of 0 (the embeddings) to {model_layers}."
+        if not manifest.all_layers:
+            advice = f"The bundle is cut at layer {manifest.num_layers}: leave num_layers out."
+        raise UnknownLayerError(f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. {advice}")
+    if manifest.all_layers:
+        if num_layers is not None:
+            return bundle.at_layer(num_layers)
+        raise UnknownLayerError(
+            f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with num_layers "
+            "(--num-layers), or score by each with all_layers=True (--all-layers)."
+        )
+    if num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
             f"Leave num_layers out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}."

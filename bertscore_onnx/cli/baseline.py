@@ -18,7 +18,6 @@ from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
     from bertscore_onnx.baselines import MeasuredBaseline
-    from bertscore_onnx.bundle.bundle import Bundle
     from bertscore_onnx.settings import ScorerSettings
 
 
@@ -97,9 +96,12 @@ def baseline(
         bertscore-onnx baseline --model BUNDLE --corpus news.en.gz --into-bundle en
     """
     check_contexts(settings, "random pairs have none")
-    from bertscore_onnx.baselines import check_bundle, compute_baseline, write_baseline
+    from bertscore_onnx.baselines import check_bundle, compute_baseline, short_texts, write_baseline
+    from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.files import write_whole
+    from bertscore_onnx.hub import local_path
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx.tables.sources import open_source, read_lines
 
     matching = matching_of(settings)
     check_effects(
@@ -110,11 +112,12 @@ def baseline(
         )
     )
     file = None if output == "-" else output
-    bundle = _resolved(chosen_model(model_type))
+    bundle = resolve_bundle(local_path(chosen_model(model_type)), all_layers=None)  # of one layer or of all
     check_destination(file, [corpus])
     if into_bundle is not None:
         check_bundle(bundle.path, into_bundle)
-    texts = _texts(corpus, max_words)
+    with open_source(corpus) as source:
+        texts = short_texts(read_lines(source), max_words)
     settings["model_type"] = bundle.path
     settings["all_layers"] = bundle.manifest.all_layers
     with BERTScorer(**settings) as scorer:
@@ -141,22 +144,6 @@ def baseline(
         sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
             echo(f"{bundle.path} now has the baseline of {language}{replaced}; its digest is {sealed.digest[:12]}.")
-
-
-def _resolved(model: str) -> "Bundle":
-    """Return the bundle, of one layer or of all."""
-    from bertscore_onnx.bundle.resolver import resolve_bundle
-    from bertscore_onnx.hub import local_path
-
-    return resolve_bundle(local_path(model), all_layers=None)
-
-
-def _texts(corpus: str, max_words: int) -> list[str]:
-    from bertscore_onnx.baselines import short_texts
-    from bertscore_onnx.tables.sources import open_source, read_lines
-
-    with open_source(corpus) as source:
-        return short_texts(read_lines(source), max_words)
 
 
 def _print_precision(measured: "MeasuredBaseline", tolerance: float) -> None:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, choose_documents, read_rows
+from bertscore_onnx.cli.inputs import (
+    InputFile,
+    check_standard_input,
+    check_tables,
+    input_file,
+    read_rows,
+    reference_columns,
+)
 from bertscore_onnx.cli.options import TOKENIZER_SETTINGS, FilesFormat, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
@@ -49,7 +56,10 @@ def count_documents(
         # Count the parts of a corpus together
         bertscore-onnx count-documents -m BUNDLE -r part-1.gz part-2.gz -o sum.json
     """
-    files = choose_documents(ref, columns=columns_of(columns, "reference"), dialect=dialect_of(input_format))
+    check_standard_input(ref, "--ref")
+    named, dialect = columns_of(columns, "reference"), dialect_of(input_format)
+    files = [input_file(name, reference_columns(named), dialect) for name in ref]
+    check_tables(files, named)
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar

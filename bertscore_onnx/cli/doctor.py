@@ -166,15 +166,8 @@ def _try(path: str) -> dict[str, Any]:
     """Score the golden pairs of a bundle, and time single pairs."""
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
-    trial: dict[str, Any] = {
-        "path": path,
-        "pairs": 0,
-        "provider": None,
-        "seconds": None,
-        "largest_difference": None,
-        "error": None,
-        "pair_ms": None,
-    }
+    trial: dict[str, Any] = {"path": path, "pairs": 0}
+    trial |= dict.fromkeys(("provider", "seconds", "largest_difference", "error", "pair_ms"))
     try:
         with golden_pipeline(path) as pipeline:
             started = time.perf_counter()
@@ -183,16 +176,14 @@ def _try(path: str) -> dict[str, Any]:
         pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
     except BertScoreOnnxError as error:
         return {**trial, "error": one_line(error)}
-    failure = None
-    if difference > golden_tolerance(pipeline):
-        failure = f"the golden scores differ by {difference:.1e}"
+    is_wrong = difference > golden_tolerance(pipeline)
     return {
         **trial,
         "pairs": len(pipeline.manifest.golden),
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": failure,
+        "error": f"the golden scores differ by {difference:.1e}" if is_wrong else None,
         "pair_ms": pair_ms,
     }
 

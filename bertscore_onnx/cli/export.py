@@ -3,16 +3,17 @@
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode
-from bertscore_onnx.cli.options import complete_model
+from bertscore_onnx.cli.options import check_effects, complete_model
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
 
@@ -128,10 +129,17 @@ def export(
         # Export a fine-tuned model from a folder
         bertscore-onnx export -m path/to/folder --name roberta-large --output BUNDLE
     """
-    if all_layers and num_layers is not None:
-        raise typer.BadParameter("it has no effect with --all-layers; leave out one.", param_hint="--num-layers")
-    if not (inner_norm or all_layers):
-        raise typer.BadParameter("it has no effect without --all-layers.", param_hint="--no-inner-norm")
+    check_effects(
+        ("--num-layers", all_layers and num_layers is not None, "with --all-layers; leave out one"),
+        ("--no-inner-norm", not (inner_norm or all_layers), "without --all-layers"),
+    )
+    shared: dict[str, Any] = {
+        "name": name,
+        "num_layers": num_layers,
+        "output": output,
+        "license_id": license_id,
+        "force": force,
+    }
     if from_onnx is not None:
         options = {
             "--model": model is not None,
@@ -143,7 +151,14 @@ def export(
             "--exporter": exporter is not None,
             "--revision": revision is not None,
         }
-        _export_graph(from_onnx, options, name, num_layers, output, license_id, force=force)
+        for option, is_given in options.items():
+            if is_given:
+                raise typer.BadParameter("it cannot be used with --from-onnx.", param_hint=option)
+        if find_spec("onnx") is None:
+            raise _missing("onnx")
+        from bertscore_onnx_export.published import pipeline
+
+        _run(pipeline.STAGES, partial(pipeline.export_graph, from_onnx, **shared))
         return
     if model is None:
         raise typer.BadParameter("name a model, or give a folder with a graph as --from-onnx.", param_hint="--model")
@@ -156,61 +171,29 @@ def export(
             raise
         raise _missing(_package(error.name)) from error
     quiet_libraries()
+    export_of_model = partial(
+        export_model,
+        model,
+        adapter=adapter,
+        all_layers=all_layers,
+        inner_norm=inner_norm,
+        scoring_graph=scoring_graph,
+        tokenizer_mode=tokenizer_mode or "slow",
+        precision=precision,
+        exporter=exporter or "torch",
+        revision=revision,
+        **shared,
+    )
+    _run(STAGES, export_of_model)
+
+
+def _run(num_stages: int, export: Callable[..., Path]) -> None:
+    """Export, show the stages on standard error, and print the folder."""
     started = time.perf_counter()
-    with Stages(STAGES) as stages:
-        folder = export_model(
-            model,
-            name=name,
-            adapter=adapter,
-            num_layers=num_layers,
-            all_layers=all_layers,
-            inner_norm=inner_norm,
-            scoring_graph=scoring_graph,
-            output=output,
-            tokenizer_mode=tokenizer_mode or "slow",
-            precision=precision,
-            exporter=exporter or "torch",
-            revision=revision,
-            license_id=license_id,
-            force=force,
-            report=stages.begin,
-        )
+    with Stages(num_stages) as stages:
+        folder = export(report=stages.begin)
     print(folder)
     for line in _summary(folder, time.perf_counter() - started):
-        echo(line)
-
-
-def _export_graph(
-    folder: Path,
-    unused: Mapping[str, bool],
-    name: str | None,
-    num_layers: int | None,
-    output: Path | None,
-    license_id: str | None,
-    *,
-    force: bool,
-) -> None:
-    """Make a bundle of a published graph; `unused` are options that it does not take, and whether they are given."""
-    for option, is_given in unused.items():
-        if is_given:
-            raise typer.BadParameter("it cannot be used with --from-onnx.", param_hint=option)
-    if find_spec("onnx") is None:
-        raise _missing("onnx")
-    from bertscore_onnx_export.published.pipeline import STAGES, export_graph
-
-    started = time.perf_counter()
-    with Stages(STAGES) as stages:
-        written = export_graph(
-            folder,
-            name=name,
-            num_layers=num_layers,
-            output=output,
-            license_id=license_id,
-            force=force,
-            report=stages.begin,
-        )
-    print(written)
-    for line in _summary(written, time.perf_counter() - started):
         echo(line)
 
 

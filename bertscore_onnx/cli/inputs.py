@@ -237,16 +237,13 @@ class TextPairs:
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
 ) -> Iterator[Iterable[TextsOfRow]]:
-    """Open files that have a row for each pair, and check that their numbers of rows are equal.
+    """Open files that have a row for each pair, check that their numbers of rows are equal, and yield the pairs.
 
     Rows are paired by position, and by ids where tables have the same ids in another order; the other files are then
     held. The first text in a row of the first file is the candidate, all others are its references; a file of contexts
-    comes last. Seekable files are read once here, so that their faults are found before anything is scored; the fault
-    of a pipe is found when it is read. One of the files may be `-`, standard input; pipes are spooled to temporary
-    files if they are `to_read_again`. The rows of the first file are `kept` as they are read.
-
-    Yields:
-        The pairs, which are read as they are needed: `TextPairs`, or an iterator if a file is a pipe.
+    comes last. Seekable files are read once here, so that their faults are found before anything is scored, and yield
+    `TextPairs`; the fault of a pipe is found when it is read. One of the files may be `-`, standard input; pipes are
+    spooled to temporary files if they are `to_read_again`. The rows of the first file are `kept` as they are read.
     """
     with ExitStack() as stack:
         opened = [(file, stack.enter_context(_open(file, to_read_again=to_read_again))) for file in files]
@@ -484,17 +481,6 @@ def choose_inputs(
     return [file if file.format == "text" else replace(file, ids=ids) for file in files]
 
 
-def choose_documents(
-    names: Sequence[str], *, columns: ColumnNames = NO_COLUMNS, dialect: Dialect = DEFAULT_DIALECT
-) -> list[InputFile]:
-    """Return the files of references to read; options are as for `choose_inputs`."""
-    check_standard_input(names, "--ref")
-    of_references = reference_columns(columns)
-    files = [input_file(name, of_references, dialect) for name in names]
-    check_tables(files, columns)
-    return files
-
-
 def input_file(
     name: str, columns: tuple[Column, ...], dialect: Dialect = DEFAULT_DIALECT, added: tuple[str, ...] = ()
 ) -> InputFile:
@@ -514,7 +500,7 @@ def check_tables(files: Sequence[InputFile], columns: ColumnNames) -> None:
     """Raise typer.BadParameter for an option about tables if no file is one."""
     if any(file.format != "text" for file in files):
         return
-    if columns.names.keys() & TEXT_ROLES:
+    if columns.keys() & TEXT_ROLES:
         raise _no_table("--columns")
     if any(file.dialect.has_settings for file in files):
         raise _no_table("--input-format")

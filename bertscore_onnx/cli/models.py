@@ -102,40 +102,32 @@ def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[s
     of the family's scores from bert-score's; each is None if it is unknown.
     """
     from bertscore_onnx.bundle import catalogue
+    from bertscore_onnx.bundle.catalogue import baseline_languages
 
-    models: dict[str, dict[str, Any]] = {
-        name: {
+    def model(
+        name: str, family: str, layer: int | None, length: int | None, size: int | None, languages: list[str]
+    ) -> dict[str, Any]:
+        parity = catalogue.parity().get(family)
+        return {
             "name": name,
-            "family": entry.family,
-            "num_layers": entry.num_layers,
-            "max_length": entry.max_length,
-            "size_mb": entry.size_mb,
-            "baseline_languages": catalogue.baseline_languages(name),
-            "largest_difference": _largest_difference(entry.family),
+            "family": family,
+            "num_layers": layer,
+            "max_length": length,
+            "size_mb": size,
+            "baseline_languages": languages,
+            "largest_difference": None if parity is None else parity.largest_difference,
             "bundles": [],
         }
+
+    models = {
+        name: model(name, entry.family, entry.num_layers, entry.max_length, entry.size_mb, baseline_languages(name))
         for name, entry in catalogue.entries().items()
     }
     for folder, manifest in stored:
-        stranger: dict[str, Any] = {
-            "name": manifest.model_id,
-            "family": manifest.family,
-            "num_layers": None,
-            "max_length": manifest.max_length,
-            "size_mb": None,
-            "baseline_languages": sorted(manifest.baselines),
-            "largest_difference": _largest_difference(manifest.family),
-            "bundles": [],
-        }
-        models.setdefault(manifest.model_id, stranger)["bundles"].append(str(folder))
+        name, languages = manifest.model_id, sorted(manifest.baselines)
+        stranger = model(name, manifest.family, None, manifest.max_length, None, languages)
+        models.setdefault(name, stranger)["bundles"].append(str(folder))
     return models
-
-
-def _largest_difference(family: str) -> float | None:
-    from bertscore_onnx.bundle import catalogue
-
-    parity = catalogue.parity().get(family)
-    return None if parity is None else parity.largest_difference
 
 
 _HEADER = ("MODEL", "LAYER", "LENGTH", "MB", "BASELINES", "HERE")

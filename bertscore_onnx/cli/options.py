@@ -45,7 +45,6 @@ def _option(
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
-_MODEL: dict[str, Any] = {"metavar": "MODEL", "autocompletion": complete_model}
 _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
 
@@ -65,7 +64,15 @@ def parse_matching(spec: str) -> "Matching":
 
 
 _SETTINGS = (
-    _option("model_type", str | None, None, "A model's name, a bundle, or hf://ORG/REPO.", short="-m", **_MODEL),
+    _option(
+        "model_type",
+        str | None,
+        None,
+        "A model's name, a bundle, or hf://ORG/REPO.",
+        short="-m",
+        metavar="MODEL",
+        autocompletion=complete_model,
+    ),
     _option("lang", str | None, None, "A language, such as en, for its default model.", metavar="CODE"),
     _option("num_layers", int | None, "Model", "The layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
     _option("all_layers", bool, "Model", "Print the means of every layer."),

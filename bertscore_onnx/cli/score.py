@@ -351,18 +351,14 @@ def _table_of_groups(groups: Groups) -> "Table":
     mean = number(_DIGITS)
     columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
     columns += [(title, name, mean) for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True)]
-    return Table(columns, _rows_of_groups(groups))
+    return Table(columns, _means_of_groups(groups, "group"))
 
 
-def _rows_of_groups(groups: Groups) -> list[dict[str, Any]]:
-    return [{"group": means.pop("name"), **means} for means in _means_of_groups(groups)]
-
-
-def _means_of_groups(groups: Groups) -> list[dict[str, Any]]:
-    """Return the means of each group, in the natural order of their names."""
+def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
+    """Return the means of each group, in the natural order of their names, which are called by a title."""
     from bertscore_onnx.tables.table import natural_key
 
-    return [{"name": name, **_means(groups[name], all_layers=False)} for name in sorted(groups, key=natural_key)]
+    return [{title: name, **_means(groups[name], all_layers=False)} for name in sorted(groups, key=natural_key)]
 
 
 def _print_means(signature: str, means: Means, groups: Groups, *, all_layers: bool, file: TextIO) -> None:
@@ -405,7 +401,7 @@ def lines(
         if output.format == "json":
             yield _json({"signature": signature, **_summary(means, groups, all_layers=all_layers)}) + "\n"
         elif output.format == "tsv":
-            rows_of_groups = _rows_of_groups(groups)
+            rows_of_groups = _means_of_groups(groups, "group")
             for cells in ([*rows_of_groups[0]], *(row.values() for row in rows_of_groups)):
                 yield delimited([*cells], "\t") + "\n"
         return
@@ -445,7 +441,7 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
 
 
 def _summary(means: Means, groups: Groups, *, all_layers: bool) -> dict[str, Any]:
-    of_groups = {"groups": _means_of_groups(groups)} if groups else {}
+    of_groups = {"groups": _means_of_groups(groups, "name")} if groups else {}
     return _means(means, all_layers=all_layers) | of_groups
 
 

@@ -93,7 +93,7 @@ def show(
         bertscore-onnx show -m BUNDLE -c "A cat" -r "A dog" --idf-sents ref.txt
     """
     kind = _kind(output)
-    _check_matching(settings)
+    check_contexts(settings, "`show` takes no contexts")
     of_files = line is not None or worst is not None
     check_effects(
         ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
@@ -129,16 +129,17 @@ def show(
             _show(scorer, candidate, references, output, kind)
 
 
-def _check_matching(settings: "ScorerSettings") -> None:
-    """Raise typer.BadParameter unless each token of a pair alone has a best match."""
-    check_contexts(settings, "`show` takes no contexts")
-
-
 def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair:
     """Return the texts that the options give."""
     if not references:
         raise typer.BadParameter("give at least one reference.", param_hint="--ref")
-    candidate = _only(candidates)
+    if len(candidates) > 1:
+        raise typer.BadParameter(
+            f"there are {len(candidates)} candidates, {', '.join(map(repr, candidates))}; expected one. Put a text of "
+            "several words in quotes.",
+            param_hint="--cand",
+        )
+    [candidate] = candidates
     for text in (candidate, *references):
         if os.path.isfile(text):
             echo(f"Note: {text} is shown as a text. To show the pairs of files, add --line N or --worst N.")
@@ -177,16 +178,6 @@ def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: s
         from bertscore_onnx.similarity.drawing import save_drawing
 
         save_drawing(matches.best, output)
-
-
-def _only(candidates: list[str]) -> str:
-    if len(candidates) > 1:
-        raise typer.BadParameter(
-            f"there are {len(candidates)} candidates, {', '.join(map(repr, candidates))}; expected one. Put a text of "
-            "several words in quotes.",
-            param_hint="--cand",
-        )
-    return candidates[0]
 
 
 def _kind(output: str | None) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import typer
@@ -51,29 +50,26 @@ def columns_option(*roles: str) -> Any:
     return typer.Option("--columns", metavar="ROLE=NAME...", help=f"Name columns, such as {roles[0]}=NAME.")
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnNames:
+class ColumnNames(dict[str, tuple[str, ...]]):
     """The columns that the options name, by role."""
-
-    names: Mapping[str, tuple[str, ...]]
 
     def __call__(self, role: str) -> str | None:
         """Return the column of a role; None if the options do not name it."""
-        return next(iter(self.names.get(role, ())), None)
+        return next(iter(self.get(role, ())), None)
 
     @property
     def references(self) -> tuple[str, ...]:
         """The columns of references; none if the options do not name them."""
-        return self.names.get("reference", ())
+        return self.get("reference", ())
 
     @property
     def scores(self) -> tuple[str, ...]:
         """The names of the columns of the scores, and of a fourth, truncated, if it is named."""
         names = [self(role) or role for role in SCORE_NAMES]
-        return (*names, *self.names.get("truncated", ()))
+        return (*names, *self.get("truncated", ()))
 
 
-NO_COLUMNS = ColumnNames({})
+NO_COLUMNS = ColumnNames()
 
 
 def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
@@ -84,10 +80,10 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
     fields = fields_of(specs or (), [*roles, *["segment"] * ("id" in roles)], "--columns", advice)
     if "segment" in fields:
         fields["id"] = [*fields.get("id", ()), *fields.pop("segment")]
-    names: dict[str, tuple[str, ...]] = {}
+    columns = ColumnNames()
     for role, values in fields.items():
         if role not in ("reference", "score"):
-            names[role] = (single(role, values, "--columns"),)
+            columns[role] = (single(role, values, "--columns"),)
             continue
         several = values[0].split("+") if len(values) == 1 else values
         if not all(several):
@@ -96,8 +92,7 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
                 f"{role}=NAME for each, and a single one twice.",
                 param_hint="--columns",
             )
-        names[role] = tuple(dict.fromkeys(several))
-    columns = ColumnNames(names)
+        columns[role] = tuple(dict.fromkeys(several))
     try:
         check_score_names(columns.scores)
     except InputError as error:

@@ -162,13 +162,7 @@ def collect_pairs(
 ) -> Pairs:
     """Check candidates and references, encoded or not; pair them, and put them into their contexts, if any.
 
-    Raises:
-        InputTypeError: something is not a text, or a single text or path is given instead of many texts.
-        InputError: the numbers differ; a candidate has no reference; an encoded item of candidates is a list; or
-            contexts are given for texts that were encoded before.
-
-    Warns:
-        UserWarning: references seem to be in sacreBLEU's order, a list for each set of them.
+    Warns of references that seem to be in sacreBLEU's order, a list for each set of them.
     """
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
@@ -210,14 +204,10 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
         [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
         for side in (candidates, references)
     )
-    rows = range(number)
-    shared = np.array(
-        [[len(candidate_trigrams[row] & reference_trigrams[row * number + set_]) for set_ in rows] for row in rows]
-    )
-    transposed = np.array(
-        [[len(candidate_trigrams[row] & reference_trigrams[set_ * number + row]) for set_ in rows] for row in rows]
-    )
-    return bool(transposed.sum() > 1.5 * shared.sum() and transposed.sum() - shared.sum() > 5 * number)
+    places = [(row, reference) for row in range(number) for reference in range(number)]
+    shared = sum(len(candidate_trigrams[row] & reference_trigrams[row * number + place]) for row, place in places)
+    in_sets = sum(len(candidate_trigrams[row] & reference_trigrams[place * number + row]) for row, place in places)
+    return in_sets > 1.5 * shared and in_sets - shared > 5 * number
 
 
 def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:

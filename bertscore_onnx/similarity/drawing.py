@@ -100,22 +100,10 @@ def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
     axes: Any = figure.add_subplot()
     image = axes.imshow(similarity, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, shrink=min(0.85, 4 / (cell * rows)))
-    size = 10 if is_numbered else 7
-    axes.set_xticks(
-        range(columns),
-        _labels(shown.reference, shown.reference_weights, shown.has_weights),
-        rotation=45,
-        ha="right",
-        rotation_mode="anchor",
-        fontsize=size,
-        parse_math=False,
-    )
-    axes.set_yticks(
-        range(rows),
-        _labels(shown.candidate, shown.candidate_weights, shown.has_weights),
-        fontsize=size,
-        parse_math=False,
-    )
+    labels: dict[str, Any] = {"fontsize": 10 if is_numbered else 7, "parse_math": False}
+    references = _labels(shown.reference, shown.reference_weights, shown.has_weights)
+    axes.set_xticks(range(columns), references, rotation=45, ha="right", rotation_mode="anchor", **labels)
+    axes.set_yticks(range(rows), _labels(shown.candidate, shown.candidate_weights, shown.has_weights), **labels)
     kind = "tokenized, with weights" if shown.has_weights else "tokenized"
     axes.set(xlabel=f"Reference ({kind})", ylabel=f"Candidate ({kind})")
     score = matches.score

@@ -99,12 +99,16 @@ class TokenSimilarity:
 
         The weighted mean of their similarities is the precision, before rescaling.
         """
-        return self._best_matches(is_candidate=True)
+        texts = self.candidate, self.reference
+        special = self.candidate_is_special, self.reference_is_special
+        return _best_matches(texts, special, self.candidate_weights, self.similarity, self.shades)
 
     @property
     def reference_matches(self) -> list[TokenMatch]:
         """Each token of the reference with its best match in the candidate; their weighted mean is the recall."""
-        return self._best_matches(is_candidate=False)
+        texts = self.reference, self.candidate
+        special = self.reference_is_special, self.candidate_is_special
+        return _best_matches(texts, special, self.reference_weights, self.similarity.T, self.shades.T)
 
     @property
     def has_weights(self) -> bool:
@@ -167,23 +171,21 @@ class TokenSimilarity:
             reference_is_special=self.reference_is_special[columns],
         )
 
-    def _best_matches(self, *, is_candidate: bool) -> list[TokenMatch]:
-        tokens, others, similarity, shades = self.candidate, self.reference, self.similarity, self.shades
-        weights, is_special, others_special = (
-            self.candidate_weights,
-            self.candidate_is_special,
-            self.reference_is_special,
-        )
-        if not is_candidate:
-            tokens, others, similarity, shades = others, tokens, similarity.T, shades.T
-            weights, is_special, others_special = self.reference_weights, others_special, is_special
-        columns = (weights, is_special, similarity.argmax(axis=1), similarity.max(axis=1), shades.max(axis=1))
-        return [
-            TokenMatch(text, weight, special, position, others[position], value, bool(others_special[position]), shade)
-            for text, weight, special, position, value, shade in zip(
-                tokens, *(column.tolist() for column in columns), strict=True
-            )
-        ]
+
+def _best_matches(
+    texts: tuple[list[str], list[str]],
+    special: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    weights: NDArray[np.float32],
+    similarity: NDArray[np.float32],
+    shades: NDArray[np.float32],
+) -> list[TokenMatch]:
+    """Match the tokens of the first of two texts, (tokens, other tokens)."""
+    columns = (weights, special[0], similarity.argmax(axis=1), similarity.max(axis=1), shades.max(axis=1))
+    rows = zip(texts[0], *(column.tolist() for column in columns), strict=True)
+    return [
+        TokenMatch(text, weight, is_special, at, texts[1][at], value, bool(special[1][at]), shade)
+        for text, weight, is_special, at, value, shade in rows
+    ]
 
 
 # The text of a token is written as a person would, without the vocabulary's marks and without the space before it. If a

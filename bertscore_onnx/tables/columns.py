@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bertscore_onnx.errors import InputError, InputTypeError, meant, shortened
+from bertscore_onnx.errors import InputError, InputTypeError, listed, meant, shortened
 
 if TYPE_CHECKING:
     from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
@@ -45,9 +45,6 @@ def check_free(names: Iterable[str], added: Collection[str], place: str, remedy:
             raise InputError(
                 f"{place}: there is a column {name!r} already, and scores would go there. Rename it{alternative}."
             )
-
-
-_MAX_SHOWN = 12
 
 
 def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -184,8 +181,7 @@ def _listed(names: Sequence[str]) -> str:
     """Return the available columns for a message: a limited number, each of limited length."""
     if not names:
         return "nor any other"
-    shown = [repr(shortened(name) if isinstance(name, str) else name) for name in names[:_MAX_SHOWN]]
-    return "only " + ", ".join(shown) + (f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else "")
+    return "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in names])
 
 
 _NULLS = {"name": {""}, "number": {"", "n/a", "na", "nan", "none", "null"}}

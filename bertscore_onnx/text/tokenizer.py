@@ -277,23 +277,19 @@ def encode_batch(
     ]
 
 
+class _Model(msgspec.Struct):
+    unk_token: str | None = None
+    unk_id: int | None = None
+    byte_fallback: bool = False
+    vocab: msgspec.Raw = msgspec.Raw(b"[]")
+
+
 class _TokenizerJson(msgspec.Struct):
     """The parts of a `tokenizer.json` that are checked, or read more exactly than by the package."""
 
-    model: msgspec.Raw = msgspec.Raw(b"{}")
+    model: _Model = msgspec.field(default_factory=_Model)
     normalizer: Any = None
     added_tokens: list[dict[str, Any]] = []
-
-
-class _UnknownToken(msgspec.Struct):
-    unk_token: str | None = None
-    unk_id: int | None = None
-
-
-class _UnigramModel(msgspec.Struct):
-    vocab: list[tuple[str, float]]
-    unk_id: int | None = None
-    byte_fallback: bool = False
 
 
 def load_tokenizer_json(path: Path) -> Tokenizer:
@@ -307,14 +303,14 @@ def load_tokenizer_json(path: Path) -> Tokenizer:
     if isinstance(tokenizer.model, Unigram):
         # The package reads about one score in four wrong in the last bit, which decides between segmentations of equal
         # score; some of its scores correspond to no decimal at all. So the model is built from the stated scores.
-        model = msgspec.json.decode(content.model, type=_UnigramModel)
-        tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
+        vocab = msgspec.json.decode(content.model.vocab, type=list[tuple[str, float]])
+        tokenizer.model = Unigram(vocab, content.model.unk_id, content.model.byte_fallback)
     return tokenizer
 
 
 def _unknown_id(path: Path, tokenizer: Tokenizer) -> int | None:
     """Return the id that the model of a `tokenizer.json` gives to what it does not know."""
-    model = msgspec.json.decode(msgspec.json.decode(path.read_bytes(), type=_TokenizerJson).model, type=_UnknownToken)
+    model = msgspec.json.decode(path.read_bytes(), type=_TokenizerJson).model
     return model.unk_id if model.unk_token is None else tokenizer.token_to_id(model.unk_token)
 
 

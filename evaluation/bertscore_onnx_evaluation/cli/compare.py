@@ -288,7 +288,7 @@ def compare(
             references or None,
             scores=tables or None,
             systems=systems if systems != ["all"] else "all",
-            columns={{"id": "segment"}.get(role, role): names for role, names in named.names.items()},
+            columns={{"id": "segment"}.get(role, role): names for role, names in named.items()},
             lower_is_better=lower,
             higher_is_better=higher,
             baseline=baseline,

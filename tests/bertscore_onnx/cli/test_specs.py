@@ -27,7 +27,7 @@ ROLES = ("candidate", "reference", "lang_pair", "precision", "recall", "f1", "tr
     ],
 )
 def test_columns_are_named_by_their_roles(specs, names):
-    assert columns_of(specs, *ROLES).names == names
+    assert columns_of(specs, *ROLES) == names
 
 
 def test_scores_have_a_column_of_truncation_only_if_it_is_named():
