@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -68,8 +68,7 @@ class MeasuredBaseline:
     @property
     def largest_standard_error(self) -> float:
         """The largest of P, R and F at all layers."""
-        errors = [layer.standard_error for layer in self.layers]
-        return max(max(error.precision, error.recall, error.f1) for error in errors)
+        return max(max(astuple(layer.standard_error)) for layer in self.layers)
 
     def to_csv(self) -> str:
         """Return the means as the baseline file that bert-score and `baseline_path` read: LAYER,P,R,F."""

@@ -85,6 +85,10 @@ class BERTScorer(Closeable):
     Raises:
         ClosedError: a method was called after `close`.
         EncodingError: the model returned vectors that are not finite.
+        IdfError: idf weights come from the references of a call, and these do not differ.
+
+    Warns:
+        UserWarning: as `score` says, wherever texts are read; `stream` warns at its end.
     """
 
     def __init__(
@@ -242,7 +246,6 @@ class BERTScorer(Closeable):
         Raises:
             InputError: candidates, references and contexts do not pair up, are not strings, or were encoded by another
                 model.
-            IdfError: idf weights come from the references, and these do not differ.
 
         Warns:
             UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
@@ -282,10 +285,7 @@ class BERTScorer(Closeable):
 
         Raises:
             InputError: a pair is not a candidate with its references.
-            IdfError: idf weights come from the references, and these do not differ, or are read from an iterator.
-
-        Warns:
-            UserWarning: at the end, as for `score`.
+            IdfError: idf weights come from the references, which are read from an iterator.
         """
         _refuse("stream", unknown)
         if self._weights is None and isinstance(pairs, Iterator):
@@ -294,7 +294,24 @@ class BERTScorer(Closeable):
                 "Give an iterable that can be read again, such as a list; or call compute_idf first, or give "
                 "idf_sents, or a table."
             )
-        return self._stream(pairs, self._weights, verbose, self._max_items(batch_size), max_seconds)
+        fixed_weights, max_items = self._weights, self._max_items(batch_size)
+
+        def scores() -> Generator[Score, None, None]:
+            total = len(pairs) if isinstance(pairs, Sized) else None
+            stats = TextStats()
+            weights = fixed_weights
+            if weights is None:
+                weights = self._idf_of((part.references for part in read_pairs(pairs)), "references")
+            with progress_bar(total, shown=verbose) as advance:
+                chunks = self._pipeline.score(
+                    read_pairs(pairs), weights, max_items=max_items, advance=advance, max_seconds=max_seconds
+                )
+                for chunk_scores, chunk_stats in chunks:
+                    stats += chunk_stats
+                    yield from self._finish(chunk_scores).each()
+            stats.warn(self.max_length, stacklevel=2)
+
+        return scores()
 
     def score_frame(
         self,
@@ -331,10 +348,6 @@ class BERTScorer(Closeable):
             InputError: a column is missing, or has the name of one that is to be added; `names` are not three
                 or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
-            IdfError: as for `score`.
-
-        Warns:
-            UserWarning: as for `score`.
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
@@ -365,9 +378,6 @@ class BERTScorer(Closeable):
 
         Raises:
             InputError: something is not a string.
-
-        Warns:
-            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         encoded, stats = self.encode_items(collect_items(self._check_model(texts), "texts"))
         stats.warn(self.max_length, stacklevel=2)
@@ -387,10 +397,6 @@ class BERTScorer(Closeable):
 
         Raises:
             InputError: something is not a string.
-            IdfError: idf weights come from the references, and these do not differ.
-
-        Warns:
-            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         candidates = collect_single(self._check_model(cands), "cands")
         references = collect_single(self._check_model(refs), "refs")
@@ -483,10 +489,6 @@ class BERTScorer(Closeable):
 
         Raises:
             InputError: a text is not a string, there is no reference, or the scorer scores all layers.
-            IdfError: idf weights come from the references, and these do not differ.
-
-        Warns:
-            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
 
@@ -512,9 +514,6 @@ class BERTScorer(Closeable):
             MissingExtraError: matplotlib is not installed.
             InputError: a text has no token; the format is unknown, or the file cannot be written; or the scorer
                 scores all layers, while a drawing shows one.
-
-        Warns:
-            UserWarning: texts were truncated, or are unknown to the model, as for `score`.
         """
         from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches
@@ -710,27 +709,6 @@ class BERTScorer(Closeable):
             )
         precision = self._pipeline.encoder.precision
         return choose_rescaling(self.manifest, precision, lang, path, allow_fp32_baseline=allow_fp32_baseline)
-
-    def _stream(
-        self,
-        pairs: Iterable[Pair],
-        weights: TokenWeights | None,
-        verbose: bool | None,
-        max_items: int | None,
-        max_seconds: float | None,
-    ) -> Generator[Score, None, None]:
-        total = len(pairs) if isinstance(pairs, Sized) else None
-        stats = TextStats()
-        if weights is None:
-            weights = self._idf_of((part.references for part in read_pairs(pairs)), "references")
-        with progress_bar(total, shown=verbose) as advance:
-            chunks = self._pipeline.score(
-                read_pairs(pairs), weights, max_items=max_items, advance=advance, max_seconds=max_seconds
-            )
-            for scores, chunk_stats in chunks:
-                stats += chunk_stats
-                yield from self._finish(scores).each()
-        stats.warn(self.max_length, stacklevel=2)
 
     def _finish(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""

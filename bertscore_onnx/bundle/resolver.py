@@ -181,16 +181,11 @@ def _exported(name: str, variant: Variant) -> Path:
 
 def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
     """Return the command that exports another variant of a model, whose name may be one that was chosen."""
-    is_known = catalogue.find(name) is not None or name.count("/") == 1
-    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{_options(wanted)}`"
-    return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
-
-
-def _options(wanted: Variant | Manifest) -> str:
-    """Return the options of the export command for a tokenizer and a precision."""
     mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
     precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
-    return mode + precision
+    is_known = catalogue.find(name) is not None or name.count("/") == 1
+    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{mode}{precision}`"
+    return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
 
 
 def _raise_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.scores import Score
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.readers import RawRow
-    from bertscore_onnx.tables.table import Column, Table
+    from bertscore_onnx.tables.table import Column
     from bertscore_onnx.tables.writers import RowsToWrite
 
 SAVE_SECONDS = 8.0
@@ -267,8 +267,14 @@ def write_scores(
             check_free(kept.table.names or of_json, added.names, kept.table.place)
         return RowsToWrite(kept.table, added, columns, output.with_texts)
 
-    scores = scorer.stream(pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None)
-    scored = ((score, kept.take()) for score in _grouped(means.counted(scores), kept.groups, groups))
+    def scored_rows() -> Iterator[ScoredRow]:
+        for score in scorer.stream(pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None):
+            means.add(score)
+            if kept.groups:
+                groups[kept.groups.popleft()].add(score)
+            yield score, kept.take()
+
+    scored = scored_rows()
     try:
         if output.format == "parquet" and output.file is not None:
             _write_parquet(output.file, scored, rows, signature)
@@ -305,12 +311,6 @@ class Means:
 
             self._high = high_unrelated(unrelated)
 
-    def counted(self, scores: Iterable["Score"]) -> Iterator["Score"]:
-        """Yield the scores, and include each in the means."""
-        for score in scores:
-            self.add(score)
-            yield score
-
     def add(self, score: "Score") -> None:
         """Include the scores of a pair."""
         import numpy as np  # costs start-up time
@@ -337,23 +337,6 @@ Groups = Mapping[str, Means]
 """The means of the pairs of each group, by its name."""
 
 
-def _grouped(scores: Iterable["Score"], names: deque[str], groups: defaultdict[str, Means]) -> Iterator["Score"]:
-    """Yield the scores, and include each in the means of its group, if there are names of groups."""
-    for score in scores:
-        if names:
-            groups[names.popleft()].add(score)
-        yield score
-
-
-def _table_of_groups(groups: Groups) -> "Table":
-    from bertscore_onnx.tables.table import Table, count, number
-
-    mean = number(_DIGITS)
-    columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
-    columns += [(title, name, mean) for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True)]
-    return Table(columns, _means_of_groups(groups, "group"))
-
-
 def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
     """Return the means of each group, in the natural order of their names, which are called by a title."""
     from bertscore_onnx.tables.table import natural_key
@@ -371,7 +354,12 @@ def _print_means(signature: str, means: Means, groups: Groups, *, all_layers: bo
         line = "{} P: {} R: {} F1: {}".format(signature, *rows[0])
         print(line.replace(" P: ", "\nP: ") if file.isatty() and len(line) > terminal_width() else line, file=file)
     if groups:
-        print(f"\n{_table_of_groups(groups).text()}", file=file)
+        from bertscore_onnx.tables.table import Table, count, number
+
+        columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
+        titles = zip(("P", "R", "F1"), SCORE_NAMES, strict=True)
+        columns += [(title, name, number(_DIGITS)) for title, name in titles]
+        print(f"\n{Table(columns, _means_of_groups(groups, 'group')).text()}", file=file)
 
 
 # What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.

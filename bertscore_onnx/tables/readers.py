@@ -156,7 +156,7 @@ class DelimitedReader(TableReader):
 
     def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        positions = self._positions(columns)
+        positions = [self.names.index(column.find(self.names, self.place, self.advice)) for column in columns]
         names = [self.names[position] for position in positions]
         if not keeps_rows:
             self._parts = None
@@ -174,9 +174,6 @@ class DelimitedReader(TableReader):
     def fields_of(self, row: RawRow) -> list[str]:
         """Return the fields of a row that was read."""
         return next(self._parsed([row]), None) or [""]
-
-    def _positions(self, columns: Sequence[Column]) -> list[int]:
-        return [self.names.index(column.find(self.names, self.place, self.advice)) for column in columns]
 
     @property
     def _row(self) -> str:
@@ -438,15 +435,13 @@ def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> 
         return
     for row, values in enumerate(zip(*(column.to_pylist() for column in batch.columns), strict=True), num_read + 1):
         if sum(map(_size, values)) > MAX_LINE_BYTES:
-            raise _too_large(title, f"in row {row}")
+            raise InputError(
+                f"{title} has more than {MAX_LINE_BYTES:,} bytes in row {row}; texts of that size are not scored."
+            )
 
 
 def _size(value: object) -> int:
     return len(value) if isinstance(value, str | bytes) else sum(map(_size, value)) if isinstance(value, list) else 0
-
-
-def _too_large(title: str, place: str) -> InputError:
-    return InputError(f"{title} has more than {MAX_LINE_BYTES:,} bytes {place}; texts of that size are not scored.")
 
 
 @contextmanager
