@@ -5,7 +5,8 @@ import os
 import re
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader, BufferedWriter, FileIO
 from os import PathLike
 from pathlib import Path
@@ -55,15 +56,13 @@ def _without_waiting(file: str, flags: int) -> int:
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
     """Write a file in one step, replacing an existing one; raise an InputError if it cannot be written."""
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
-    try:
+    with write_errors(file):
         device = open_device(file)
         if device is None:
             replace_whole(Path(os.path.realpath(file)), data)
         else:
             with device, BufferedWriter(device) as writer:
                 writer.write(data)
-    except OSError as error:
-        raise unwritable(file, error) from error
 
 
 def open_device(file: str | PathLike[str]) -> FileIO | None:
@@ -122,8 +121,12 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def unwritable(file: str | PathLike[str], error: OSError) -> InputError:
-    """Return the InputError for a file that cannot be written, with the reason."""
-    return InputError(
-        f"Cannot write {os.fspath(file)!r} ({error.strerror}). Check the name, its folder and its permissions."
-    )
+@contextmanager
+def write_errors(file: str | PathLike[str]) -> Iterator[None]:
+    """Translate an OSError to the InputError for a file that cannot be written, with the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"Cannot write {os.fspath(file)!r} ({error.strerror}). Check the name, its folder and its permissions."
+        ) from error

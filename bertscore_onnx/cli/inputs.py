@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import compress, zip_longest
 from operator import itemgetter
@@ -130,23 +130,17 @@ def _no_json(source: Source) -> Iterator[str]:
     """Yield the lines; raise InputError if the first one is a JSON object."""
     lines = read_lines(source)
     first = next(lines)
-    if first.startswith("{") and first.rstrip().endswith("}") and _is_json(first):
-        raise InputError(
-            f"{source.title} seems to hold JSON lines. Add --input-format jsonl to read them, or --input-format text "
-            "if these lines are the texts."
-        )
+    if first.startswith("{") and first.rstrip().endswith("}"):
+        import msgspec  # costs start-up time and is needed only here
+
+        with suppress(msgspec.DecodeError, RecursionError):
+            msgspec.json.decode(first)
+            raise InputError(
+                f"{source.title} seems to hold JSON lines. Add --input-format jsonl to read them, or --input-format "
+                "text if these lines are the texts."
+            )
     yield first
     yield from lines
-
-
-def _is_json(line: str) -> bool:
-    import msgspec  # costs start-up time and is needed only here
-
-    try:
-        msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
 
 
 def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
@@ -219,7 +213,7 @@ class TextPairs:
         self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows, held: "HeldRows | None" = None
     ) -> None:
         """Read files of `number` rows each; rows that are held are those of all files but the first."""
-        self.files = files
+        self._files = files
         self._number = number
         self._kept = kept
         self._held = held
@@ -230,7 +224,23 @@ class TextPairs:
 
     def __iter__(self) -> Iterator[TextsOfRow]:
         """Yield the pairs."""
-        return _pairs(self.files, self._kept, self._held)
+        files, watching = self._files, self._kept.begin()
+        (first, source), *others = files
+        num_texts = len([file for file, _ in files if not file.is_context])
+        iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
+        grouped = next((position for position, (file, _) in enumerate(files) if file.groups is not None), None)
+        for number, rows in enumerate(_side_by_side(files, iterators, self._held)):
+            if None in rows:
+                longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
+                raise _unequal(files[rows.index(None)], number, longer, None)
+            if grouped is not None:
+                group = rows[grouped].pop()
+                if watching is not None:
+                    watching.groups.append(group)
+            candidate, *references = [text for row in rows[:num_texts] for text in row]
+            if watching is not None:
+                watching.add((candidate, references))
+            yield (candidate, references) if num_texts == len(files) else _in_context(candidate, references, rows[-1])
 
 
 @contextmanager
@@ -284,29 +294,8 @@ def open_pairs(
             if held is None:
                 raise
             number = checked(held)
-        yield TextPairs(opened, number, kept, held) if len(seekable) == len(opened) else _pairs(opened, kept)
-
-
-def _pairs(
-    files: Sequence[tuple[InputFile, Source]], kept: KeptRows, held: "HeldRows | None" = None
-) -> Iterator[TextsOfRow]:
-    watching = kept.begin()
-    (first, source), *others = files
-    num_texts = len([file for file, _ in files if not file.is_context])
-    iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
-    grouped = next((position for position, (file, _) in enumerate(files) if file.groups is not None), None)
-    for number, rows in enumerate(_side_by_side(files, iterators, held)):
-        if None in rows:
-            longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
-            raise _unequal(files[rows.index(None)], number, longer, None)
-        if grouped is not None:
-            group = rows[grouped].pop()
-            if watching is not None:
-                watching.groups.append(group)
-        candidate, *references = [text for row in rows[:num_texts] for text in row]
-        if watching is not None:
-            watching.add((candidate, references))
-        yield (candidate, references) if num_texts == len(files) else _in_context(candidate, references, rows[-1])
+        pairs = TextPairs(opened, number, kept, held)
+        yield pairs if len(seekable) == len(opened) else iter(pairs)
 
 
 def _in_context(candidate: str, references: list[str], context: Sequence[str]) -> TextsOfRow:

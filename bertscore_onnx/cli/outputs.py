@@ -19,25 +19,20 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
     """Check before any work is done that a file can be written, and is no input and no part of a bundle."""
     if file is None:
         return
+    from bertscore_onnx.files import write_errors
+
     if os.path.isfile(file):
         path = Path(file)
         if any(name is not None and os.path.isfile(name) and path.samefile(name) for name in inputs):
             raise InputError(f"{option} {path} is one of the files to read. Write to another file.")
         if path.resolve().with_name(MANIFEST).is_file():
             raise InputError(f"{option} {path} is in the folder of a bundle. Write to another file.")
-        _try_to_open(file, "a")
+        with write_errors(file):
+            FileIO(file, "a").close()
     elif not os.path.lexists(file):
-        _try_to_open(file, "x")
+        with write_errors(file):
+            FileIO(file, "x").close()
         Path(file).unlink()
-
-
-def _try_to_open(name: str, mode: str) -> None:
-    from bertscore_onnx.files import unwritable
-
-    try:
-        FileIO(name, mode).close()
-    except OSError as error:
-        raise unwritable(name, error) from error
 
 
 @contextmanager
@@ -46,12 +41,10 @@ def replacing(name: str) -> Iterator[FileIO]:
 
     After an error or an interruption this file is as it was, and the rows so far stay in the other.
     """
-    from bertscore_onnx.files import open_device, put_in_place, unwritable
+    from bertscore_onnx.files import open_device, put_in_place, write_errors
 
-    try:
+    with write_errors(name):
         device = open_device(name)
-    except OSError as error:
-        raise unwritable(name, error) from error
     if device is not None:
         with device:
             yield device
@@ -63,10 +56,8 @@ def replacing(name: str) -> Iterator[FileIO]:
         with file:
             yield file
             os.fsync(file.fileno())
-        try:
+        with write_errors(name):
             put_in_place(part, path)
-        except OSError as error:
-            raise unwritable(name, error) from error
     except BaseException:
         if part.stat().st_size:
             kept = f"{name} is as it was" if path.exists() else f"there is no {name} yet"
@@ -78,18 +69,17 @@ def replacing(name: str) -> Iterator[FileIO]:
 
 def _new_part(name: str, path: Path) -> FileIO:
     """Open a new file beside another one, and name those of earlier runs that did not end."""
-    from bertscore_onnx.files import unwritable
+    from bertscore_onnx.files import write_errors
 
-    number = 1
+    number = 0
     while True:
-        part = path.with_name(f"{path.name[:50]}.part{number}")
-        try:
-            return part.open("xb", buffering=0)
-        except FileExistsError:
-            _log.warning("%s has rows of a run that did not end, or has not ended yet.", part)
-        except OSError as error:
-            raise unwritable(name, error) from error
         number += 1
+        part = path.with_name(f"{path.name[:50]}.part{number}")
+        with write_errors(name):
+            try:
+                return part.open("xb", buffering=0)
+            except FileExistsError:
+                _log.warning("%s has rows of a run that did not end, or has not ended yet.", part)
 
 
 @contextmanager

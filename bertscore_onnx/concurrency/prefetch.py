@@ -48,10 +48,7 @@ class _Reader(Generic[T]):
 
 
 def _overlapped(
-    first: list[T],
-    reader: _Reader[T],
-    begin: Callable[[T], Begun],
-    finish: Callable[[T, Begun], Result],
+    first: list[T], reader: _Reader[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]
 ) -> Iterator[Result]:
     thread = ThreadPool(1, "bertscore-chunk")
     begun: deque[tuple[T, Future[Begun]]] = deque()

@@ -76,7 +76,8 @@ class TextTokenizer:
         self.long_text: LongText = long_text
         self._path = path
         with _tokenizer_errors(path, "is not a tokenizer"):
-            _check_size(path)
+            if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
+                raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
             self._encode = (
                 FastTokenizer(path, in_parallel=in_parallel)
                 if spec is None
@@ -131,11 +132,6 @@ def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise TokenizerError(f"{path} {what}: {one_line(error)}. Export the model again.") from error
-
-
-def _check_size(path: Path) -> None:
-    if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
-        raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
 
 
 class FastTokenizer:
@@ -253,12 +249,11 @@ class WordEncoder:
         """Return the ids of a text, without special tokens."""
         ids: list[int] = []
         for word in text.split(self._separator):
-            ids += self._cached(word) if len(word) <= MAX_WORD_LENGTH else self._encode_long(word)
+            if len(word) <= MAX_WORD_LENGTH:
+                ids += self._cached(word)
+            else:
+                ids += encode_batch(self._tokenizer, [word], add_special_tokens=False)[0].ids
         return ids
-
-    def _encode_long(self, word: str) -> list[int]:
-        [encoding] = encode_batch(self._tokenizer, [word], add_special_tokens=False)
-        return encoding.ids
 
 
 def _encode_word(model: Model, word: str) -> tuple[int, ...]:

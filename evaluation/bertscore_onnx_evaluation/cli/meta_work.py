@@ -14,7 +14,7 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed
-from bertscore_onnx.files import unwritable, write_whole
+from bertscore_onnx.files import write_errors, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
@@ -218,10 +218,8 @@ def _write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems])
         for name, content in _files(options, judged).items()
     }
     for path, content in contents.items():
-        try:
+        with write_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(path.parent, error) from error
         if path.exists() and path not in path.parent.iterdir():
             raise InputError(f"Cannot write {path}: a file exists whose name differs only in case. Move it away.")
         write_whole(str(path), content)

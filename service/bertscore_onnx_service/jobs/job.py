@@ -22,7 +22,7 @@ import msgspec
 
 from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.errors import InputError, check_installed, json_fault
-from bertscore_onnx.files import put_in_place, read_regular, unwritable, write_whole
+from bertscore_onnx.files import put_in_place, read_regular, write_errors, write_whole
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
@@ -313,10 +313,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
     InputError is raised if it cannot be made, or if another job writes into it.
     """
-    try:
+    with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
     try:
         import fcntl
     except ImportError:  # on Windows
