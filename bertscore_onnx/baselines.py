@@ -155,17 +155,12 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
     )
     try:
         sealed = write_manifest(folder, changed)
-        _update_card(folder / CARD, manifest, sealed)
+        card = folder / CARD
+        if card.is_file() and CARD_MARK in (text := card.read_text(encoding="utf-8", errors="replace")):
+            replace_whole(card, updated_card(text, manifest, sealed).encode())
     except OSError as error:
         raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). {_INSTEAD}") from error
     return sealed
-
-
-def _update_card(card: Path, old: Manifest, new: Manifest) -> None:
-    """Update a card that the export wrote; any other card stays."""
-    if not card.is_file() or CARD_MARK not in (text := card.read_text(encoding="utf-8", errors="replace")):
-        return
-    replace_whole(card, updated_card(text, old, new).encode())
 
 
 # Drawing random pairs from a corpus, as bert-score's `get_rescale_baseline.py` does.

@@ -112,13 +112,13 @@ def meant(name: str, names: Iterable[str]) -> str:
     """
     by_case = {existing.lower(): existing for existing in names}
     wanted = name.lower()
-    begun = [existing for existing in by_case if len(min(wanted, existing, key=len)) > 2 and _begins(wanted, existing)]
+    begun = [
+        existing
+        for existing in by_case
+        if len(min(wanted, existing, key=len)) > 2 and (wanted.startswith(existing) or existing.startswith(wanted))
+    ]
     near = get_close_matches(wanted, [*by_case], n=1, cutoff=0.65) or begun[:1]
     return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
-
-
-def _begins(first: str, second: str) -> bool:
-    return first.startswith(second) or second.startswith(first)
 
 
 class BertScoreOnnxError(Exception):

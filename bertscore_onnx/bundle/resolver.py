@@ -151,7 +151,14 @@ def _folder_of_one_layer(
         return _exported(name, Variant(num_layers, tokenizer_mode, precision))
     folders = list(stored_bundles(name, f"layer-*-{tokenizer_mode}-{precision}"))
     if not folders:
-        _raise_missing_variant(name, tokenizer_mode, precision)
+        stored = ", ".join(path.name for path in stored_bundles(name))
+        if not stored:
+            _raise_unknown(name)
+        command = _export_of(name, Variant(None, tokenizer_mode, precision), " --num-layers N")
+        raise BundleNotFoundError(
+            f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {stored}. Choose "
+            f"one of these, or run {command}."
+        )
     if len(folders) > 1:
         names = ", ".join(path.name for path in folders)
         raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {names}.")
@@ -186,17 +193,6 @@ def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
     is_known = catalogue.find(name) is not None or name.count("/") == 1
     command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{mode}{precision}`"
     return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
-
-
-def _raise_missing_variant(name: str, tokenizer_mode: TokenizerMode, precision: Precision) -> NoReturn:
-    stored = ", ".join(path.name for path in stored_bundles(name))
-    if not stored:
-        _raise_unknown(name)
-    command = _export_of(name, Variant(None, tokenizer_mode, precision), " --num-layers N")
-    raise BundleNotFoundError(
-        f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {stored}. Choose one of "
-        f"these, or run {command}."
-    )
 
 
 def _raise_not_a_bundle(path: str) -> NoReturn:

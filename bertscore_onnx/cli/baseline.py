@@ -17,7 +17,6 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from bertscore_onnx.baselines import MeasuredBaseline
     from bertscore_onnx.settings import ScorerSettings
 
 
@@ -137,16 +136,12 @@ def baseline(
     else:
         write_whole(file, content)
     if not quiet:
-        _print_precision(measured, tolerance)
+        error = measured.largest_standard_error
+        reached = "" if error < tolerance or not tolerance else f"; more pairs would bring it below {tolerance:g}"
+        echo(f"{measured.num_pairs:,} pairs; the largest standard error of a mean is {error:.1e}{reached}.")
     if into_bundle is not None:
         language = into_bundle.lower()
         replaced = ", replacing the previous one" if language in bundle.manifest.baselines else ""
         sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
             echo(f"{bundle.path} now has the baseline of {language}{replaced}; its digest is {sealed.digest[:12]}.")
-
-
-def _print_precision(measured: "MeasuredBaseline", tolerance: float) -> None:
-    error = measured.largest_standard_error
-    reached = "" if error < tolerance or not tolerance else f"; more pairs would bring it below {tolerance:g}"
-    echo(f"{measured.num_pairs:,} pairs; the largest standard error of a mean is {error:.1e}{reached}.")

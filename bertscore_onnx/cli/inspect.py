@@ -85,6 +85,9 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
     """Return the manifest as names and values."""
     manifest = bundle.manifest
     measured = sorted(manifest.unrelated_scores.items())
+    reference = (
+        "PyTorch's scores" if manifest.is_compared else "the published graph's scores; not compared with PyTorch"
+    )
     inner = ", inner ones without the final norm" if manifest.final_norm is False else ""
     return [
         ("path", str(bundle.path)),
@@ -92,10 +95,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("revision", manifest.revision or "-"),
         ("family", manifest.family),
         ("layer", f"all of {manifest.num_layers}{inner}" if manifest.all_layers else str(manifest.num_layers)),
-        (
-            "precision",
-            f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of {_reference(manifest)}",
-        ),
+        ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of {reference}"),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
@@ -112,11 +112,6 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
         ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
     ]
-
-
-def _reference(manifest: "Manifest") -> str:
-    """Return whose scores the export was compared with."""
-    return "PyTorch's scores" if manifest.is_compared else "the published graph's scores; not compared with PyTorch"
 
 
 def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:

@@ -136,11 +136,7 @@ _HEADER = ("MODEL", "LAYER", "LENGTH", "MB", "BASELINES", "HERE")
 def _row(model: dict[str, Any]) -> tuple[str, ...]:
     return (
         model["name"],
-        *(_or_dash(model[number]) for number in ("num_layers", "max_length", "size_mb")),
+        *("-" if model[name] is None else str(model[name]) for name in ("num_layers", "max_length", "size_mb")),
         " ".join(model["baseline_languages"]) or "-",
         str(len(model["bundles"]) or "-"),
     )
-
-
-def _or_dash(number: int | None) -> str:
-    return "-" if number is None else str(number)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast, get_args
 
 import typer
 
@@ -220,10 +220,8 @@ def _format_of(file: str) -> OutputFormat:
     suffix = PurePath(file.lower()).suffix
     if suffix in ("", ".txt"):
         return "tsv"
-    known: tuple[OutputFormat, ...] = get_args(OutputFormat)
-    for name in known:
-        if suffix == f".{name}":
-            return name
+    if suffix[1:] in get_args(OutputFormat):
+        return cast(OutputFormat, suffix[1:])
     if suffix == ".gz":
         plain = shlex.quote(file[: -len(suffix)])
         raise typer.BadParameter(

@@ -180,7 +180,11 @@ def collect_pairs(
         )
     if contexts is None:
         return Pairs(candidates, references)
-    pair_contexts = collect_contexts(contexts, "contexts", len(candidates))
+    pair_contexts = list(check_many(contexts, "contexts"))
+    if len(pair_contexts) != len(candidates):
+        raise InputError(
+            f"There are {len(pair_contexts)} contexts for {len(candidates)} candidates; expected one for each."
+        )
     return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
 
 
@@ -218,14 +222,6 @@ def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:
     for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
         texts_in_context += in_context(islice(texts, count), context, f"contexts[{position}]")
     return Texts(texts_in_context, side.counts)
-
-
-def collect_contexts(contexts: Iterable[Context], name: str, number: int) -> list[Context]:
-    """List contexts; raise an InputError unless there is one for each of this many candidates."""
-    listed = list(check_many(contexts, name))
-    if len(listed) != number:
-        raise InputError(f"There are {len(listed)} {name} for {number} candidates; expected one for each.")
-    return listed
 
 
 def check_no_context(texts: Iterable[Text], what: str) -> None:

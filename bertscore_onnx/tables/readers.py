@@ -195,10 +195,11 @@ class DelimitedReader(TableReader):
                 )
             fields = fields or [""]
             if len(fields) != num_fields:
+                there_are = "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
+                has_marks = self._has_quotes and any('"' in field or "\n" in field for field in fields)
                 raise InputError(
-                    f"{self._place(number)}: there "
-                    f"{'is 1 field' if len(fields) == 1 else f'are {len(fields)} fields'}; expected {num_fields}, as "
-                    f"in the first line.{self._hint(fields)}"
+                    f"{self._place(number)}: {there_are}; expected {num_fields}, as in the first line."
+                    f"{_QUOTES if has_marks else ''}"
                 )
             yield number, fields
 
@@ -240,9 +241,6 @@ class DelimitedReader(TableReader):
 
     def _place(self, number: int) -> str:
         return f"{self._title}, line {number}"
-
-    def _hint(self, fields: Sequence[str]) -> str:
-        return _QUOTES if self._has_quotes and any('"' in field or "\n" in field for field in fields) else ""
 
 
 def _delimiter_of(header: str) -> str:
