@@ -43,7 +43,7 @@ def score(
     Returns:
         P, R and F; with `return_hash` a tuple of these and the hash.
     """
-    model, layer = look_up(model_type, num_layers, lang)
+    model, layer, lang = look_up(model_type, num_layers, lang)
 
     def call(rescale_with_baseline: bool) -> Scores:
         return functional.score(

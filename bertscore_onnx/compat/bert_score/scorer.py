@@ -37,7 +37,7 @@ class BERTScorer:
             nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
             device: may also be "mps", for which the CPU scores, with one warning.
         """
-        model, layer = look_up(model_type, num_layers, lang)
+        model, layer, known_lang = look_up(model_type, num_layers, lang)
         self._scorer = OnnxScorer(
             model,
             layer,
@@ -46,7 +46,7 @@ class BERTScorer:
             idf=idf,
             idf_sents=idf_sents,
             device=device_named(device),
-            lang=lang,
+            lang=known_lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
             use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, and a bundle has its own

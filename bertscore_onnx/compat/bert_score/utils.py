@@ -11,7 +11,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import TokenizerMode, default_model
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.version import __version__
-from bertscore_onnx.errors import BertScoreOnnxError, InputTypeError
+from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
 from bertscore_onnx.hub import local_path
 
 __all__ = ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers"]
@@ -37,18 +37,23 @@ model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entr
 
 def look_up(
     model_type: str | PathLike[str] | None, num_layers: int | None, lang: str | None
-) -> tuple[str | None, int | None]:
-    """Return the model and the layer that these tables give, as a program may have changed them.
+) -> tuple[str | None, int | None, str | None]:
+    """Return the model and the layer that these tables give, as a program may have changed them, and the language.
 
-    The model is None if none is named, and the layer if it is the bundle's own.
+    The model is None if none is named, and the layer if it is the bundle's own. A language that only the changed table
+    has is "und".
     """
     if model_type is None and lang is not None:
         code = catalogue.lower_code(lang)
-        if code not in lang2model:
-            catalogue.default_model(code)  # which refuses a word that is no language code
+        try:
+            catalogue.default_model(code)
+        except InputError:
+            if code not in lang2model:
+                raise
+            lang = "und"
         model_type = lang2model[code]
     model = default_model() if model_type is None else str(model_type)
-    return model, model2layers.get(str(model)) if num_layers is None else num_layers
+    return model, model2layers.get(str(model)) if num_layers is None else num_layers, lang
 
 
 def get_hash(
