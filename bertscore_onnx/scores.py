@@ -121,11 +121,6 @@ class Scores(PRF[NDArray[np.float32]]):
         scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
         return scores
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All arrays as the constructor takes them; the last axis of each is that of the candidates."""
-        return *self, self.best_reference, self.truncated, self.unknown
-
     def mean(self) -> PRF[Any]:
         """Return the arithmetic means of precision, of recall and of F over the candidates.
 
@@ -187,11 +182,11 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        return Scores(*(values[layer] for values in self.arrays[:4]), *self.arrays[4:])
+        return Scores(*(values[layer] for values in arrays_of(self)[:4]), *arrays_of(self)[4:])
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in self.arrays), strict=True):
+        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays_of(self)), strict=True):
             yield Score(*values)
 
     def __eq__(self, other: object) -> bool:
@@ -199,7 +194,7 @@ class Scores(PRF[NDArray[np.float32]]):
         if not isinstance(other, tuple):
             return False
         if isinstance(other, Scores):
-            return all(map(np.array_equal, self.arrays, other.arrays))
+            return all(map(np.array_equal, arrays_of(self), arrays_of(other)))
         return len(other) == len(self) and all(map(np.array_equal, self, other))
 
     def __ne__(self, other: object) -> bool:
@@ -227,7 +222,7 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def __getnewargs__(self) -> tuple[NDArray[Any], ...]:
         """Keep the further attributes in copies and pickles."""
-        return self.arrays
+        return arrays_of(self)
 
 
 BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
@@ -249,6 +244,11 @@ def _histogram(values: NDArray[np.float32]) -> str:
     )
 
 
+def arrays_of(scores: Scores) -> tuple[NDArray[Any], ...]:
+    """Return all arrays of scores, as `Scores` takes them; the last axis of each is that of the candidates."""
+    return *scores, scores.best_reference, scores.truncated, scores.unknown
+
+
 def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
     """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
@@ -259,7 +259,7 @@ def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
         return pairs
     starts = np.cumsum(counts) - counts  # (candidates,)
     precision, recall, f1, _, truncated, unknown = (
-        np.maximum.reduceat(values, starts, axis=-1) for values in pairs.arrays
+        np.maximum.reduceat(values, starts, axis=-1) for values in arrays_of(pairs)
     )
     position = np.arange(num_pairs) - np.repeat(starts, counts)  # (pairs,)
     contenders = np.where(np.repeat(f1, counts, axis=-1) == pairs.F, position, num_pairs)  # (layers, pairs)
@@ -272,4 +272,4 @@ def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
         return parts[0]
     if not parts:
         return Scores(*np.zeros((3, num_layers, 0), dtype=np.float32))
-    return Scores(*(np.concatenate(arrays, axis=-1) for arrays in zip(*(part.arrays for part in parts), strict=True)))
+    return Scores(*(np.concatenate(arrays, axis=-1) for arrays in zip(*map(arrays_of, parts), strict=True)))

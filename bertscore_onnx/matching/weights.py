@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import BaselineError, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.greedy import idf_weights, uniform_weights
-from bertscore_onnx.scores import Scores
+from bertscore_onnx.scores import Scores, arrays_of
 from bertscore_onnx.signature import Signature
 
 Idf = bool | Mapping[int, float] | DocumentCounts
@@ -166,7 +166,7 @@ class Rescaling:
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
         baselines = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
         precision, recall, f1 = map(rescale, scores, baselines)
-        return Scores(precision, recall, f1, *scores.arrays[3:])
+        return Scores(precision, recall, f1, *arrays_of(scores)[3:])
 
 
 def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:

@@ -18,7 +18,7 @@ from enum import Enum
 import numpy as np
 
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
-from bertscore_onnx.scores import Scores, best_of_references, join_scores
+from bertscore_onnx.scores import Scores, arrays_of, best_of_references, join_scores
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText
@@ -152,7 +152,7 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
     parts, end = [], 0
     for sub_batch in batch:
         start, end = end, end + sub_batch.stop - sub_batch.start
-        copies = (array[..., start:end].copy() for array in scores.arrays)  # a view would keep the whole batch
+        copies = (array[..., start:end].copy() for array in arrays_of(scores))  # a view would keep the whole batch
         parts.append(Scores(*copies))
     return parts
 
