@@ -212,7 +212,8 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the diagnosis as names and values."""
     features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
     wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
-    pair_ms = diagnosis["trial"] and diagnosis["trial"]["pair_ms"]
+    pair_ms = (diagnosis["trial"] or {}).get("pair_ms") or {}
+    times = " and ".join(f"{time:.1f} ms optimized for {aim}" for aim, time in pair_ms.items())
     return [
         *diagnosis["versions"].items(),
         ("onnxruntime", diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"),
@@ -223,13 +224,8 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
         ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
         ("inference", _describe_trial(diagnosis)),
-        *([("one pair", _describe_one_pair(pair_ms))] if pair_ms else []),
+        *([("one pair", f"{times}; for many pairs at once throughput, the default, is faster")] if pair_ms else []),
     ]
-
-
-def _describe_one_pair(milliseconds: dict[str, float]) -> str:
-    times = " and ".join(f"{time:.1f} ms optimized for {aim}" for aim, time in milliseconds.items())
-    return f"{times}; for many pairs at once throughput, the default, is faster"
 
 
 def _describe_trial(diagnosis: dict[str, Any]) -> str:

@@ -394,11 +394,6 @@ def _unequal(
 # The choice of files, formats and columns by the options of the command line.
 
 
-def candidate_column(columns: ColumnNames = NO_COLUMNS) -> Column:
-    """Return the column of candidates, by default `candidate`."""
-    return Column((columns("candidate") or "candidate",), "--columns candidate=NAME")
-
-
 def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default `reference` or `references`."""
     alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
@@ -446,8 +441,9 @@ def choose_inputs(
             param_hint="--input-format",
         )
     dialects = [dialect_of(spec) for spec in input_formats or (None,)]
-    of_candidates, of_references = (candidate_column(columns),), reference_columns(columns)
-    of_first = of_candidates if references else (*of_candidates, *of_references)
+    candidate = Column((columns("candidate") or "candidate",), "--columns candidate=NAME")
+    of_references = reference_columns(columns)
+    of_first = (candidate,) if references else (candidate, *of_references)
     first = input_file(candidates[0], of_first, dialects[0], tuple(added))
     others = [input_file(name, of_references, dialects[-1]) for name in references]
     if first.format == "text" and not others:

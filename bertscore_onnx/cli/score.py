@@ -393,17 +393,14 @@ def lines(
         return
     writer: LineWriter | None = None
     for score, row in scored:
-        is_first = writer is None
+        start = "," if output.format == "json" else ""
         if writer is None:
-            is_json = output.format in ("json", "jsonl")
-            writer = (
-                JsonWriter(rows()) if is_json else DelimitedWriter(rows(), "csv" if output.format == "csv" else "tsv")
-            )
-        line = writer.line(row, score)
-        if output.format == "json":
-            yield (f'{{"signature": {_json(signature)}, "segments": [\n' if is_first else ",") + line
-        else:
-            yield writer.head + line if is_first else line
+            if output.format in ("json", "jsonl"):
+                writer = JsonWriter(rows())
+            else:
+                writer = DelimitedWriter(rows(), "csv" if output.format == "csv" else "tsv")
+            start = f'{{"signature": {_json(signature)}, "segments": [\n' if output.format == "json" else writer.head
+        yield start + writer.line(row, score)
     if output.format == "json":
         yield "], " + _json(_summary(means, groups, all_layers=all_layers)).removeprefix("{") + "\n"
 

@@ -295,15 +295,14 @@ class RowReader:
         self._candidate = Column((name,), "`candidate`")
         names = column_names(reference, "reference")
         self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
-        self._context = None if context is None else context_column(context)
+        self._contexts = [] if context is None else [context_column(context)]
         self._errors = errors
         self._title = title
         self._number = first
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
         """Return the names of the columns; raise InputError, with a title, if one is missing."""
-        contexts = [] if self._context is None else [self._context]
-        columns = (self._candidate, *self._references, *contexts)
+        columns = (self._candidate, *self._references, *self._contexts)
         return [column.find(names, self._title or title) for column in columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
@@ -320,8 +319,8 @@ class RowReader:
             self._number += 1
             context = None
             try:
-                if self._context is not None and not is_null(value := values.pop()):
-                    context = self._context.texts_of(value, self._context.names[0], place)
+                if self._contexts and not is_null(value := values.pop()):
+                    context = self._contexts[0].texts_of(value, self._contexts[0].names[0], place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
                 texts = texts_of_row(self._references, names, values, place)
             except InputError as error:

@@ -183,10 +183,7 @@ class SlowTokenizer:
         self.unknown_id: int | None = spec.unknown_id
 
     def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was truncated.
-
-        `max_length` counts special tokens, and None sets no bound.
-        """
+        """Return the same as `FastTokenizer` does."""
         max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
         normalized = [self._normalize(text) for text in texts]
         split = [self._split(text) for text in normalized]
