@@ -1,6 +1,7 @@
 """Finds the bundle of a model's name, a language or a path."""
 
 import os
+from contextlib import suppress
 from numbers import Integral
 from pathlib import Path
 from typing import NoReturn, get_args
@@ -78,10 +79,8 @@ def installed_models() -> list[str]:
     """Return the ids of the models with a bundle in the home folder."""
     names = set()
     for folder in stored_bundles():
-        try:
+        with suppress(BundleError):
             names.add(read_manifest(folder).model_id)
-        except BundleError:
-            continue
     return sorted(names)
 
 

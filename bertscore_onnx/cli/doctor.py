@@ -62,6 +62,7 @@ def doctor(
 
 def _examine(bundle: Path | None) -> dict[str, Any]:
     """Return the state of this machine, and of a bundle or all that are here; unknown values are None."""
+    from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
     from bertscore_onnx.encoding.providers import installed_wheels
@@ -75,7 +76,12 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     bundles = [*_default_bundle()] if bundle is None else []
     folders = [folder for folder in stored_bundles() if str(folder) not in (bundle["path"] for bundle in bundles)]
     folders = folders if bundle is None else [bundle]
-    bundles += [{"path": str(folder), "error": _bundle_error(folder)} for folder in folders]
+    for folder in folders:
+        try:
+            open_bundle(folder)
+            bundles.append({"path": str(folder), "error": None})
+        except BundleError as error:
+            bundles.append({"path": str(folder), "error": one_line(error)})
     usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]
     try:
         home = str(store_root())
@@ -150,16 +156,6 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
             yield {"path": str(resolve_bundle(local_path(model), all_layers=None).path), "error": None}
         except BertScoreOnnxError as error:
             yield {"path": model, "error": one_line(error)}
-
-
-def _bundle_error(folder: Path) -> str | None:
-    from bertscore_onnx.bundle.bundle import open_bundle
-
-    try:
-        open_bundle(folder)
-    except BundleError as error:
-        return one_line(error)
-    return None
 
 
 def _try(path: str) -> dict[str, Any]:

@@ -459,9 +459,9 @@ def choose_inputs(
         files.append(replace(input_file(context, (column,), replace(dialects[0], format=None)), is_context=True))
     check_tables(files, columns)
     ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
-    if by is not None and not tables:
-        raise _no_table("--by")
     if by is not None:
+        if not tables:
+            raise _no_table("--by")
         files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
     return [file if file.format == "text" else replace(file, ids=ids) for file in files]
 

@@ -169,7 +169,13 @@ def shared_options(
             _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
             if values.get("quiet"):
                 silence_warnings()
-            values["settings"] = _settings(values, chosen)
+            settings = values["settings"] = {name: values[name] for name in chosen if name != "idf_counts"}
+            if "use_fast_tokenizer" in settings:
+                settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
+            if values.get("idf_counts") is not None:
+                from bertscore_onnx.matching.document_counts import DocumentCounts
+
+                settings["idf"] = DocumentCounts.load(values["idf_counts"])
             command(**{parameter.name: _value(parameter, values) for parameter in parameters})
 
         options = {option.name: option for parameter in parameters for option in _options(parameter, chosen)}
@@ -201,18 +207,6 @@ def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
 
 def _fields(record: Parameter) -> Sequence[Parameter]:
     return tuple(signature(record.annotation).parameters.values())
-
-
-def _settings(values: Mapping[str, Any], chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of `BERTScorer`, with the document counts."""
-    settings = {name: values[name] for name in chosen if name != "idf_counts"}
-    if "use_fast_tokenizer" in settings:
-        settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
-    if values.get("idf_counts") is not None:
-        from bertscore_onnx.matching.document_counts import DocumentCounts
-
-        settings["idf"] = DocumentCounts.load(values["idf_counts"])
-    return settings
 
 
 def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_model: bool) -> None:
