@@ -119,10 +119,7 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
         ({"seed": -1}, "seed -1"),
         ({"candidates": ["a"], "references": ["b"], "human": [1.0]}, "all: 1 judged, and a correlation needs two"),
         ({"candidates": [], "references": [], "human": []}, "there are no rows"),
-        (
-            {"candidates": ["a cat"] * NUM_ROWS, "references": ["a cat"] * NUM_ROWS},
-            "F is the same in all rows",
-        ),
+        ({"candidates": ["a cat"] * NUM_ROWS, "references": ["a cat"] * NUM_ROWS}, "F is the same in all rows"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(scorer, changes, message):

@@ -12,19 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import (
-    InputFile,
-    check_standard_input,
-    check_tables,
-    input_file,
-)
-from bertscore_onnx.cli.options import (
-    FilesFormat,
-    check_contexts,
-    check_effects,
-    check_model,
-    shared_options,
-)
+from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables, input_file
+from bertscore_onnx.cli.options import FilesFormat, check_contexts, check_effects, check_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import ARGUMENTS, echo, print_table, write_utf8
@@ -56,12 +45,7 @@ _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document
 def compare(
     cand: Annotated[
         list[str] | None,
-        typer.Option(
-            "-c",
-            "--cand",
-            metavar="FILE...",
-            help="Texts of each system, the baseline first.",
-        ),
+        typer.Option("-c", "--cand", metavar="FILE...", help="Texts of each system, the baseline first."),
     ] = None,
     ref: Annotated[
         list[str] | None,
@@ -71,55 +55,35 @@ def compare(
     settings: "ScorerSettings",
     scores: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scores",
-            metavar="FILE...",
-            help="Scores of segments by other metrics, or logs.",
-        ),
+        typer.Option("--scores", metavar="FILE...", help="Scores of segments by other metrics, or logs."),
     ] = None,
     systems: Annotated[
         list[str] | None,
-        typer.Option(
-            "--systems",
-            metavar="NAME...",
-            help="Columns, values or files to compare; or all.",
-        ),
+        typer.Option("--systems", metavar="NAME...", help="Columns, values or files to compare; or all."),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
     ] = None,
     missing: Annotated[
-        Literal["raise", "drop"],
-        typer.Option("--missing", help="Segments that a file lacks."),
+        Literal["raise", "drop"], typer.Option("--missing", help="Segments that a file lacks.")
     ] = "raise",
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     lower_better: Annotated[
-        list[str] | None,
-        typer.Option("--lower-better", metavar="NAME...", help="Metrics of which less is better."),
+        list[str] | None, typer.Option("--lower-better", metavar="NAME...", help="Metrics of which less is better.")
     ] = None,
     higher_better: Annotated[
-        list[str] | None,
-        typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better."),
+        list[str] | None, typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better.")
     ] = None,
     metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option(
-            "--test",
-            metavar="TEST",
-            help="mid-p, sacrebleu-bs or -ar.",
-            rich_help_panel="Tests",
-        ),
+        typer.Option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar.", rich_help_panel="Tests"),
     ] = "permutation",
     resamples: Annotated[
         int | None,
         typer.Option(
-            "--resamples",
-            metavar="N",
-            min=1,
-            help="Number of swaps.  [default: 10,000]",
-            rich_help_panel="Tests",
+            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]", rich_help_panel="Tests"
         ),
     ] = None,
     seed: Annotated[
@@ -129,29 +93,16 @@ def compare(
         bool, typer.Option("--all-pairs", help="Also test every pair of systems.", rich_help_panel="Tests")
     ] = False,
     documents: Annotated[
-        str | None,
-        typer.Option(
-            "--documents",
-            metavar="FILE",
-            help="The documents, which tests take as wholes.",
-        ),
+        str | None, typer.Option("--documents", metavar="FILE", help="The documents, which tests take as wholes.")
     ] = None,
     by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Also compare within each group of segments.",
-        ),
+        str | None, typer.Option("--by", metavar="COLUMN", help="Also compare within each group of segments.")
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
         float | None,
         typer.Option(
-            "--margin",
-            metavar="D",
-            help="Also test whether a system is at most D worse.",
-            rich_help_panel="Tests",
+            "--margin", metavar="D", help="Also test whether a system is at most D worse.", rich_help_panel="Tests"
         ),
     ] = None,
     power: Annotated[
@@ -166,25 +117,18 @@ def compare(
     fail_if_worse: Annotated[
         bool,
         typer.Option(
-            "--fail-if-worse",
-            help="Exit with 1 if a system is worse; 2 if that is open.",
-            rich_help_panel="Tests",
+            "--fail-if-worse", help="Exit with 1 if a system is worse; 2 if that is open.", rich_help_panel="Tests"
         ),
     ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="text, json, tsv or latex.",
-        ),
+        typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),
     ] = "text",
     methods: Annotated[bool, typer.Option("--methods", help="Also print a paragraph for a paper, and BibTeX.")] = False,
     html: Html = None,
     figure: Figure = None,
     examples: Annotated[
-        int | None,
-        typer.Option("--examples", metavar="N", min=0, help="Show the N segments that differ most."),
+        int | None, typer.Option("--examples", metavar="N", min=0, help="Show the N segments that differ most.")
     ] = None,
     quiet: bool,
 ) -> None:

@@ -30,34 +30,19 @@ METRICS = ("bertscore", "bleu", "chrf", "ter")
 class MetaOptions:
     """The options of the command."""
 
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="EVALSET|TABLE",
-            help="A folder of mt-metrics-eval, or a table.",
-        ),
-    ]
+    source: Annotated[str, typer.Argument(metavar="EVALSET|TABLE", help="A folder of mt-metrics-eval, or a table.")]
     settings: "ScorerSettings"
     language_pair: Annotated[
-        list[str] | None,
-        typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]"),
+        list[str] | None, typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]")
     ] = None
     gold: Annotated[
         str | None,
-        typer.Option(
-            "--gold",
-            metavar="NAME",
-            help="The judgements, such as mqm.",
-            rich_help_panel="EvalSet",
-        ),
+        typer.Option("--gold", metavar="NAME", help="The judgements, such as mqm.", rich_help_panel="EvalSet"),
     ] = None
     reference: Annotated[
         str | None,
         typer.Option(
-            "--reference",
-            metavar="NAME",
-            help="The reference of metrics, such as refB.",
-            rich_help_panel="EvalSet",
+            "--reference", metavar="NAME", help="The reference of metrics, such as refB.", rich_help_panel="EvalSet"
         ),
     ] = None
     metric_scores: Annotated[
@@ -70,12 +55,7 @@ class MetaOptions:
         ),
     ] = None
     score: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--score",
-            metavar="COLUMN...",
-            help="Columns of scores; higher is better.",
-        ),
+        list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores; higher is better.")
     ] = None
     metric: Metrics = None
     matching: Matchings = None
@@ -83,48 +63,28 @@ class MetaOptions:
     hold_out: Annotated[
         str | None,
         typer.Option(
-            "--hold-out",
-            metavar="NAME",
-            help="Judge an annotator as metrics are judged.",
-            rich_help_panel="Tests",
+            "--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.", rich_help_panel="Tests"
         ),
     ] = None
     sentinels: Annotated[
         bool,
-        typer.Option(
-            "--sentinels/--no-sentinels",
-            help="Judge scores that read no meaning.",
-            rich_help_panel="Tests",
-        ),
+        typer.Option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.", rich_help_panel="Tests"),
     ] = True
-    missing: Annotated[
-        Literal["raise", "drop"],
-        typer.Option("--missing", help="Segments without a score."),
-    ] = "raise"
-    columns: Annotated[
-        list[str] | None,
-        columns_option(*_ROLES),
-    ] = None
+    missing: Annotated[Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")] = "raise"
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: FilesFormat = None
     resamples: Annotated[
-        int,
-        typer.Option("--resamples", metavar="N", min=1, help="Permutations.", rich_help_panel="Tests"),
+        int, typer.Option("--resamples", metavar="N", min=1, help="Permutations.", rich_help_panel="Tests")
     ] = 1000
     test: Annotated[
         Literal["segments", "boot-both"],
-        typer.Option(
-            "--test",
-            metavar="TEST",
-            help="segments or boot-both.",
-            rich_help_panel="Tests",
-        ),
+        typer.Option("--test", metavar="TEST", help="segments or boot-both.", rich_help_panel="Tests"),
     ] = "segments"
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="Seed of the draws.", rich_help_panel="Tests")
     ] = 4
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does."),
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
     ] = None
     output_format: Annotated[
         Literal["text", "full", "json", "tsv", "latex"],

@@ -20,12 +20,7 @@ from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
-from bertscore_onnx_evaluation.metric_scores import (
-    BERTSCORE,
-    MetricScores,
-    preceding_sentences,
-    score_systems,
-)
+from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores, preceding_sentences, score_systems
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
@@ -48,11 +43,7 @@ def judge(options: MetaOptions) -> None:
         check_destination(options.figure, [options.source], "--figure")
     systems = _read_systems(options)
     result = meta_evaluate(
-        systems,
-        permutations=options.resamples,
-        seed=options.seed,
-        test=options.test,
-        sentinels=options.sentinels,
+        systems, permutations=options.resamples, seed=options.seed, test=options.test, sentinels=options.sentinels
     )
     try:
         text = result.to_json() if options.output_format == "json" else result.table(options.output_format)

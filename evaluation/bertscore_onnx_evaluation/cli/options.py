@@ -15,38 +15,21 @@ if TYPE_CHECKING:
 
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME...",
-        help="bertscore, bleu, chrf or ter; bleu,tokenize=zh.",
-    ),
+    typer.Option("--metric", metavar="NAME...", help="bertscore, bleu, chrf or ter; bleu,tokenize=zh."),
 ]
 Matchings = Annotated[
     list[str] | None,
     typer.Option(
-        "--matching",
-        metavar="SPEC...",
-        parser=parse_matching,
-        help="Variants, several compared: docs/variants.md.",
+        "--matching", metavar="SPEC...", parser=parse_matching, help="Variants, several compared: docs/variants.md."
     ),
 ]
 ContextSentences = Annotated[
-    int | None,
-    typer.Option(
-        "--context-sentences",
-        metavar="N",
-        min=0,
-        help="Preceding sentences as context.",
-    ),
+    int | None, typer.Option("--context-sentences", metavar="N", min=0, help="Preceding sentences as context.")
 ]
-TextJsonOrTsv = Annotated[
-    Literal["text", "json", "tsv"],
-    typer.Option("--format", help="How to print the result."),
-]
+TextJsonOrTsv = Annotated[Literal["text", "json", "tsv"], typer.Option("--format", help="How to print the result.")]
 Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts for a browser.")]
 Figure = Annotated[
-    str | None,
-    typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`)."),
+    str | None, typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`).")
 ]
 
 

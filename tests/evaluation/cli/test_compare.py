@@ -291,16 +291,5 @@ class TestGivenScores:
 
     def test_options_without_what_they_need_are_refused(self, refused, write):
         assert "--scores" in refused("compare")
-        assert "--lower-better" in refused(
-            "compare",
-            "-c",
-            "a",
-            "b",
-            "-r",
-            "c",
-            "-m",
-            "x",
-            "--lower-better",
-            "y",
-        )
+        assert "--lower-better" in refused("compare", "-c", "a", "b", "-r", "c", "-m", "x", "--lower-better", "y")
         assert "--ref" in refused("compare", "--scores", write("a.tsv", self.WIDE), "--metric", "bleu")

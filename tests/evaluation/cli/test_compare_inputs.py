@@ -95,12 +95,7 @@ RUNS = {"run": [1] * NUMBER + [2] * NUMBER, "id": IDS * 2}
 MEAN = {name: np.mean([FIRST[name], SECOND[name]], axis=0).tolist() for name in "ABC"}
 BOTH = {"faithfulness": ab(), "relevancy": ab(SECOND)}
 MINE = {"precision": FIRST, "recall": SECOND, "f1": MEAN}
-LONG = {
-    "model": ["A"] * 30 + ["B"] * 30,
-    "id": IDS * 2,
-    "x": FIRST["A"] + FIRST["B"],
-    "y": SECOND["A"] + SECOND["B"],
-}
+LONG = {"model": ["A"] * 30 + ["B"] * 30, "id": IDS * 2, "x": FIRST["A"] + FIRST["B"], "y": SECOND["A"] + SECOND["B"]}
 LONG_RUNS = {"system": ["A"] * 60 + ["B"] * 60, "id": IDS * 4, "run": ([1] * 30 + [2] * 30) * 2}
 NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
 
@@ -261,10 +256,7 @@ CASES = {
     "a file for each system, named": Case(
         {"1.csv": of_system("A"), "2.csv": of_system("B")},
         "--scores B=2.csv A=1.csv",
-        {
-            "faithfulness": ab(names="BA"),
-            "relevancy": ab(SECOND, "BA"),
-        },
+        {"faithfulness": ab(names="BA"), "relevancy": ab(SECOND, "BA")},
     ),
     "a file for each system, chosen": Case(
         {f"{name}.csv": of_system(name) for name in "ABC"},
@@ -313,11 +305,7 @@ CASES = {
     "one file alone": Case(
         {"A.csv": of_system("A")},
         "--scores A.csv",
-        said=(
-            "--systems faithfulness relevancy;",
-            "if all rows are of one system",
-            "--scores A.csv OTHER_FILE",
-        ),
+        said=("--systems faithfulness relevancy;", "if all rows are of one system", "--scores A.csv OTHER_FILE"),
     ),
     "other columns": Case(
         {"A.csv": table({"id": IDS, "x": FIRST["A"]}), "B.csv": table({"id": IDS, "y": FIRST["B"]})},

@@ -9,10 +9,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import (
-    correlate,
-    tie_calibrated_accuracy,
-)
+from bertscore_onnx_evaluation.metrics.correlation import correlate, tie_calibrated_accuracy
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.statistics import (
     SegmentStatistics,

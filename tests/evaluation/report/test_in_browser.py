@@ -160,10 +160,7 @@ def test_a_shadow_marks_where_a_table_continues(browser, opened, scheme):
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        *(("three", kind) for kind in ("intervals", "distributions", "scatter", "lengths")),
-    ],
+    ("name", "kind"), [*(("three", kind) for kind in ("intervals", "distributions", "scatter", "lengths"))]
 )
 def test_drawings_have_their_colours(browser, opened, name, kind, scheme, width):
     opened(name, width, scheme)
