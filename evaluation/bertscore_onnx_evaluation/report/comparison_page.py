@@ -78,7 +78,8 @@ def report_html(comparison: Comparison) -> str:
     The same comparison gives the same bytes. Systems and segments beyond a bound are left out of the drawings and the
     examples, which the page states; the tables are complete. Raises MissingExtraError unless Jinja is installed.
     """
-    detailed = _detailed_systems(comparison)
+    first = comparison.metrics[0]
+    detailed = [first.systems[row].name for row in first.ranked if row][:MAX_DETAILED]
     lengths = [len(references[0]) for references in comparison.references]
     counts = {len(references) for references in comparison.references} or {1}
     return _render(
@@ -87,8 +88,6 @@ def report_html(comparison: Comparison) -> str:
         significant=SIGNIFICANT,
         sections=[_metric_section(comparison, metric, detailed, lengths) for metric in comparison.metrics],
         verdict_of=verdict_of,
-        symbols=SYMBOLS,
-        labels=LABELS,
         match_html=match_html,
         match_style=MATCH_STYLE,
         examples=_examples(comparison, detailed),
@@ -99,7 +98,7 @@ def report_html(comparison: Comparison) -> str:
 
 def notebook_html(comparison: Comparison) -> str:
     """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
-    tables = [(metric, metric.title, _rows(metric), intervals(metric)) for metric in comparison.metrics]
+    tables = [(metric, _rows(metric), intervals(metric)) for metric in comparison.metrics]
     return _render("comparison_notebook.html", comparison, tables=tables)
 
 
@@ -119,6 +118,8 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         environment.filters[write_number.__name__] = partial(_typographic, write_number)
     environment.filters[interval.__name__] = _interval
     environment.globals.update(
+        symbols=SYMBOLS,
+        labels=LABELS,
         max_characters=MAX_CHARACTERS,
         copy_script=COPY_SCRIPT,
         copy_digest=b64encode(sha256(COPY_SCRIPT.encode()).digest()).decode(),
@@ -146,7 +147,6 @@ def _metric_section(
     by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else [None] * len(drawn)
     return {
         "metric": metric,
-        "label": metric.title,
         "rows": _rows(metric),
         "headline": headline(metric),
         "clusters": clusters_in_words(metric),
@@ -180,13 +180,6 @@ def _rows(metric: MetricResult) -> list[dict[str, Any]]:
     ]
 
 
-def _detailed_systems(comparison: Comparison) -> list[str]:
-    """Return the systems, besides the baseline, that the first metric scores best: at most `MAX_DETAILED`."""
-    first = comparison.metrics[0]
-    best = sorted(first.systems[1:], key=lambda system: system.score, reverse=not first.lower_is_better)
-    return [system.name for system in best[:MAX_DETAILED]]
-
-
 # The segments that differ most, for reading them side by side.
 
 
@@ -196,14 +189,12 @@ def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, 
     shown = []
     for name in systems:
         differing = [example for example in comparison.examples if example.system == name and example.delta]
-        examples = sorted(differing, key=lambda example: -abs(example.delta))
-        gains = [example for example in examples if (example.delta < 0) == lower_is_better]
-        losses = [example for example in examples if (example.delta < 0) != lower_is_better]
-        if examples:
-            gains_shown, losses_shown = (
-                [_segment(comparison, example) for example in side[:MAX_EXAMPLES]] for side in (gains, losses)
-            )
-            shown.append({"name": name, "gains": gains_shown, "losses": losses_shown})
+        sides: dict[bool, list[Example]] = {True: [], False: []}  # gains and losses
+        for example in sorted(differing, key=lambda example: -abs(example.delta)):
+            sides[(example.delta < 0) == lower_is_better].append(example)
+        if differing:
+            gains, losses = ([_segment(comparison, one) for one in side[:MAX_EXAMPLES]] for side in sides.values())
+            shown.append({"name": name, "gains": gains, "losses": losses})
     return shown
 
 

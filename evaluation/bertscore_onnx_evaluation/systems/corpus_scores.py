@@ -41,14 +41,10 @@ class UnitValues(NamedTuple):
         return self.values - ratio * self.sizes
 
     def errors(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standard errors of the differences on resamples, (resamples, pairs), by linearisation.
-
-        Args:
-            times: how often each unit is in each resample, (resamples, units).
-        """
+        """Return the standard errors of the differences, (resamples, pairs), from how often units are in resamples."""
         deviations, sizes = self.deviations(), self.sizes
         total, sums = (times @ sizes)[:, None], times @ deviations.T
-        ratio = sums / total  # about the observed difference, which loses no digits
+        ratio = sums / total  # by linearisation about the observed difference, which loses no digits
         by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
         squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
         num_units = len(sizes)
@@ -154,29 +150,18 @@ class SegmentMeans:
         return int((values > 0).sum()), int((values < 0).sum())
 
     def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the means of the systems on resamples.
+        """Return the means of the systems on resamples, (resamples, systems), from the segments of each resample.
 
-        Args:
-            indices: the segments of each resample, (resamples, segments).
-            times: how often each segment is in each, if that has been counted.
-
-        Returns:
-            Means, (resamples, systems).
+        `times` is how often each segment is in each, if that has been counted; both are (resamples, segments).
         """
         times = draw_counts(indices) if times is None else times
         return times @ self._scores.T / (times @ self.sizes)[:, None]
 
     def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """Return the function of swaps that returns the second system's mean minus the first's.
+        """Return the function of swaps that returns the second system's mean minus the first's, (swaps, pairs).
 
-        Kept segments count for a system, and swapped ones against it.
-
-        Args:
-            pairs: the rows of two systems each, (pairs, 2).
-
-        Returns:
-            A function from 1 for each segment that is kept and 0 for each that is swapped, (swaps, segments), to
-            differences, (swaps, pairs); those that are closer than `rounding` may be equal.
+        It takes 1 for each segment that is kept, which counts for a system, and 0 for each that is swapped, which
+        counts against it, (swaps, segments). Differences that are closer than `rounding` may be equal.
         """
         values, total = self.unit_values(pairs).values, self.sizes.sum()
         return lambda kept: (2 * (kept @ values.T) - values.sum(axis=1)) / total

@@ -204,24 +204,23 @@ def paired_permutation(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_swaps, num_resamples)
     num_units, own = metric.shape[1], 0.5 if mid_p else 1.0  # the observed assignment is one of the ways
     if num_units <= MAX_EXACT:
-        swaps = _swaps(metric, pairs, delta, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0)
+        swaps = _swaps(metric, pairs, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0)
     else:
         ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
-        swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, own=own)
+        swaps = _swaps(metric, pairs, ways, num_swaps + 1, own=own)
     p = swaps.p(mid_p=mid_p)
     for row, differing in enumerate(metric.differing(pairs)):
         if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
             p[row] = sign_test(*signs, mid_p=mid_p)
         elif differing.sum() <= MAX_EXACT < num_units:
-            one = slice(row, row + 1)
-            every = _swaps(metric, pairs[one], delta[one], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
+            every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
             p[row] = every.p(mid_p=mid_p)[0]
-    interval = _agreeing(swaps.interval(), p, delta)
-    differences = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
-    return _result(metric, pairs, score, delta, p, interval, differences, names)
+    interval = _agreeing(swaps.interval(), p, metric.deltas(pairs))
+    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
+    return _result(metric, pairs, p, interval, resampled, names)
 
 
 class _Swaps(NamedTuple):
@@ -264,7 +263,6 @@ def _place(level: float, total: float, own: float) -> int:
 def _swaps(
     metric: CorpusScores,
     pairs: NDArray[np.int64],
-    delta: NDArray[np.float64],
     ways: Iterable[NDArray[np.bool_]],
     total: float,
     *,
@@ -278,7 +276,7 @@ def _swaps(
     the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
     For a score that is no mean, it is half of what the swap changes, over the share of segments that it takes.
     """
-    rounding = np.zeros(len(pairs)) if exact_ties else metric.rounding(pairs)
+    delta, rounding = metric.deltas(pairs), np.zeros(len(pairs)) if exact_ties else metric.rounding(pairs)
     reached, exceeded = np.zeros(len(pairs)), np.zeros(len(pairs))
     kept_values = _place(level, total, own)
     lows = highs = np.empty((len(pairs), 0))
@@ -361,12 +359,7 @@ def paired_bootstrap(
     in 11 of 100 comparisons.
 
     Args:
-        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or `Scores` of each system; or a mapping of names to these, or a data frame with the columns `system`,
-            `segment` and `score`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the
-            baseline.
-        value: which numbers of `Scores` count: "P", "R" or "F".
-        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        scores, value, all_pairs: as for `paired_permutation`.
         num_resamples: n, at least 1.
         seed: of the resamples, 0 or more.
 
@@ -374,13 +367,12 @@ def paired_bootstrap(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_resamples)
+    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_resamples)
     differences = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
     spread = np.abs(differences) - np.abs(differences).mean(axis=0)
-    p = ((spread > np.abs(delta)).sum(axis=0) + 1) / (num_resamples + 1)
+    p = ((spread > np.abs(metric.deltas(pairs))).sum(axis=0) + 1) / (num_resamples + 1)
     ways = kept_segments(np.random.default_rng(seed), metric.shape[1], NUM_SWAPS)
-    interval = _swaps(metric, pairs, delta, ways, NUM_SWAPS + 1).interval()
-    return _result(metric, pairs, score, delta, p, interval, differences, names)
+    return _result(metric, pairs, p, _swaps(metric, pairs, ways, NUM_SWAPS + 1).interval(), differences, names)
 
 
 def approximate_randomization(
@@ -398,8 +390,7 @@ def approximate_randomization(
     not counted. Wins come from bootstrap resamples, drawn after the swaps.
 
     Args:
-        scores, value: as for `paired_bootstrap`.
-        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        scores, value, all_pairs: as for `paired_permutation`.
         num_swaps: n, at least 1.
         num_resamples: the resamples of the wins, at least 1.
         seed: of the swaps and the resamples, 0 or more.
@@ -408,13 +399,12 @@ def approximate_randomization(
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs, score, delta = _observed(scores, value, all_pairs, seed, num_swaps, num_resamples)
+    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_swaps, num_resamples)
     rng = np.random.default_rng(seed)
     ways = kept_segments(rng, metric.shape[1], num_swaps)
-    swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, exact_ties=isinstance(metric, SummedStatistics))
+    swaps = _swaps(metric, pairs, ways, num_swaps + 1, exact_ties=isinstance(metric, SummedStatistics))
     p = (swaps.exceeded + 1) / (num_swaps + 1)
-    differences = _resampled(metric, rng, num_resamples, pairs)
-    return _result(metric, pairs, score, delta, p, swaps.interval(), differences, names)
+    return _result(metric, pairs, p, swaps.interval(), _resampled(metric, rng, num_resamples, pairs), names)
 
 
 def check_draws(number: int, seed: int) -> None:
@@ -425,12 +415,10 @@ def check_draws(number: int, seed: int) -> None:
         raise InputError(f"The seed is {seed}. Give 0 or a positive number.")
 
 
-def _observed(
+def _pairs_of(
     scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool, seed: int, *draws: int
-) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Check the arguments of a test; return the names of a data frame's systems, the metric, the pairs, (pairs, 2), the
-    scores, and their differences.
-    """
+) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64]]:
+    """Check the arguments of a test; return the names of a data frame's systems, the metric, and its pairs."""
     names: tuple[str, ...] = ()
     if is_frame(scores):
         names, matrix = score_matrix(scores, value)
@@ -442,7 +430,7 @@ def _observed(
     for number in draws:
         check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
-    return names, metric, pairs, metric.observed(), metric.deltas(pairs)
+    return names, metric, pairs
 
 
 def _of_rows(scores: ArrayLike, value: Value) -> SegmentMeans:
@@ -499,7 +487,7 @@ def margin_intervals(
     num_units, pairs = metric.shape[1], np.array([(0, other) for other in range(1, metric.shape[0])])
     units, delta = metric.unit_values(pairs), metric.deltas(pairs)
     ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
-    swaps = _swaps(metric, pairs, delta, ways, num_swaps + 1, level=max(levels))
+    swaps = _swaps(metric, pairs, ways, num_swaps + 1, level=max(levels))
     scores, resampled_errors = [], []
     for indices in bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES):
         times = draw_counts(indices)
@@ -521,22 +509,20 @@ def margin_intervals(
 def _result(
     metric: CorpusScores,
     pairs: NDArray[np.int64],
-    score: NDArray[np.float64],
-    delta: NDArray[np.float64],
     p: NDArray[np.float64],
     interval: NDArray[np.float64],
     resampled: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test."""
-    num_units, units = metric.shape[1], metric.unit_values(pairs)
+    num_units, units, delta = metric.shape[1], metric.unit_values(pairs), metric.deltas(pairs)
     [error] = units.errors(np.ones((1, num_units)))
     is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
     interval = np.where(is_degenerate, delta[:, None], interval)
     differing = metric.differing(pairs)
     wins = (resampled < 0 if metric.lower_is_better else resampled > 0).mean(axis=0)
     return PairedTestResult(
-        score,
+        metric.observed(),
         pairs,
         delta,
         interval,

@@ -79,17 +79,9 @@ def studentised_interval(
 
     The bootstrap-t is right for skewed differences, whose mean and standard error go together; Student's t protects it
     where long tails on both sides make resamples alike. Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-    section 12.5.
-
-    Args:
-        estimates: the observed values, (estimates,).
-        errors: their standard errors, (estimates,).
-        resampled: the values on resamples, (resamples, estimates).
-        resampled_errors: their standard errors on these.
-        num_units: the number of units that were resampled.
-        tail: the share of cases in which a value may be beyond an end, such as .025.
+    section 12.5. A value may be beyond an end in this share of cases, such as .025.
     """
-    distances = resampled - estimates
+    distances = resampled - estimates  # (resamples, estimates)
     is_degenerate = resampled_errors <= DEGENERATE * errors
     ratios = distances / np.where(is_degenerate, 1, resampled_errors)
     beyond = np.where(np.abs(distances) <= DEGENERATE * np.abs(errors), 0, np.copysign(np.inf, distances))

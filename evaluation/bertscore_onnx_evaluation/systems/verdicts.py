@@ -12,18 +12,15 @@ from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 
-TITLES = {
-    "bertscore": "BERTScore F1",
-    "bertscore,value=P": "BERTScore P",
-    "bertscore,value=R": "BERTScore R",
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "ter": "TER",
+COMPUTED = {
+    "bertscore": ("BERTScore F1", 4),
+    "bertscore,value=P": ("BERTScore P", 4),
+    "bertscore,value=R": ("BERTScore R", 4),
+    "bleu": ("BLEU", 2),
+    "chrf": ("chrF", 2),
+    "ter": ("TER", 2),
 }
-"""The names for readers of the metrics that are computed here."""
-
-DIGITS = {"bertscore": 4, "bertscore,value=P": 4, "bertscore,value=R": 4, "bleu": 2, "chrf": 2, "ter": 2}
-"""After the point; given scores have 4 if none is above 10, else 2. Narrow intervals have more."""
+"""The names for readers of the metrics that are computed here, and the digits after the point."""
 
 MAX_DIGITS = 12
 """Beyond them is rounding."""
@@ -217,8 +214,11 @@ class MetricResult:
 
     @property
     def digits(self) -> int:
-        """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits."""
-        usual = DIGITS.get(self.name, 4 if np.abs(self.segment_scores).max() <= 10 else 2)
+        """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits.
+
+        Given scores have 4 if none is above 10, else 2, if that is enough.
+        """
+        _, usual = COMPUTED.get(self.name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
         widths = [(system.delta_high or 0) - (system.delta_low or 0) for system in self.systems]
         needed = [1 - floor(log10(width)) for width in widths if width > 0]
         return min(max([usual, *needed]), MAX_DIGITS)
@@ -226,7 +226,7 @@ class MetricResult:
     @property
     def title(self) -> str:
         """The name for readers."""
-        return TITLES.get(self.name, self.name)
+        return COMPUTED.get(self.name, (self.name, 0))[0]
 
     @property
     def ranked(self) -> tuple[int, ...]:
@@ -283,16 +283,6 @@ class Verdict(NamedTuple):
     """The sentence after the system's name; it contains the baseline's name."""
     segments: str
     """On how many segments the system is better."""
-
-    @property
-    def label(self) -> str:
-        """The verdict in two words."""
-        return LABELS[self.name]
-
-    @property
-    def symbol(self) -> str:
-        """The verdict in one character."""
-        return SYMBOLS[self.name]
 
 
 def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdict | None:
