@@ -1,7 +1,8 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from bertscore_onnx.tables.table import (
     plural,
 )
 from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines, wrapped
+from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
@@ -322,9 +323,9 @@ class MetaEvaluation(Result):
         )
         number = f"Over {len(self.language_pairs)} language pairs"
         accuracy = _proportion(best["accuracy"].value) if best else ""
-        rows = [{"metric": mean.name, "pairs": mean.language_pairs, **_values(mean.measures)} for mean in self.means]
+        table = Table(_columns(*_MEANS), [{"metric": mean.name, **mean.to_dict()} for mean in self.means])
         yield f"{number} {best.name} orders systems best, with an accuracy of {accuracy}." if best else f"{number}:"
-        yield f"Means over language pairs, and accuracy over all pairs of systems\n{Table(_MEANS, rows).text()}"
+        yield f"Means over language pairs, and accuracy over all pairs of systems\n{table.text()}"
         yield "\n".join(f"{result.language_pair}: {verdict(result)}" for result in self.language_pairs)
 
     def _signatures(self) -> str:
@@ -340,40 +341,35 @@ class MetaEvaluation(Result):
 # The tables of text.
 
 _signed, _proportion = number(3, signed=True), number(3)
-_METRIC: tuple[Column, ...] = (("metric", "metric", str),)
-_RANK: tuple[Column, ...] = (*_METRIC, ("rank", "rank", count))
-_SYSTEMS: tuple[Column, ...] = (
-    *_RANK,
-    ("Pearson", "pearson", _signed),
-    ("no outliers", "pearson_without_outliers", _signed),
-    ("accuracy", "accuracy", _proportion),
-    ("SPA", "spa", _proportion),
-    ("ties", "metric_ties", count),
-)
-_SEGMENTS: tuple[Column, ...] = (
-    *_RANK,
-    ("Pearson", "pearson", _signed),
-    ("by item", "pearson_by_item", _signed),
-    ("by system", "pearson_by_system", _signed),
-    ("tau_b", "kendall", _signed),
-    ("tau_c", "kendall_c", _signed),
-)
-_SEGMENT_PAIRS: tuple[Column, ...] = (
-    *_METRIC,
-    ("acc*_eq", "acc_eq", _proportion),
-    ("epsilon", "epsilon", lambda epsilon: "-" if epsilon is None else f"{epsilon:.4g}"),
-    ("ties", "metric_ties", count),
-)
-_MEANS: tuple[Column, ...] = (
-    *_METRIC,
-    ("pairs", "pairs", plain),
-    ("accuracy", "accuracy", _proportion),
-    ("Pearson\nsystems", "system_pearson", _signed),
-    ("SPA", "spa", _proportion),
-    ("Pearson\nsegments", "segment_pearson", _signed),
-    ("tau_b", "kendall", _signed),
-    ("acc*_eq", "acc_eq", _proportion),
-)
+_COLUMNS: Mapping[str, tuple[str, Format]] = {
+    "metric": ("metric", str),
+    "rank": ("rank", count),
+    "pearson": ("Pearson", _signed),
+    "pearson_without_outliers": ("no outliers", _signed),
+    "accuracy": ("accuracy", _proportion),
+    "spa": ("SPA", _proportion),
+    "metric_ties": ("ties", count),
+    "pearson_by_item": ("by item", _signed),
+    "pearson_by_system": ("by system", _signed),
+    "kendall": ("tau_b", _signed),
+    "kendall_c": ("tau_c", _signed),
+    "acc_eq": ("acc*_eq", _proportion),
+    "epsilon": ("epsilon", lambda epsilon: MISSING if epsilon is None else f"{epsilon:.4g}"),
+    "language_pairs": ("pairs", plain),
+    "system_pearson": ("Pearson\nsystems", _signed),
+    "segment_pearson": ("Pearson\nsegments", _signed),
+}
+"""The title of each value, and its format."""
+
+_SYSTEMS = ("metric", "rank", "pearson", "pearson_without_outliers", "accuracy", "spa", "metric_ties")
+_SEGMENTS = ("metric", "rank", "pearson", "pearson_by_item", "pearson_by_system", "kendall", "kendall_c")
+_SEGMENT_PAIRS = ("metric", "acc_eq", "epsilon", "metric_ties")
+_MEANS = ("metric", "language_pairs", "accuracy", "system_pearson", "spa", "segment_pearson", "kendall", "acc_eq")
+
+
+def _columns(*names: str) -> list[Column]:
+    """Return the columns of these values."""
+    return [(title, name, write) for name in names for title, write in [_COLUMNS[name]]]
 
 
 def _row(agreement: Agreement) -> dict[str, Any]:
@@ -399,14 +395,14 @@ def _row(agreement: Agreement) -> dict[str, Any]:
 
 # The verdict, and the table of the measures that most papers report.
 
-_SHOWN = (
-    ("r", "segment", "pearson", _signed),
-    ("by item", "segment", "pearson_by_item", _signed),
-    ("acc*_eq", "segment", "acc_eq", _proportion),
-    ("SPA", "system", "spa", _proportion),
-    ("systems", "system", "pearson", _signed),
-)
-"""The title of a column, the level and name of the measure, and its format."""
+_SHOWN = {
+    ("segment", "pearson"): "r",
+    ("segment", "pearson_by_item"): "by item",
+    ("segment", "acc_eq"): "acc*_eq",
+    ("system", "spa"): "SPA",
+    ("system", "pearson"): "systems",
+}
+"""The level and name of a measure, and the title of its column."""
 
 _STATISTIC_OF = {"segment": "pearson", "system": "system_pearson"}
 """The name of the tests of r, by level."""
@@ -442,15 +438,14 @@ def _relation(result: LanguagePairResult, best: str, other: str, statistic: str)
 def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes."""
     rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
-    columns = [*_RANK, *_shown_columns(result)]
+    columns = [*_columns("metric", "rank"), *_shown_columns(result)]
     columns.insert(3, ("95 % of r", "interval", plain))
     yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
     statistic = _STATISTIC_OF[result.ranked_by]
     yield from _tests(result, test, [statistic])
     tests = [each for each in result.sentinel_tests if each.statistic == statistic]
     lines = [*sentinel_lines(_STATISTICS[statistic], tests), *_missing(result, shown_only=True), *result.notes]
-    if lines:
-        yield "\n".join(wrapped(line) for line in lines)
+    yield from _notes(lines)
 
 
 def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
@@ -460,12 +455,12 @@ def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
 def _shown_columns(result: LanguagePairResult) -> list[Column]:
     """Return the columns of the levels that were judged."""
     levels = {level for level in ("segment", "system") if any(getattr(metric, level) for metric in result.metrics)}
-    return [(title, f"{level} {name}", write) for title, level, name, write in _SHOWN if level in levels]
+    return [(title, f"{level} {name}", _COLUMNS[name][1]) for (level, name), title in _SHOWN.items() if level in levels]
 
 
 def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": metric.name, "rank": metric.rank, "interval": ""}
-    for _, level, name, _ in _SHOWN:
+    for level, name in _SHOWN:
         agreement: Agreement | None = getattr(metric, level)
         row[f"{level} {name}"] = None if agreement is None else agreement[name].value
     measure = result.ranking_r(metric)
@@ -476,7 +471,7 @@ def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str,
 
 def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
     rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
-    columns: list[Column] = [*_RANK]
+    columns = _columns("metric", "rank")
     ranked = [_shown_row(result, metric) for metric in (*result.humans, *result.metrics)]
     for title, key, write in _shown_columns(result):
         best = max((row[key] for row in ranked if row[key] is not None), default=None)
@@ -527,20 +522,25 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     ]
     outliers = next((system.outliers for system in systems.values()), None)
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    for lines in (sentinels, [*named, *_groups(result), *_missing(result), *result.notes]):
-        if lines:
-            yield "\n".join(wrapped(line) for line in lines)
+    yield from _notes(sentinels)
+    yield from _notes([*named, *_groups(result), *_missing(result), *result.notes])
 
 
-def _table(columns: Iterable[Column], metrics: Mapping[str, Agreement]) -> str:
+def _notes(lines: Iterable[str]) -> Iterator[str]:
+    """Yield a block of these lines, each in lines of 80 columns; nothing without any."""
+    filled = (fill(line, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) for line in lines)
+    yield from filter(None, ["\n".join(filled)])
+
+
+def _table(names: Sequence[str], metrics: Mapping[str, Agreement]) -> str:
     """Write a row of values for each metric, and one of their intervals below it."""
     rows: list[dict[str, Any]] = []
     for name, agreement in metrics.items():
         rows.append({"metric": name, **_row(agreement)})
         intervals = {key: _interval(*ends) for key, ends in _intervals(agreement.measures).items()}
-        if any(key in intervals for _, key, _ in columns):
+        if intervals.keys() & {*names}:
             rows.append({"metric": "", **intervals})
-    return Table([(title, key, _or_text(write)) for title, key, write in columns], rows).text()
+    return Table([(title, key, _or_text(write)) for title, key, write in _columns(*names)], rows).text()
 
 
 def _interval(low: float, high: float) -> str:
@@ -590,7 +590,7 @@ def _matrix(result: LanguagePairResult, cells: Mapping[tuple[str, str], str]) ->
         | {str(at): cells.get((name, second), MISSING) for at, second in enumerate(names[row:], start=row + 1)}
         for row, name in enumerate(names, start=1)
     ]
-    columns: list[Column] = [("", "number", plain), *_METRIC]
+    columns: list[Column] = [("", "number", plain), *_columns("metric")]
     columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
     return Table(columns, rows).text()
 
@@ -617,7 +617,6 @@ def _groups(result: LanguagePairResult) -> Iterator[str]:
 
 def _missing(result: LanguagePairResult, *, shown_only: bool = False) -> list[str]:
     """Return why values are missing, each reason once; of all measures, or of those in the first table."""
-    shown = {(level, name) for _, level, name, _ in _SHOWN}
     missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
     for metric in result.metrics:
         for key, level, agreement in (
@@ -625,7 +624,7 @@ def _missing(result: LanguagePairResult, *, shown_only: bool = False) -> list[st
             ("segment", "segments", metric.segment),
         ):
             for name, measure in agreement.measures.items() if agreement else ():
-                if measure.value is None and ((key, name) in shown or not shown_only):
+                if measure.value is None and ((key, name) in _SHOWN or not shown_only):
                     missing.setdefault((level, measure.reason), []).append((name, metric.name))
     lists = {
         place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()

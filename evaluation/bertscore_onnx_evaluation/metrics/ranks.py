@@ -6,7 +6,6 @@ Ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations as all_orders
-from textwrap import fill
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
-from bertscore_onnx_evaluation.metrics.statistics import smallest_p
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
@@ -135,16 +133,11 @@ def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
         yield f"{title}: every metric is significantly better than every sentinel"
 
 
-def wrapped(line: str) -> str:
-    """Return a line of text in lines of 80 columns."""
-    return fill(line, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
-
-
 def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:
     """Yield a warning if so few units can be exchanged that no p after Holm's correction is below .05."""
     num_pairs = num_metrics * (num_metrics - 1) // 2
-    if num_units > MAX_EXACT or num_pairs * smallest_p(num_units) < SIGNIFICANT:
+    least = min(1.0, 2.0 ** (1 - num_units))  # of all ways to exchange units
+    if num_units > MAX_EXACT or num_pairs * least < SIGNIFICANT:
         return
-    least = smallest_p(num_units)
     corrected = f", after Holm {num_pairs * least:.3g}" if num_pairs > 1 else ""
     yield f"{num_units} {kind}: no p is below 2/{1 << num_units} = {least:.3g}{corrected}: none is significant"
