@@ -202,13 +202,15 @@ def _mean(values: Sequence[float | None] | Floats) -> float | None:
 def correlate_summaries(bundle: Path, summaries: Summaries, device: str) -> list[Agreement]:
     """Correlate P, R and F at every layer with annotators."""
     found = []
-    shape = (-1, len(summaries.systems), len(summaries.articles))
+    shape = (-1, len(summaries.articles), len(summaries.systems))
+    candidates = [output for of_article in zip(*summaries.outputs, strict=True) for output in of_article]
     with BERTScorer(bundle, all_layers=True, device=device) as scorer:
         layers = [*scorer.manifest.layers]
         for kind, references in summaries.references_by_kind().items():
-            candidates = [output for of_system in summaries.outputs for output in of_system]
-            scores = scorer.score(candidates, [[*one] for one in references] * len(summaries.systems))
+            repeated = [[*one] for one in references for _ in summaries.systems]  # side by side: encoded once
+            scores = scorer.score(candidates, repeated)
             for name, values in zip("PRF", scores, strict=True):
-                for layer, segment in zip(layers, np.asarray(values, dtype=np.float64).reshape(shape), strict=True):
+                for layer, by_article in zip(layers, np.asarray(values, dtype=np.float64).reshape(shape), strict=True):
+                    segment = by_article.T  # (systems, articles)
                     found.append(agreement(summaries, kind, (name, layer, segment, mean_by_system(segment))))
     return found
