@@ -94,9 +94,9 @@ def as_markdown(records: Sequence[Record]) -> str:
     parts += _machines(measured, judged)
     for of_set in _by(judged, "judgements").values():
         parts += _of_set(of_set)
-    for model, of_model in _by([*judged, *summaries], "model").items():
-        if model:
-            parts += [f"### {model}, by layer", _by_layer(of_model)]
+    with_layers = [record for record in [*judged, *summaries] if record.precision]
+    for model, of_model in _by(with_layers, "model").items():
+        parts += [f"### {model}, by layer", _by_layer(of_model)]
     for of_set in _by(summaries, "judgements").values():
         parts += _of_summaries(of_set, judged)
     parts += _not_measured([record for record in records if record.reason])
