@@ -96,7 +96,7 @@ def as_markdown(records: Sequence[Record]) -> str:
         parts += _of_set(of_set)
     with_layers = [record for record in [*judged, *summaries] if record.precision]
     for model, of_model in _by(with_layers, "model").items():
-        parts += [f"### {model}, by layer", _by_layer(of_model)]
+        parts += [f"## {model}, by layer", _by_layer(of_model)]
     for of_set in _by(summaries, "judgements").values():
         parts += _of_summaries(of_set, judged)
     parts += _not_measured([record for record in records if record.reason])
@@ -165,7 +165,7 @@ def _at_its_layer(record: Record | None, judged: Sequence[Record]) -> str:
 
 def _of_set(records: Sequence[Record]) -> Iterator[str]:
     """Yield a set, and the measures of all models at their best layers."""
-    yield f"### {records[0].judgements}"
+    yield f"## {records[0].judgements}"
     yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     header = ("model", "precision", "layer", "perhaps as good", "gain", *(MEASURES[name] for name in names))
@@ -218,7 +218,7 @@ def _by_layer(records: Sequence[Record]) -> str:
 
 def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterator[str]:
     """Yield a table of all metrics: τ_b within articles with each kind of reference, and how far above the peer's."""
-    yield f"### {records[0].judgements}"
+    yield f"## {records[0].judgements}"
     yield f"Source: {records[0].origin}."
     in_fp32 = {record.model for record in records if record.precision == "fp32"}
     metrics: dict[str, dict[str, Agreement]] = {}
@@ -309,5 +309,5 @@ def _not_measured(records: Sequence[Record]) -> Iterator[str]:
         columns = zip(*((one.model, one.precision, one.judgements) for one in group), strict=True)
         cells = ("; ".join(dict.fromkeys(filter(None, column))) or "all" for column in columns)
         rows.append((*cells, reason.replace("|", "/")))  # a bar would end the cell
-    yield "### Not measured"
+    yield "## Not measured"
     yield table(("model", "precision", "judgements", "reason"), rows)

@@ -61,6 +61,7 @@ class Table:
                 r"% needs \usepackage{booktabs}",
                 r"\begin{table}",
                 r"  \centering",
+                r"  \setlength{\tabcolsep}{4pt}",
                 rf"  \begin{{tabular}}{{{alignment}}}",
                 *[r"    \toprule", first, r"    \midrule", *lines, r"    \bottomrule"],
                 r"  \end{tabular}",

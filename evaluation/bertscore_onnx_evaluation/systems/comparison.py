@@ -445,12 +445,14 @@ class Comparison(Result):
         columns: list[Column] = [("system", "system", str)]
         for metric in self.metrics:
             title = metric.title + (" ↓" if metric.lower_is_better else "")
-            columns += [(title, metric.name, plain), ("Δ", f"{metric.name} delta", plain)]
+            columns.append((title, metric.name, plain))
+            if self._latex_has_deltas:
+                columns.append(("Δ", f"{metric.name} delta", plain))
         rows = []
         for row, name in enumerate(self.systems):
             cells = {"system": name + (" (baseline)" if row == 0 else "")}
             for metric in self.metrics:
-                cells |= _latex_cells(metric, metric.systems[row])
+                cells |= _latex_cells(metric, metric.systems[row], self._latex_has_deltas)
             rows.append(cells)
         yield Table(columns, rows).latex(self._caption)
         if self.inputs:
@@ -459,14 +461,24 @@ class Comparison(Result):
             yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
 
     @property
+    def _latex_has_deltas(self) -> bool:
+        """Whether the differences of all metrics fit into a column of a page, beside the scores."""
+        return len(self.metrics) <= 2
+
+    @property
     def _caption(self) -> str:
         """What the table shows, and its signs, for readers of a paper."""
         documents = f" of {plural(self.num_documents, 'document')}" if self.num_documents else ""
         lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
+        base, mark = self.systems[0], "*:"
+        if self._latex_has_deltas:
+            delta = f" Δ: difference from {base} ± its standard error."
+        else:
+            delta, mark = "", f"*: different from {base} with"
         return (
             f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')} on "
-            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower} Δ: difference from "
-            f"{self.systems[0]} ± its standard error. *: p < {SIGNIFICANT} ({self._test_and_correction})."
+            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower}{delta} {mark} "
+            f"p < {SIGNIFICANT} ({self._test_and_correction})."
         )
 
 
@@ -604,13 +616,15 @@ def _groups(metric: MetricResult, of_metric: str) -> Table:
     return Table(columns, rows, ("segments",))
 
 
-def _latex_cells(metric: MetricResult, system: SystemResult) -> dict[str, str]:
+def _latex_cells(metric: MetricResult, system: SystemResult, has_deltas: bool) -> dict[str, str]:
     """Return the score, in bold if none is better, and the difference from the baseline with its error and star."""
     is_best = system.score == metric.systems[metric.ranked[0]].score
     score = latex_number(fixed(system.score, metric.digits), is_bold=is_best)
+    mark = "^{*}" if system.delta is not None and is_significant(outcome(metric, system)) else ""
+    if not has_deltas:
+        return {metric.name: score.removesuffix("$") + f"{mark}$"}
     cells = {metric.name: score, f"{metric.name} delta": "--"}
     if system.delta is not None:
-        mark = "^{*}" if is_significant(outcome(metric, system)) else ""
         error = "" if system.delta_error is None else rf" \pm {fixed(system.delta_error, metric.digits)}"
         cells[f"{metric.name} delta"] = f"${signed(system.delta, metric)}{error}{mark}$"
     return cells

@@ -1,6 +1,7 @@
 """What a comparison shows: the same stars in every form, and a paragraph for a paper."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(monkeypatch):
 
 def test_latex_has_what_a_caption_needs():
     found = four_systems()
+    found = replace(found, metrics=found.metrics[:2])
     latex = found.table("latex")
     rows = [line.strip() for line in latex.splitlines() if line.endswith(r"\\")][1:]
     for column, metric in enumerate(found.metrics):
@@ -93,6 +95,17 @@ def test_latex_has_what_a_caption_needs():
     assert latex.isascii()
     assert latex.count("{") == latex.count("}")
     assert latex.replace(r"\$", "").count("$") % 2 == 0
+
+
+def test_latex_of_three_metrics_has_scores_with_stars_alone():
+    draws = np.random.default_rng(2).normal(size=(2, 40))
+    systems = {"base": draws[0], "better": draws[0] + 1 + draws[1] / 9}
+    latex = compare(scores=dict.fromkeys(("x", "y", "z"), systems)).table("latex")
+    [better] = [line.strip() for line in latex.splitlines() if line.strip().startswith("better")]
+    score = f"$\\mathbf{{{systems['better'].mean():.4f}}}^{{*}}$"
+    assert better == rf"better & {' & '.join([score] * 3)} \\"
+    assert "$^{*}$: different from base with p $<$ 0.05 (" in latex
+    assert r"\Delta" not in latex
 
 
 def test_the_methods_name_test_unit_correction_and_seed():
