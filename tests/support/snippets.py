@@ -93,7 +93,8 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 def difference(shown: str, came: str) -> str | None:
     """Compare shown output with printed output; return a description of the difference, or None.
 
-    `…` stands for anything. A number with decimals may differ by one unit of the last digit that is shown, and by 1e-5.
+    `…` stands for anything. A number with decimals may differ by one unit of the last digit that is shown, and by 1e-5;
+    spaces may follow it, with which numpy pads an array.
     """
     parts = re.split(rf"(…|{NUMBER.pattern.replace('(', '(?:')})", shown.strip())
     pattern = "".join(_pattern(part) for part in parts)
@@ -110,4 +111,4 @@ def difference(shown: str, came: str) -> str | None:
 def _pattern(part: str) -> str:
     if part == "…":
         return ".*?"
-    return r"(-?\d+\.\d+)" if NUMBER.fullmatch(part) else re.escape(part)
+    return r"(-?\d+\.\d+) *" if NUMBER.fullmatch(part) else re.escape(part)
