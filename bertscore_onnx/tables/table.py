@@ -90,9 +90,9 @@ def latex_text(text: str) -> str:
     return text.translate(_LATEX)
 
 
-def latex_number(text: str, *, is_bold: bool) -> str:
-    """Return a number in LaTeX, the best in bold."""
-    return rf"$\mathbf{{{text}}}$" if is_bold else f"${text}$"
+def latex_number(text: str, *, is_bold: bool, mark: str = "") -> str:
+    """Return a number in LaTeX, the best in bold, and a mark after it."""
+    return (rf"$\mathbf{{{text}}}" if is_bold else f"${text}") + f"{mark}$"
 
 
 plain: Format = "{}".format

@@ -470,14 +470,12 @@ class Comparison(Result):
         """What the table shows, and its signs, for readers of a paper."""
         documents = f" of {plural(self.num_documents, 'document')}" if self.num_documents else ""
         lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
-        base, mark = self.systems[0], "*:"
+        signs = f"*: different from {self.systems[0]} with"
         if self._latex_has_deltas:
-            delta = f" Δ: difference from {base} ± its standard error."
-        else:
-            delta, mark = "", f"*: different from {base} with"
+            signs = f"Δ: difference from {self.systems[0]} ± its standard error. *:"
         return (
             f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')} on "
-            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower}{delta} {mark} "
+            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower} {signs} "
             f"p < {SIGNIFICANT} ({self._test_and_correction})."
         )
 
@@ -619,11 +617,11 @@ def _groups(metric: MetricResult, of_metric: str) -> Table:
 def _latex_cells(metric: MetricResult, system: SystemResult, has_deltas: bool) -> dict[str, str]:
     """Return the score, in bold if none is better, and the difference from the baseline with its error and star."""
     is_best = system.score == metric.systems[metric.ranked[0]].score
-    score = latex_number(fixed(system.score, metric.digits), is_bold=is_best)
+    score = fixed(system.score, metric.digits)
     mark = "^{*}" if system.delta is not None and is_significant(outcome(metric, system)) else ""
     if not has_deltas:
-        return {metric.name: score.removesuffix("$") + f"{mark}$"}
-    cells = {metric.name: score, f"{metric.name} delta": "--"}
+        return {metric.name: latex_number(score, is_bold=is_best, mark=mark)}
+    cells = {metric.name: latex_number(score, is_bold=is_best), f"{metric.name} delta": "--"}
     if system.delta is not None:
         error = "" if system.delta_error is None else rf" \pm {fixed(system.delta_error, metric.digits)}"
         cells[f"{metric.name} delta"] = f"${signed(system.delta, metric)}{error}{mark}$"
