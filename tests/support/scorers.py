@@ -130,5 +130,6 @@ def loggers_as_before(monkeypatch):
                 monkeypatch.setattr(logger, attribute, value)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
+    signal.set_wakeup_fd(-1)  # otherwise the server's thread repeats the signals of later tests
     for number, handler in handlers.items():
         signal.signal(number, handler)

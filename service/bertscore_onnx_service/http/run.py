@@ -91,7 +91,8 @@ def end_at_signals() -> None:
         is_ending.set()
         raise SystemExit(0)
 
-    for number in _stop_signals():
+    signals = _stop_signals()
+    for number in signals:
         signal.signal(number, end)
     if os.name != "posix":
         return
@@ -100,9 +101,10 @@ def end_at_signals() -> None:
     def repeat() -> None:
         """Send a signal again until it is handled: if it came just before a read, it waits until that has ended."""
         while number := os.read(reader, 1):
-            if is_ending.wait(_REPEAT_SECONDS):
-                return
-            signal.pthread_kill(main, number[0])
+            if number[0] in signals:
+                if is_ending.wait(_REPEAT_SECONDS):
+                    return
+                signal.pthread_kill(main, number[0])
 
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer)
