@@ -116,9 +116,7 @@ def compare(
     ] = None,
     fail_if_worse: Annotated[
         bool,
-        typer.Option(
-            "--fail-if-worse", help="Exit with 1 if a system is worse; 2 if that is open.", rich_help_panel="Tests"
-        ),
+        typer.Option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.", rich_help_panel="Tests"),
     ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],

@@ -460,7 +460,7 @@ def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) ->
         return f" The two are equivalent within {margin}: {share:.4g} % interval {ends}."
     if system.not_worse:
         return f" It is not worse than {baseline} by {margin} or more."
-    return f" Whether it is worse than {baseline} by {margin} or more remains open."
+    return f" It may be worse than {baseline} by {margin} or more."
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:

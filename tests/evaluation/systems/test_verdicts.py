@@ -117,7 +117,7 @@ def test_a_margin_is_answered():
         new = replace(found.systems[1], not_worse=not_worse, equivalent=equivalent)
         answers.append(verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2])
     assert answers == [
-        "Whether it is worse than base by 0.0200 or more remains open.",
+        "It may be worse than base by 0.0200 or more.",
         "It is not worse than base by 0.0200 or more.",
         "The two are equivalent within 0.0200: 90 % interval 0.0000 to +0.0300.",
     ]
