@@ -21,7 +21,8 @@ import sys
 import numpy
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-Encoder(open_bundle(sys.argv[1]), device=sys.argv[2]).encode([numpy.ones(24, dtype=numpy.int64)] * 8)
+encoder = Encoder(open_bundle(sys.argv[1]), device=sys.argv[2])
+encoder.run(encoder.plan([numpy.ones(24, dtype=numpy.int64)] * 8))
 """
 
 

@@ -125,6 +125,12 @@ def write_parity(results: Iterable[Path]) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *(rows[family] for family in sorted(rows))])
 
 
+def read_parity() -> list[dict[str, str]]:
+    """Return the figures of each family."""
+    with PARITY.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def document() -> str:
     """Return the text of `docs/models.md`."""
     lines = [HEADER]
@@ -133,11 +139,11 @@ def document() -> str:
         lines.append(
             f"| {entry.name} | {entry.num_layers} | {entry.max_length or '-'} | {entry.size_mb} | {languages} |\n"
         )
-    families = catalogue.parity()
-    lines.append(FAMILIES.format(largest=max(parity.largest_difference for parity in families.values())))
-    for family, parity in families.items():
-        costs = (f"{parity.costs[name]:.1e}" if name in parity.costs else "-" for name in PRECISIONS)
-        lines.append(f"| {family} | {' | '.join(costs)} |\n")
+    rows = read_parity()
+    lines.append(FAMILIES.format(largest=max(float(row["largest_difference"]) for row in rows)))
+    for row in rows:
+        costs = (f"{float(row[name]):.1e}" if row[name] else "-" for name in PRECISIONS)
+        lines.append(f"| {row['family']} | {' | '.join(costs)} |\n")
     return "".join([*lines, METHOD])
 
 

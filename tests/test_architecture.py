@@ -81,7 +81,6 @@ USES = {
         "cli.terminal",
         "concurrency.closeable",
         "concurrency.shared",
-        "concurrency.timer",
         "encoding.encoder",
         "errors",
         "files",

@@ -108,30 +108,6 @@ class CatalogueEntry:
     """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parity:
-    """The differences between the scores of a family's exported models and those of the originals."""
-
-    family: str
-    """The name of the family, as in `CatalogueEntry`."""
-
-    reference: str
-    """The implementation that they were compared with."""
-
-    largest_difference: float
-    """The largest difference of any score, on tiny random models."""
-
-    tokenizer_differences: int
-    """The number of the export's edge-case texts that got other ids."""
-
-    costs: Mapping[str, float]
-    """Precision to the largest difference of F from fp32; bundles of an absent precision cannot be made."""
-
-    batch_difference: float | None
-    """The largest difference of any score in any precision that the other pairs, the batch or the threads make; None if
-    it has not been measured."""
-
-
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """Return every known model by name, read-only, in the order of bert-score's `model2layers` (`utils.py`)."""
@@ -212,22 +188,10 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 
 @cache
-def parity() -> Mapping[str, Parity]:
-    """Return the measured parity of each tested family, by its name."""
+def largest_differences() -> Mapping[str, float]:
+    """Return by family the largest difference between scores and those of the originals, on tiny random models."""
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
-        return MappingProxyType(
-            {
-                row["family"]: Parity(
-                    row["family"],
-                    row["reference"],
-                    float(row["largest_difference"]),
-                    int(row["tokenizer_differences"]),
-                    {precision: float(row[precision]) for precision in ("fp16", "int8") if row[precision]},
-                    float(row["batch_difference"]) if row["batch_difference"] else None,
-                )
-                for row in csv.DictReader(lines)
-            }
-        )
+        return {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
 
 
 @cache

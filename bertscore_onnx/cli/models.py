@@ -107,7 +107,6 @@ def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[s
     def model(
         name: str, family: str, layer: int | None, length: int | None, size: int | None, languages: list[str]
     ) -> dict[str, Any]:
-        parity = catalogue.parity().get(family)
         return {
             "name": name,
             "family": family,
@@ -115,7 +114,7 @@ def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[s
             "max_length": length,
             "size_mb": size,
             "baseline_languages": languages,
-            "largest_difference": None if parity is None else parity.largest_difference,
+            "largest_difference": catalogue.largest_differences().get(family),
             "bundles": [],
         }
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -371,17 +370,6 @@ class Encoder:
         """Padded tokens in a run of the model."""
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
         """The shapes of runs; None if these may have any."""
-
-    def encode(
-        self,
-        sequences: Sequence[NDArray[np.int64]],
-        *,
-        max_tokens: int | None = None,
-        max_items: int | None = None,
-        **options: Any,
-    ) -> TokenEmbeddings:
-        """Encode token sequences, at least one id each; see `plan` and `run`."""
-        return self.run(self.plan(sequences, max_tokens=max_tokens, max_items=max_items), **options)
 
     def plan(
         self, sequences: Sequence[NDArray[np.int64]], *, max_tokens: int | None = None, max_items: int | None = None

@@ -242,10 +242,6 @@ def choose_providers(device: object) -> list[Provider]:
 
     A device is None for CUDA if available, else the CPU; "cpu"; "cuda", or "cuda:1" for the second card; "openvino" for
     the CPU through OpenVINO; or anything that prints as one of these.
-
-    Raises:
-        InputError: there is no such device.
-        DeviceError: the installed ONNX Runtime does not offer it.
     """
     if device is None:
         return [provider for provider in DEFAULTS if is_installed(provider) or provider is CPU]

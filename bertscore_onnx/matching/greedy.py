@@ -22,15 +22,8 @@ def greedy_match(
 ) -> tuple[float, float]:
     """Match every token of a pair with the most similar one of the other side, and average by weight.
 
-    P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference.
-
-    Args:
-        candidate: unit token embeddings, special tokens included, (cand_tokens, hidden), at least one.
-        candidate_shares: normalised token weights, w / Σ w, (cand_tokens,); all 0 if all weights are 0.
-        reference, reference_shares: likewise, with ref_tokens.
-
-    Returns:
-        Precision and recall, in [-1, 1] but for rounding; 0 for a side whose shares are all 0.
+    P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference: unit vectors,
+    (tokens, hidden), and their normalised weights w / Σ w, (tokens,). A side whose weights are all 0 gives 0.
     """
     if max(len(candidate), len(reference)) <= BLOCK_TOKENS:
         to_reference, to_candidate = _nearest(candidate, reference)
@@ -47,16 +40,10 @@ def match_all(
     reference_weights: NDArray[np.float32],
     reference_starts: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match every candidate with every reference by the formulas of `greedy_match`.
+    """Match every candidate with every reference by the formulas of `greedy_match`; return P and R, (cands, refs).
 
-    Args:
-        candidates: unit embeddings of the tokens of all candidates, one after the other, (cand_tokens, hidden).
-        candidate_weights: non-negative token weights, (cand_tokens,).
-        candidate_starts: the token at which each candidate begins, (cands,), increasing.
-        references, reference_weights, reference_starts: likewise, (ref_tokens, hidden), (ref_tokens,) and (refs,).
-
-    Returns:
-        Precision and recall, each (cands, refs), in [-1, 1] but for rounding; 0 for a side whose weights are all 0.
+    The tokens of all texts of a side follow each other: vectors, (tokens, hidden), weights that are not normalised,
+    (tokens,), and the token at which each text begins, (texts,).
     """
     similarity = candidates @ references.T  # (cand_tokens, ref_tokens)
     to_reference = np.maximum.reduceat(similarity, reference_starts, axis=1)  # (cand_tokens, refs)
@@ -74,13 +61,8 @@ def with_f_measure(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Complete precision and recall with F = (1 + β²) P R / (β² P + R), which is 0 where the denominator is 0.
 
-    Args:
-        precision, recall: as matched, (layers, …); changed in place.
-        is_scorable: whether both sides of a pair have something to match, (…); other pairs score 0.
-        beta: above 0; 1 for F1 = 2PR / (P + R).
-
-    Returns:
-        P, R and F, each (layers, …); P and R are clipped to [-1, 1], which rounding may exceed.
+    P and R, (layers, …), are changed in place: clipped to [-1, 1], which rounding may exceed, and 0 for pairs of which
+    a side has nothing to match, (…).
     """
     is_unscorable = ~is_scorable
     for values in (precision, recall):
@@ -125,30 +107,14 @@ def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> 
 
 
 def document_frequency(documents: Sequence[NDArray[np.int64]], vocab_size: int) -> NDArray[np.int64]:
-    """Return, for every id, the number of documents it occurs in; special tokens count like any other.
-
-    Args:
-        documents: the token ids of each reference as it is encoded (special tokens in, truncated); at least one.
-        vocab_size: how many ids there are; every id is below it.
-
-    Returns:
-        Counts, (vocab_size,).
-    """
+    """Return the number of documents, at least one, that each id occurs in, (vocab_size,), special tokens included."""
     document = np.repeat(np.arange(len(documents)), [len(ids) for ids in documents])  # (tokens,)
     occurrences = np.unique(document * vocab_size + np.concatenate(documents))  # one per document and id
     return np.bincount(occurrences % vocab_size, minlength=vocab_size)
 
 
 def idf_weights(frequency: NDArray[np.int64], num_documents: int) -> NDArray[np.float32]:
-    """Turn document frequencies into weights, log((N + 1) / (df + 1)) (bert-score, `utils.py:get_idf_dict`).
-
-    Args:
-        frequency: documents each id occurs in, (vocab_size,).
-        num_documents: N, duplicates counted.
-
-    Returns:
-        Weights in [0, log(N + 1)], (vocab_size,); an id that never occurs gets the highest.
-    """
+    """Turn document frequencies into weights, log((N + 1) / (df + 1)) (bert-score, `utils.py:get_idf_dict`)."""
     return np.log((num_documents + 1) / (frequency + 1)).astype(np.float32)
 
 

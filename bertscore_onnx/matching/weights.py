@@ -97,9 +97,6 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
     """Return the weights of a mapping of vocabulary id to weight, such as bert-score's `get_idf_dict` returns.
 
     Ids that the mapping lacks get its default if it is a defaultdict; else they must not occur.
-
-    Raises:
-        IdfError: a key is not an id of this model, or a weight is negative, above `MAX_WEIGHT` or not a number.
     """
     factory = getattr(weights, "default_factory", None)
     unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
@@ -184,9 +181,7 @@ def choose_rescaling(
 ) -> Rescaling:
     """Return the rescaling with the bundle's baseline for a language, or with a file of the caller.
 
-    Raises:
-        BaselineError: there is no such baseline, or it was computed in another precision than the scores.
-        InputError: the file cannot be read.
+    Raises a BaselineError if there is none, or if it was computed in another precision than the scores.
     """
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)

@@ -343,9 +343,7 @@ def _position(scorer: Any, layer: int | None) -> int:
 
 def _similarities(encoded: EncodedTexts, layer: int) -> list[NDArray[np.float32]]:
     """Return the similarities of the tokens of each other text and the one after it, (cand_tokens, ref_tokens) each."""
-    table = encoded.embeddings
-    starts, ends = table.starts[encoded.rows], table.starts[encoded.rows] + table.lengths[encoded.rows]
-    vectors = [table.vectors[layer, start:end] for start, end in zip(starts, ends, strict=True)]
+    vectors = [encoded.embeddings.vectors_of(layer, row) for row in encoded.rows]
     with blas_gate:
         return [
             np.clip(candidate @ reference.T, -1, 1)

@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 
 from bertscore_onnx.concurrency.shared import Shared
-from bertscore_onnx.concurrency.timer import Timer
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
+from bertscore_onnx_service.batcher.timer import Timer
 
 IDLE_SECONDS = 20.0
 """Time without requests after which memory that only large batches need is released."""

@@ -62,7 +62,7 @@ def all_vectors(embeddings):
 
 
 def test_every_token_gets_a_unit_vector(encoder):
-    embeddings = encoder.encode(SEQUENCES)
+    embeddings = encoder.run(encoder.plan(SEQUENCES))
     assert [ids.tolist() for ids in embeddings.sequences] == [ids.tolist() for ids in SEQUENCES]
     assert embeddings.lengths.tolist() == [3, 2, 5, 3]
     vectors = all_vectors(embeddings)
@@ -83,17 +83,17 @@ MANY_LENGTHS = [np.array([2, *[5] * number, 3]) for number in (1, 2, 3, 7, 9, 11
 
 @pytest.mark.parametrize("options", [{}, {"max_items": 5}, {"max_items": 1}, {"max_tokens": 64}])
 def test_on_a_gpu_runs_have_few_shapes_and_the_same_vectors(bundle, encoder, few_shapes, runs, options):
-    padded = few_shapes.encode(MANY_LENGTHS, **options)
+    padded = few_shapes.run(few_shapes.plan(MANY_LENGTHS, **options))
     shapes, most = set(runs), options.get("max_items", 1000)
     assert {tokens for _, tokens in shapes} <= {*CUDA.widths, bundle.manifest.max_length}
     assert all(texts <= most for texts, _ in shapes)
     assert len(shapes) <= 8
     assert all(texts * tokens <= options.get("max_tokens", 256) for texts, tokens in shapes)
-    assert np.abs(all_vectors(padded) - all_vectors(encoder.encode(MANY_LENGTHS))).max() < 1e-5
+    assert np.abs(all_vectors(padded) - all_vectors(encoder.run(encoder.plan(MANY_LENGTHS)))).max() < 1e-5
 
 
 def test_warming_up_runs_every_shape(encoder, few_shapes, runs, monkeypatch):
-    few_shapes.encode(MANY_LENGTHS)
+    few_shapes.run(few_shapes.plan(MANY_LENGTHS))
     needed = {*runs}
     warm = []
     monkeypatch.setattr(
@@ -121,14 +121,15 @@ def test_on_a_gpu_whoever_calls_one_thread_runs_the_model(bundle, monkeypatch, o
     monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 64, min_batch_tokens=1)])
     encoder = Encoder(bundle, optimize_for=optimize_for)
     with ThreadPoolExecutor(4) as callers:
-        list(callers.map(encoder.encode, [MANY_LENGTHS] * 8))
+        list(callers.map(encoder.run, [encoder.plan(MANY_LENGTHS)] * 8))
     [name] = names
     assert name.startswith("bertscore-encode")
 
 
 def test_a_model_that_takes_no_padding_gets_none_on_a_gpu(bundle, monkeypatch, runs):
     monkeypatch.setattr(CHOICE, lambda device: [like_cuda()])
-    Encoder(with_fields(bundle, padding=False)).encode(SEQUENCES)
+    encoder = Encoder(with_fields(bundle, padding=False))
+    encoder.run(encoder.plan(SEQUENCES))
     assert sorted(runs) == [(1, 2), (1, 5), (2, 3)]
 
 
@@ -160,7 +161,7 @@ def test_on_a_gpu_real_lengths_need_few_shapes_and_little_padding(
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, runs):
-    embeddings = encoder.encode(SEQUENCES * 1000)
+    embeddings = encoder.run(encoder.plan(SEQUENCES * 1000))
     assert embeddings.lengths.sum() == 13_000
     assert 750 < max(texts * tokens for texts, tokens in runs) <= 1024
 
@@ -200,13 +201,13 @@ def test_a_stop_ends_the_work_between_two_batches(encoder):
         is_stopped.set()
 
     with pytest.raises(ClosedError, match="went away"):
-        encoder.encode(SEQUENCES, max_items=1, is_stopped=is_stopped, advance=advance)
+        encoder.run(encoder.plan(SEQUENCES, max_items=1), is_stopped=is_stopped, advance=advance)
     assert len(done) == 1
 
 
 def test_an_id_outside_the_model_is_the_tokenizers_fault(bundle):
     with pytest.raises(TokenizerError, match="id 8"):
-        Encoder(with_fields(bundle, vocab_size=6), device="cpu").encode(SEQUENCES)
+        Encoder(with_fields(bundle, vocab_size=6), device="cpu").plan(SEQUENCES)
 
 
 def resident():
