@@ -36,10 +36,13 @@ def silence_warnings() -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings and log messages as one line each."""
+    """Print log messages, and each different warning, as one line each."""
+    shown: set[str] = set()
 
     def show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
-        echo(f"Warning: {message}")
+        if (line := f"Warning: {message}") not in shown:
+            shown.add(line)
+            echo(line)
 
     handler = _OneLineHandler(logging.WARNING)
     with warnings.catch_warnings():

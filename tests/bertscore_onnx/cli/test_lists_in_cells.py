@@ -53,7 +53,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
+@pytest.mark.filterwarnings("always::UserWarning")
 @pytest.mark.parametrize("suffix", WRITERS)
 @pytest.mark.parametrize("kind", ["list", "array", "json"])
 def test_what_pandas_writes_is_read(scored, tmp_path, expected, suffix, kind):
