@@ -212,6 +212,10 @@ def compare(
     references = [_read(files[name]) for name in ref or ()]
     units = [] if documents is None else [_read(files[documents])]
     tables, notes, known = _read_scores(scores or (), dialect)
+    if scores and len(scores) == len(tables) == len(named.get("score", ())) == 1 and not _has_name(scores[0]):
+        [column], [parts] = named["score"], tables.values()
+        if (named("system") or "system") in parts[0].names:  # a long table
+            tables = {column: parts}
     if known is not None and not units and "document" in tables[""].names:
         units = [tables[""]]
     if known is not None and not (cand or systems or baseline):

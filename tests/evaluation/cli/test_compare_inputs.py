@@ -195,7 +195,12 @@ CASES = {
     "long, other names": Case(
         {"s.csv": long(names=("model", "item", "output"))},
         "--scores s.csv --columns system=model segment=item score=output",
-        {"s": FIRST},
+        {"output": FIRST},
+    ),
+    "long, other names, two files": Case(
+        {f"{name}.csv": long(names=("system", "item", "output")) for name in "st"},
+        "--scores s.csv t.csv --columns segment=item score=output",
+        {"s": FIRST, "t": FIRST},
     ),
     "long, other names, unnamed": Case(
         {"s.csv": long(names=("model", "item", "output"))},
