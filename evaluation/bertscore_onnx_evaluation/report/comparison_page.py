@@ -112,7 +112,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (wording.visible, wording.typographic, wording.sentence, count, p_value, rank):
+    for write in (wording.visible, wording.typographic, wording.name, wording.sentence, count, p_value, rank):
         environment.filters[write.__name__] = write
     for write_number in (score, signed):
         environment.filters[write_number.__name__] = partial(_typographic, write_number)

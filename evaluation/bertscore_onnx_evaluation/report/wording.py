@@ -20,14 +20,21 @@ def typographic(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%)| (?=[=<] )|(?<= [=<]) ", "\N{NO-BREAK SPACE}", text)
 
 
+LONG = 20
+"""The characters from which on a name may take several lines."""
+
+
+def name(text: str) -> str:
+    """Return a name as HTML, in an element that isolates its direction; a short one stays in one line."""
+    style = ' class="long"' if len(text) >= LONG else ""
+    return f"<bdi{style}>{escape(visible(text))}</bdi>"
+
+
 def sentence(text: str, names: Sequence[str]) -> str:
-    """Return a sentence as HTML, with each of the names in an element that isolates its direction and stays whole."""
+    """Return a sentence as HTML, with each of the names as `name` writes it."""
     longest_first = sorted({*names} - {""}, key=len, reverse=True)
     parts = re.split(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", text)
-    return "".join(
-        f"<bdi>{escape(visible(part))}</bdi>" if place % 2 else escape(typographic(visible(part)))
-        for place, part in enumerate(parts)
-    )
+    return "".join(name(part) if place % 2 else escape(typographic(visible(part))) for place, part in enumerate(parts))
 
 
 def _visible_character(character: str) -> str:

@@ -124,6 +124,22 @@ return found;
 """
 """The short names without spaces that take several lines."""
 
+ORPHANS = """
+const found = [];
+for (const name of document.querySelectorAll('bdi')) {
+  const next = name.nextSibling;
+  if (next?.nodeType === 3 && /^[.,;:)]/.test(next.data) && name.checkVisibility()) {
+    const sign = document.createRange();
+    sign.setStart(next, 0);
+    sign.setEnd(next, 1);
+    const last = [...name.getClientRects()].at(-1);
+    if (sign.getBoundingClientRect().top >= last.bottom) found.push(name.textContent + next.data.slice(0, 20));
+  }
+}
+return found;
+"""
+"""The names whose full stop or comma begins the next line."""
+
 
 @pytest.mark.parametrize("name", ["three", "twenty", "groups"])
 def test_no_column_is_cut_on_a_screen(browser, opened, name):
@@ -139,6 +155,18 @@ def test_no_ticks_collide_and_no_name_or_p_is_broken(browser, opened, name, widt
     assert browser.execute_script(BROKEN) == []
     text = browser.execute_script("return document.body.textContent")
     assert not re.search(r"\bp [=<] \d", text)  # their spaces do not break
+
+
+def test_no_sign_after_a_name_begins_a_line(browser, opened):
+    for width in range(320, 400, 5):
+        opened("groups", width)
+        assert browser.execute_script(ORPHANS) == []
+
+
+def test_names_keep_their_direction_to_themselves(browser, opened):
+    opened("evil", 390)
+    isolation = "return [...document.querySelectorAll('bdi')].map(one => getComputedStyle(one).unicodeBidi)"
+    assert {*browser.execute_script(isolation)} == {"isolate"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
