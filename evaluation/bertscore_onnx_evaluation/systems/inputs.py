@@ -1,9 +1,7 @@
 """The inputs of `compare`: the systems and what they are compared on, joined by segment; and what was taken from where.
 
 Systems are a list, file or table for each; or the values of the column `system` of a table; or those columns of a table
-that are named. The rows of scores, texts, references and documents belong together if they have the same id. Joined
-segments stand in the natural order of their ids, so that the order of rows changes no result. Inputs without ids are
-joined by position.
+that are named.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -473,7 +471,7 @@ def _numbers_of_system(name: str, values: Any, title: str) -> SegmentColumns:
     rows = [*values] if _has_runs(values) else [values]
     columns = [WholeTable.of_frame({title: row}, title).numbers(title).tolist() for row in rows]
     runs = [columns_of_list(column, title, row_labels(row)) for column, row in zip(columns, rows, strict=True)]
-    return replace(as_runs([_renamed(run, name) for run in runs]), systems=())
+    return replace(as_runs([_renamed(run, name) for run in runs], "raise"), systems=())
 
 
 # Scores of ours, and the numbers of other metrics.
@@ -516,8 +514,7 @@ def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArra
     if len(by_metric) > 1:
         raise InputError(f"scores has {len(by_metric)} metrics, {', '.join(by_metric)}; expected one.")
     [inputs] = by_metric.values()
-    joined = join_segments(inputs)
-    columns = {name: joined.values(at, values) for at, one in enumerate(inputs) for name, values in one.columns.items()}
+    columns = dict(join_segments(inputs).columns(inputs))
     return tuple(columns), [scores_of(values) for values in columns.values()]
 
 
@@ -596,21 +593,18 @@ def join_inputs(
     if not reader.roles.are_by_position:
         _check_order([*chain.from_iterable((one, *one.further_runs) for one in inputs)])
     joined = join_segments(inputs, missing)
-
-    def columns_of(parts: Sequence[SegmentColumns]) -> list[tuple[str, list[Any]]]:
-        pairs = ((one, name, values) for one in parts for name, values in one.columns.items())
-        return [(name, joined.values(inputs.index(one), values)) for one, name, values in pairs]
-
-    text_columns, document_columns = dict(columns_of(texts)), columns_of(of_documents)
-    lists = [[[text] if isinstance(text, str) else text for text in column] for _, column in columns_of(of_references)]
-    groups = [[*map(str, column)] for _, column in columns_of(of_groups)]
+    text_columns, document_columns = dict(joined.columns(texts)), joined.columns(of_documents)
+    lists = [
+        [[text] if isinstance(text, str) else text for text in column] for _, column in joined.columns(of_references)
+    ]
+    groups = [[*map(str, column)] for _, column in joined.columns(of_groups)]
     _check_groups(of_groups, groups, joined.names)
-    matrices = {metric: dict(columns_of(parts)) for metric, parts in of_scores.items()}
+    matrices = {metric: dict(joined.columns(parts)) for metric, parts in of_scores.items()}
     of_systems = texts or next(iter(of_scores.values()), [])
     lacking: dict[str, set[str | int]] = {name: set() for name in ordered}
     for one in (*texts, *chain.from_iterable(of_scores.values())):
         for name, values in one.columns.items():
-            lacking[name] |= joined.lacking(inputs.index(one), values)
+            lacking[name] |= joined.lacking(one, values)
     return JoinedInputs(
         ordered,
         tuple(tuple(text_columns[name]) for name in ordered) if text_columns else (),

@@ -4,8 +4,9 @@ Joined segments stand in the natural order of their ids, so that the order of ro
 are joined by position.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -112,51 +113,37 @@ def at_rows(columns: SegmentColumns, rows: Sequence[int]) -> SegmentColumns:
     )
 
 
-def as_runs(runs: Sequence[SegmentColumns], missing: Missing = "raise") -> SegmentColumns:
-    """Return inputs with the same columns, which are runs of the same systems, as one whose values are tuples."""
+def as_runs(runs: Sequence[SegmentColumns], missing: Missing) -> SegmentColumns:
+    """Return inputs with the same columns, which are runs of the same systems, as one whose values are tuples.
+
+    Where segments may be missing, NaN stands for the score of a run that lacks one, and None for its text.
+    """
     first, *further = runs
     if not further:
         return first
     for columns in runs:
         if "run" in columns.roles or columns.lacking_runs:
             raise InputError(f"{columns.title} has a column of runs, and is one of {len(runs)} runs; expected either.")
-    if missing == "drop" and isinstance(next(iter(next(iter(first.columns.values()))), None), float):
-        return _scores_of_runs(runs)
-    joined = join_segments(runs, missing)
-    values = {
-        name: [*zip(*(joined.values(run, columns.columns[name]) for run, columns in enumerate(runs)), strict=True)]
-        for name in first.columns
-    }
-    has_ids = any(columns.ids is not None or columns.is_indexed for columns in runs)
-    ids = [*map(str, joined.names)] if has_ids else None
-    return replace(at_rows(first, joined.rows[0].tolist()), columns=values, ids=ids, further_runs=tuple(further))
-
-
-def _scores_of_runs(runs: Sequence[SegmentColumns]) -> SegmentColumns:
-    """Return the scores of runs as one input, whose values are tuples; NaN for a segment that a run lacks."""
-    runs, first = _with_labels(runs), runs[0]
-    if any((columns.ids is None) != (first.ids is None) for columns in runs):
-        raise InputError(
-            f"Of the runs {', '.join(columns.title for columns in runs)} some have ids; expected all or none."
-        )
-    rows_of: list[Mapping[str | int, int]] = [
-        {row: row for row in range(len(columns))} if columns.ids is None else _rows_by_id(columns, "drop")
-        for columns in runs
-    ]
-    names = [*dict.fromkeys(name for rows in rows_of for name in rows)]
+    if missing == "raise":
+        join_segments(runs)  # which raises the error for a segment that a run lacks
+    runs = _with_labels(runs)
+    rows_of = _rows_by_name(runs, missing)
+    names = [*dict.fromkeys(chain.from_iterable(rows_of))]
+    are_scores = isinstance(next(chain.from_iterable(first.columns.values()), None), float)
+    absent = np.nan if are_scores else None
     values = {
         column: [
             tuple(
-                run.columns[column][rows[name]] if name in rows else np.nan
+                run.columns[column][rows[name]] if name in rows else absent
                 for run, rows in zip(runs, rows_of, strict=True)
             )
             for name in names
         ]
         for column in first.columns
     }
+    ids = None if all(run.ids is None for run in runs) else [*map(str, names)]
     whole = at_rows(first, [rows_of[0].get(name, 0) for name in names])
-    ids = None if first.ids is None else [*map(str, names)]
-    return replace(whole, columns=values, ids=ids, further_runs=tuple(runs[1:]))
+    return replace(whole, columns=values, ids=ids, further_runs=tuple(further))
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
@@ -175,20 +162,21 @@ class JoinedSegments:
     dropped: tuple[str | int, ...]
     """The segments that were left out, since some input lacks them."""
 
-    rows: tuple[NDArray[np.int64], ...]
-    """For each input the row of each segment, (segments,)."""
+    rows: Mapping[SegmentColumns, Mapping[str | int, int]]
+    """The row of each segment in each input."""
 
-    dropped_rows: tuple[Mapping[str | int, int], ...]
-    """For each input the rows of those segments that were left out."""
+    def columns(self, inputs: Iterable[SegmentColumns]) -> list[tuple[str, list[Any]]]:
+        """Return the columns of some inputs with their names, in the order of the segments."""
+        return [
+            (name, [values[self.rows[one][segment]] for segment in self.names])
+            for one in inputs
+            for name, values in one.columns.items()
+        ]
 
-    def lacking(self, position: int, values: Sequence[Any]) -> set[str | int]:
-        """Return the segments that were left out and have no value in a column of the input in a position."""
-        rows = self.dropped_rows[position]
+    def lacking(self, one: SegmentColumns, values: Sequence[Any]) -> set[str | int]:
+        """Return the segments that were left out and have no value in a column of an input."""
+        rows = self.rows[one]
         return {name for name in self.dropped if name not in rows or _is_missing(values[rows[name]], "drop")}
-
-    def values(self, position: int, values: Sequence[Any]) -> list[Any]:
-        """Return the values of a column of the input in a position, in the order of the segments."""
-        return [values[row] for row in self.rows[position].tolist()]
 
 
 def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") -> JoinedSegments:
@@ -201,36 +189,40 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
-    inputs = _with_labels(inputs)
-    with_ids = [columns for columns in inputs if columns.ids is not None]
-    plain = [columns for columns in inputs if columns.ids is None]
-    for columns in plain[1:]:
-        if len(columns) != len(plain[0]):
-            raise _unequal(plain[0], columns)
-    ids_of_plain = _ids_of_positions(with_ids, plain[0]) if with_ids and plain else None
-    positions: Sequence[str | int] = ids_of_plain or range(1, len(plain[0]) + 1 if plain else 1)
-    by_position = {name: row for row, name in enumerate(positions)}
-    by_ids = {id(columns.ids): columns for columns in with_ids}  # columns of one table share them
-    by_id = {key: _rows_by_id(columns, missing) for key, columns in by_ids.items()}
-    rows_of = [by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs]
-    ids = {name for rows in (by_position, *by_id.values()) for name in rows}
-    ids.update(*(columns.ids or () for columns in by_ids.values()))  # those that occur again too
-    names = sorted(ids, key=natural_key) if with_ids else positions
+    labelled = _with_labels(inputs)
+    rows_of = _rows_by_name(labelled, missing)
+    has_ids = any(columns.ids is not None for columns in labelled)
+    ids = {*chain.from_iterable(rows_of), *chain.from_iterable(columns.ids or () for columns in labelled)}
+    names = sorted(ids, key=natural_key) if has_ids else [*rows_of[0]]  # with those that occur again
     kept: list[str | int] = []
     dropped: list[str | int] = []
-    lacking = [columns.incomplete(missing) for columns in inputs]
+    lacking = [columns.incomplete(missing) for columns in labelled]
     for name in names:
         segment_rows = (rows.get(name) for rows in rows_of)
         is_complete = all(row is not None and row not in rows for row, rows in zip(segment_rows, lacking, strict=True))
         (kept if is_complete else dropped).append(name)
     if dropped and missing == "raise":
-        raise _incomplete(inputs, rows_of, lacking, dropped[0])
+        raise _incomplete(labelled, rows_of, lacking, dropped[0])
     if not kept:
         titles = ", ".join(dict.fromkeys(columns.title for columns in inputs))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
-    rows = tuple(np.array([rows[name] for name in kept], dtype=np.int64) for rows in rows_of)
-    dropped_rows = tuple({name: rows[name] for name in dropped if name in rows} for rows in rows_of)
-    return JoinedSegments(tuple(kept), tuple(dropped), rows, dropped_rows)
+    return JoinedSegments(tuple(kept), tuple(dropped), dict(zip(inputs, rows_of, strict=True)))
+
+
+def _rows_by_name(inputs: Sequence[SegmentColumns], missing: Missing) -> list[Mapping[str | int, int]]:
+    """Return the row of each segment in each input: by its id, or by position if no input has ids."""
+    with_ids = [columns for columns in inputs if columns.ids is not None]
+    plain = [columns for columns in inputs if columns.ids is None]
+    for columns in plain[1:]:
+        if len(columns) != len(plain[0]):
+            raise _unequal(plain[0], columns)
+    positions: Sequence[str | int] = range(1, len(plain[0]) + 1) if plain else ()
+    if with_ids and plain:
+        positions = _ids_of_positions(with_ids, plain[0])
+    by_position = {name: row for row, name in enumerate(positions)}
+    by_ids = {id(columns.ids): columns for columns in with_ids}  # columns of one table share them
+    by_id = {key: _rows_by_id(columns, missing) for key, columns in by_ids.items()}
+    return [by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs]
 
 
 def _with_labels(inputs: Sequence[SegmentColumns]) -> Sequence[SegmentColumns]:
