@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
     from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
-BERTSCORE = "bertscore"
+
+_test_option = partial(typer.Option, rich_help_panel="Tests")
 _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document", "run")
 
 
@@ -78,20 +80,13 @@ def compare(
     metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
-        typer.Option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar.", rich_help_panel="Tests"),
+        _test_option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar."),
     ] = "permutation",
     resamples: Annotated[
-        int | None,
-        typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]", rich_help_panel="Tests"
-        ),
+        int | None, _test_option("--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]")
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.", rich_help_panel="Tests")
-    ] = 12345,
-    all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Also test every pair of systems.", rich_help_panel="Tests")
-    ] = False,
+    seed: Annotated[int, _test_option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    all_pairs: Annotated[bool, _test_option("--all-pairs", help="Also test every pair of systems.")] = False,
     documents: Annotated[
         str | None, typer.Option("--documents", metavar="FILE", help="The documents, which tests take as wholes.")
     ] = None,
@@ -100,23 +95,14 @@ def compare(
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
-        float | None,
-        typer.Option(
-            "--margin", metavar="D", help="Also test whether a system is at most D worse.", rich_help_panel="Tests"
-        ),
+        float | None, _test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
     ] = None,
     power: Annotated[
         list[float] | None,
-        typer.Option(
-            "--power",
-            metavar="D...",
-            help="Also print how often a true difference of D is found.",
-            rich_help_panel="Tests",
-        ),
+        _test_option("--power", metavar="D...", help="Also print how often a true difference of D is found."),
     ] = None,
     fail_if_worse: Annotated[
-        bool,
-        typer.Option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.", rich_help_panel="Tests"),
+        bool, _test_option("--fail-if-worse", help="Exit with 1 if a system is worse; 2 if that is open.")
     ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
@@ -150,11 +136,11 @@ def compare(
     """
     named = columns_of(columns, *_ROLES)
     systems = _several(systems, "--systems")
+    from bertscore_onnx_evaluation.metric_scores import BERTSCORE, is_bertscore, metric_options
+
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
     metrics = metrics_of(metric or default)
-    from bertscore_onnx_evaluation.metric_scores import metric_options
-
-    has_bertscore = any(name.partition(",")[0] == BERTSCORE for name in metrics)
+    has_bertscore = any(map(is_bertscore, metrics))
     if metric:
         metric_options(metrics)  # raises for one that there is not
     if not cand and not scores:
@@ -186,10 +172,10 @@ def compare(
     check_standard_input([*names, *(scores or ())], "--cand, --ref, --documents, --scores")
     files = {name: input_file(name, (), dialect) for name in names}
     is_one_text = len(given) == 1 and all(file.format == "text" for file in files.values())
-    if is_one_text or (ref and not cand):
+    if is_one_text:
         raise typer.BadParameter(
-            f"there is {'one' if cand else 'no'} system; expected a baseline and at least one to compare with it, "
-            "such as -c BASE -c OTHER, or a table of all systems.",
+            "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER, "
+            "or a table of all systems.",
             param_hint="--cand",
         )
     if not scores:
@@ -201,10 +187,8 @@ def compare(
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
 
-    if figure is not None:
-        check_figure(figure)
-
-    needed = {"sacrebleu": any(name.partition(",")[0] != BERTSCORE for name in metrics), "jinja2": html is not None}
+    check_figure(figure)
+    needed = {"sacrebleu": not all(map(is_bertscore, metrics)), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
     if candidates and len(cand or ()) == 1 and not _has_name((cand or [""])[0]):  # a table of all systems
@@ -264,8 +248,7 @@ def compare(
     finally:  # the scores are the costly part, and do not depend on who reads the table
         if html is not None:
             write_whole(html, comparison.to_html())
-        if figure is not None:
-            save_figure(comparison.figure(), figure)
+        save_figure(comparison, figure)
     if fail_if_worse:
         with _as_options():
             regressions = comparison.regressions

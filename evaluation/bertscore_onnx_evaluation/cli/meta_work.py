@@ -38,9 +38,8 @@ def judge(options: MetaOptions) -> None:
     )
     check_installed(("scipy", *(("sacrebleu",) if options.corpus_metrics else ())), "evaluation", "This command")
     _check_folder(options)
-    if options.figure is not None:
-        check_figure(options.figure)
-        check_destination(options.figure, [options.source], "--figure")
+    check_figure(options.figure)
+    check_destination(options.figure, [options.source], "--figure")
     systems = _read_systems(options)
     result = meta_evaluate(
         systems, permutations=options.resamples, seed=options.seed, test=options.test, sentinels=options.sentinels
@@ -50,8 +49,7 @@ def judge(options: MetaOptions) -> None:
         print(text, flush=True)
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
-        if options.figure is not None:
-            save_figure(result.figure(), options.figure)
+        save_figure(result, options.figure)
 
 
 # How metrics are computed from texts.

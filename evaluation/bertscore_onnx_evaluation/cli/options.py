@@ -48,21 +48,17 @@ def given_settings(settings: Mapping[str, Any]) -> list[str]:
 
 def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
+    from bertscore_onnx_evaluation.metric_scores import BERTSCORE, metric_options
+
     metrics: dict[str, dict[str, Any]] = {}
     for spec in specs:
         name, *items = spec.split(",")
-        name, settings = name.strip().lower(), dict(item.strip().partition("=")[::2] for item in items)
-        is_own = name == "bertscore"
-        if is_own and settings.keys() - {"value"}:
-            raise typer.BadParameter(
-                f"{spec!r}: bertscore has the field value alone, and options, such as --idf.", param_hint="--metric"
-            )
-        if is_own and settings:
-            value = settings["value"].upper()
-            if value not in ("P", "R", "F"):
-                raise typer.BadParameter(f"{spec!r}: the value is P, R or F.", param_hint="--metric")
-            name, settings = (name, {}) if value == "F" else (f"{name},value={value}", {"value": value})
-        if name in metrics or (not is_own and len(settings) < len(items)) or not all(settings.values()):
+        name = name.strip().lower()
+        settings: Mapping[str, Any] = dict(item.strip().partition("=")[::2] for item in items)
+        if name == BERTSCORE:
+            in_upper_case = {field: value.upper() for field, value in settings.items()}
+            [(name, settings)] = metric_options({name: in_upper_case}).items()
+        if name in metrics or len(settings) < len(items) or not all(settings.values()):
             raise typer.BadParameter(
                 f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
                 param_hint="--metric",

@@ -95,9 +95,8 @@ def tune_layers(
     from bertscore_onnx_evaluation.layers import tune_layers as tune
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
-    if figure is not None:
-        check_figure(figure)
-        check_destination(figure, [judgements], "--figure")
+    check_figure(figure)
+    check_destination(figure, [judgements], "--figure")
     table = read_table(judgements, dialect_of(input_format))
     human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
     candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
@@ -141,8 +140,7 @@ def tune_layers(
         print(tuning.table("tsv"))
     else:
         _print_report(tuning)
-    if figure is not None:
-        save_figure(tuning.figure(), figure)
+    save_figure(tuning, figure)
 
 
 def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":

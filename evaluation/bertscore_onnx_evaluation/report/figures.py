@@ -89,23 +89,28 @@ def layers_figure(tuning: "LayerTuning") -> "Figure":
     return figure
 
 
-def save_figure(figure: "Figure", file: str) -> None:
-    """Write a figure into a file, which is replaced only when the figure is complete."""
-    import matplotlib as mpl
-
-    content, kind = io.BytesIO(), Path(file).suffix[1:].lower()
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with mpl.rc_context(_STYLE):
-        figure.savefig(content, format=kind, dpi=300, metadata=metadata)
-    write_whole(file, content.getvalue())
-
-
-def check_figure(file: str) -> None:
+def check_figure(file: str | None) -> None:
     """Raise InputError for a file of no known format, and MissingExtraError without matplotlib."""
+    if file is None:
+        return
     if Path(file).suffix.lower() not in FORMATS:
         raise InputError(f"The figure {file} has no known format. Name it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     with needs_extra("plot", "Drawing"):
         import matplotlib as mpl  # noqa: F401
+
+
+def save_figure(result: "Comparison | MetaEvaluation | LayerTuning", file: str | None) -> None:
+    """Draw a result into a file, which is replaced only when the figure is complete; without a file do nothing."""
+    if file is None:
+        return
+    import matplotlib as mpl
+
+    content, kind = io.BytesIO(), Path(file).suffix[1:].lower()
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    figure = result.figure()
+    with mpl.rc_context(_STYLE):
+        figure.savefig(content, format=kind, dpi=300, metadata=metadata)
+    write_whole(file, content.getvalue())
 
 
 def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
