@@ -7,9 +7,8 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import zip_longest
 from typing import Any
-
-import numpy as np
 
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
@@ -18,7 +17,6 @@ from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import (
     distributions,
     intervals,
-    length_buckets,
     length_differences,
     level_of,
     scatter,
@@ -46,19 +44,6 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     verdict_of,
 )
 
-COPY_SCRIPT = """
-for (const button of document.querySelectorAll("button.copy")) {
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const text = document.getElementById(button.dataset.of);
-    getSelection().selectAllChildren(text);
-    document.execCommand("copy");
-    button.textContent = "Copied";
-  });
-}
-"""
-"""Works on pages of files too, where the newer clipboard is not allowed."""
-
 MAX_CHARACTERS = 2000
 """Of a text that is shown; the page states how many more there are."""
 
@@ -81,7 +66,6 @@ def report_html(comparison: Comparison) -> str:
     first = comparison.metrics[0]
     detailed = [first.systems[row].name for row in first.ranked if row][:MAX_DETAILED]
     lengths = [len(references[0]) for references in comparison.references]
-    counts = {len(references) for references in comparison.references} or {1}
     return _render(
         "comparison.html",
         comparison,
@@ -91,8 +75,7 @@ def report_html(comparison: Comparison) -> str:
         match_html=match_html,
         match_style=MATCH_STYLE,
         examples=_examples(comparison, detailed),
-        num_references=sorted({min(counts), max(counts)}),
-        num_tests=sum(len(metric.pairs) or len(metric.systems) - 1 for metric in comparison.metrics),
+        num_tests=sum(metric.num_tests for metric in comparison.metrics),
     )
 
 
@@ -117,12 +100,13 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
     for write_number in (score, signed):
         environment.filters[write_number.__name__] = partial(_typographic, write_number)
     environment.filters[interval.__name__] = _interval
+    copy_script = environment.get_template("copy.js").render()
     environment.globals.update(
         symbols=SYMBOLS,
         labels=LABELS,
         max_characters=MAX_CHARACTERS,
-        copy_script=COPY_SCRIPT,
-        copy_digest=b64encode(sha256(COPY_SCRIPT.encode()).digest()).decode(),
+        copy_script=copy_script,
+        copy_digest=b64encode(sha256(copy_script.encode()).digest()).decode(),
     )
     return environment.get_template(template).render(
         comparison=comparison, test_settings=comparison.test_settings, warnings=comparison.warnings, **values
@@ -143,8 +127,8 @@ def _metric_section(
     """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
     scores = metric.segment_scores
     drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
-    num_lengths = len(length_buckets(np.asarray(lengths))) if lengths else 0
-    by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else [None] * len(drawn)
+    by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else []
+    num_lengths = len(by_length[0].rows) if by_length else 0
     return {
         "metric": metric,
         "rows": _rows(metric),
@@ -163,7 +147,7 @@ def _metric_section(
                 "scatter": scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better),
                 "lengths": chart,
             }
-            for row, chart in zip(drawn, by_length, strict=True)
+            for row, chart in zip_longest(drawn, by_length)
         ],
     }
 

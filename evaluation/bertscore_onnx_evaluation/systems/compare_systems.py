@@ -1,11 +1,10 @@
 """Compare systems: score them by several metrics, and test their differences on the same resamples."""
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -99,9 +98,6 @@ def compare(
 
     References are encoded once for all systems, and all metrics share the resamples. Scores are those of
     sacreBLEU; the score of BERTScore is the mean of F over the segments.
-
-    Systems are a list, a series or a data frame for each; or the values of the column `system` of a data frame with
-    a row for each system and segment; or those columns of a data frame that `systems` names.
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
     segments are taken in the natural order of the ids; without such a column an index of pandas that does not count
@@ -400,36 +396,29 @@ def group_results(
 
     Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
     """
-    results: list[GroupResult] = []
-    p_values: list[float] = []
     group_of = np.array(groups)
+    scored: list[tuple[str, int, int, list[float], PairedTestResult | None]] = []
     for name in sorted({*groups}, key=natural_key):
         segments = np.flatnonzero(group_of == name)
         group, num_units = corpus.of_segments(segments), len(segments)
         if documents is not None:
             _, numbers = np.unique(documents[segments], return_inverse=True)
             group, num_units = group.by_document(numbers), int(numbers.max()) + 1
-        scores = group.observed().tolist()
-        systems = [
-            SystemResult(system, score, delta=score - scores[0]) for system, score in zip(names, scores, strict=True)
-        ]
-        systems[0] = replace(systems[0], delta=None)
-        if num_units >= MIN_UNITS:
-            tested = test(group)
-            ends = zip(systems[1:], map(_finite, tested.interval), tested.p.tolist(), strict=True)
-            systems[1:] = [replace(system, delta_low=low, delta_high=high, p=p) for system, (low, high), p in ends]
-            p_values += tested.p.tolist()
-        results.append(GroupResult(name, len(segments), num_units, tuple(systems)))
-    corrected = iter(holm(p_values).tolist())
-    return tuple(
-        replace(
-            result,
-            systems=tuple(
-                system if system.p is None else replace(system, p_holm=next(corrected)) for system in result.systems
-            ),
-        )
-        for result in results
-    )
+        tested = test(group) if num_units >= MIN_UNITS else None
+        scored.append((name, len(segments), num_units, group.observed().tolist(), tested))
+    corrected = iter(holm([p for *_, tested in scored if tested for p in tested.p.tolist()]).tolist())
+    results = []
+    for name, num_segments, num_units, (baseline, *others), tested in scored:
+        systems = [SystemResult(names[0], baseline)]
+        for row, (system, score) in enumerate(zip(names[1:], others, strict=True)):
+            result = SystemResult(system, score, delta=score - baseline)
+            if tested is not None:
+                low, high = _finite(tested.interval[row])
+                p = float(tested.p[row])
+                result = replace(result, delta_low=low, delta_high=high, p=p, p_holm=next(corrected))
+            systems.append(result)
+        results.append(GroupResult(name, num_segments, num_units, tuple(systems)))
+    return tuple(results)
 
 
 # The segments on which a system differs most from the baseline, with the tokens that match.
@@ -453,16 +442,6 @@ def find_examples(
     """
     segment_scores = np.asarray(metric.segment)
 
-    def examples_of(system: int) -> Iterator[Example]:
-        delta = segment_scores[system] - segment_scores[0]  # (segments,)
-        gain = -delta if metric.lower_is_better else delta
-        texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
-        segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
-        for start in range(0, len(segments), EXAMPLES_AT_ONCE):
-            batch = segments[start : start + EXAMPLES_AT_ONCE]
-            for segment, matches in zip(batch, matches_of(system, batch), strict=True):
-                yield Example(segment, names[system], float(delta[segment]), matches)
-
     def matches_of(system: int, segments: Sequence[int]) -> Iterable[tuple[TokenSimilarity, TokenSimilarity] | None]:
         if scorer is None or token_names is None or metric.best_reference is None:
             return [None] * len(segments)
@@ -476,7 +455,17 @@ def find_examples(
         return zip(similarities[: len(segments)], similarities[len(segments) :], strict=True)
 
     token_names = TokenNames(scorer.bundle) if scorer else None
-    return tuple(chain.from_iterable(map(examples_of, range(1, len(names)))))
+    examples = []
+    for system in range(1, len(names)):
+        delta = segment_scores[system] - segment_scores[0]  # (segments,)
+        gain = -delta if metric.lower_is_better else delta
+        texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
+        segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
+        for start in range(0, len(segments), EXAMPLES_AT_ONCE):
+            batch = segments[start : start + EXAMPLES_AT_ONCE]
+            for segment, matches in zip(batch, matches_of(system, batch), strict=True):
+                examples.append(Example(segment, names[system], float(delta[segment]), matches))
+    return tuple(examples)
 
 
 def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:

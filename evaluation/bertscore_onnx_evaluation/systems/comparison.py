@@ -59,12 +59,16 @@ Test = Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"]
 digit."""
 
 TESTS = {
-    "permutation": ("paired permutation test", "swaps"),
-    "mid-p": ("mid-p of a paired permutation test", "swaps"),
-    "sacrebleu-bs": ("sacreBLEU's paired bootstrap", "resamples"),
-    "sacrebleu-ar": ("sacreBLEU's approximate randomization", "swaps"),
+    "permutation": ("paired permutation test", "swaps", "a two-sided paired permutation test"),
+    "mid-p": ("mid-p of a paired permutation test", "swaps", "the mid-p of a two-sided paired permutation test"),
+    "sacrebleu-bs": ("sacreBLEU's paired bootstrap", "resamples", "the paired bootstrap test of sacreBLEU"),
+    "sacrebleu-ar": (
+        "sacreBLEU's approximate randomization",
+        "swaps",
+        "the approximate randomization test of sacreBLEU",
+    ),
 }
-"""The name of a test, and of its draws."""
+"""The name of a test, that of its draws, and the test in a paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,12 @@ class Comparison(Result):
         return max(self.documents) + 1 if self.documents else None
 
     @property
+    def num_references(self) -> list[int]:
+        """The smallest and the largest number of references of a segment, or the one that all have."""
+        counts = [len(references) for references in self.references] or [1]
+        return sorted({min(counts), max(counts)})
+
+    @property
     def inputs(self) -> list[str]:
         """What was taken from the inputs, in sentences: systems, columns, the baseline, and the direction of scores."""
         sentences = in_words(self.choices, self.systems[0])
@@ -168,7 +178,7 @@ class Comparison(Result):
     @property
     def test_settings(self) -> str:
         """The test with its settings, in words."""
-        test, draws = TESTS[self.test]
+        test, draws, _ = TESTS[self.test]
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
         dropped = f", {plural(len(self.dropped), 'segment')} left out" if self.dropped else ""
         return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}{dropped}"
@@ -188,11 +198,11 @@ class Comparison(Result):
         if number > MAX_EXACT and (finds_nothing := next(filter(None, map(self._finds_nothing, self.metrics)), "")):
             sentences.append(finds_nothing)
         for metric in self.metrics:
-            numbers = [system.runs for system in metric.systems if system.runs]
-            if len({*numbers}) > 1:
+            if len(metric.num_runs) > 1:
+                fewest, most = metric.num_runs
                 sentences.append(
-                    f"Under {metric.title} some systems have {min(numbers)} and others {max(numbers)} runs: p may be "
-                    "too small, and intervals too short. Give each system as many."
+                    f"Under {metric.title} some systems have {fewest} and others {most} runs: p may be too small, and "
+                    "intervals too short. Give each system as many."
                 )
             sentences += [
                 f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
@@ -205,12 +215,12 @@ class Comparison(Result):
         """Return that no p of the systems, or of those in groups, can be significant; nothing if one can."""
         num_units, unit = metric.units
         in_groups = sum(system.p is not None for group in metric.groups for system in group.systems)
-        num_tests = max(len(metric.pairs) or len(metric.systems) - 1, in_groups)
+        num_tests = max(metric.num_tests, in_groups)
         is_exact = self.test in ("permutation", "mid-p") and (num_units <= MAX_EXACT or self.is_mcnemar(metric))
         smallest = 2.0 ** max(1 - num_units, -1000) if is_exact else 1 / (self.num_resamples + 1)
         if num_tests * smallest * (0.5 if self.test == "mid-p" else 1) < SIGNIFICANT and self.num_segments > 1:
             return ""
-        _, draws = TESTS[self.test]
+        _, draws, _ = TESTS[self.test]
         given = plural(num_units, unit) if is_exact else f"{count(self.num_resamples)} {draws}"
         remedy = f"Give more {unit}s" if is_exact else f"Draw {count(math.ceil(num_tests / SIGNIFICANT))} or more"
         corrected = f" after Holm's correction for {count(num_tests)} tests" if num_tests > 1 else ""
@@ -407,20 +417,22 @@ class Comparison(Result):
             for metric in self.metrics
             for sentence in self._sentences(metric)
         ]
-        if self.dropped:
-            sentences.append(f"{plural(len(self.dropped), 'segment')} left out, which some input lacks.")
+        sentences += [self._left_out] * bool(self.dropped)
         yield from filter(None, ["\n".join([*sentences, *map("Warning: {}".format, self.warnings)])])
         yield "\n".join(
             [f"* p < {SIGNIFICANT}: {self._test_and_correction}.", *(one.signature for one in self.metrics)]
         )
 
     @property
+    def _left_out(self) -> str:
+        return f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
+
+    @property
     def _test_and_correction(self) -> str:
         """The test behind the stars, and for how many comparisons its p is corrected."""
         words = f"{self.test_settings}, two-sided"
-        pairs = len(self.metrics[0].pairs) or len(self.systems) - 1
-        if pairs > 1:
-            words += f", after Holm's correction for {pairs} comparisons"
+        if (num_tests := self.metrics[0].num_tests) > 1:
+            words += f", after Holm's correction for {num_tests} comparisons"
         return words + (f"; p is not corrected for the {len(self.metrics)} metrics" if len(self.metrics) > 1 else "")
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
@@ -458,7 +470,7 @@ class Comparison(Result):
         if self.inputs:
             yield "\n".join(map("% {}".format, self.inputs))
         if self.dropped:
-            yield f"% {plural(len(self.dropped), 'segment')} left out, which some input lacks."
+            yield f"% {self._left_out}"
 
     @property
     def _latex_has_deltas(self) -> bool:
@@ -503,7 +515,7 @@ MAX_LISTED_PAIRS = 15
 """Pairs that text lists, those of six systems; of more there is a matrix."""
 
 _OPTIONAL = ("run_share", "above_unrelated", "differing", "counts", "p", "rank")
-"""The columns that a narrow terminal does not show, the least important first."""
+"""The columns that a narrow terminal does not show, the least important first; p only where it is corrected."""
 
 _MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
 _MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
@@ -545,16 +557,11 @@ def _systems(metrics: Sequence[MetricResult]) -> Table:
         columns.append(("due to runs", "run_share", plain))
     if any("above_unrelated" in row for row in rows):
         columns.append(("above unrelated", "above_unrelated", plain))
-    return Table(columns, rows, _optional(one))
+    return Table(columns, rows, [key for key in _OPTIONAL if one.is_corrected or key != "p"])
 
 
 def _title(metric: MetricResult) -> str:
     return metric.title + (" (lower is better)" if metric.lower_is_better else "")
-
-
-def _optional(metric: MetricResult) -> list[str]:
-    """Return the columns that a narrow terminal does not show; p stays where it is not corrected."""
-    return [key for key in _OPTIONAL if metric.is_corrected or key != "p"]
 
 
 def _test_columns(metric: MetricResult) -> list[Column]:

@@ -69,18 +69,16 @@ class SegmentMeans:
         Raises:
             InputError: the scores are no such matrix.
         """
-        self._scores, self.runs = _means_of_runs(_numbers(scores, value))
-        self._rounding = _rounding_of_scores(self._scores, self.runs)  # (systems, units)
-        self.sizes = np.ones(self._scores.shape[1])
+        self.segment_scores, self.runs = _means_of_runs(_numbers(scores, value))
+        """The scores of segments, (systems, segments), or their sums in documents; and those of runs."""
+
+        largest = [np.nanmax(np.abs(system), axis=0) for system in self.runs]
+        self._rounding = ROUNDING * (np.stack(largest) if largest else np.abs(self.segment_scores))  # (systems, units)
+        self.sizes = np.ones(self.segment_scores.shape[1])
         """The number of segments of each unit, (units,)."""
 
-        self.shape = (len(self._scores), self._scores.shape[1])
+        self.shape = (len(self.segment_scores), self.segment_scores.shape[1])
         self.lower_is_better = lower_is_better
-
-    @property
-    def segment_scores(self) -> NDArray[np.float64]:
-        """The scores of segments, (systems, segments), or their sums in documents."""
-        return self._scores
 
     @property
     def num_runs(self) -> tuple[int, ...]:
@@ -89,16 +87,16 @@ class SegmentMeans:
 
     def pooled(self, rows: Sequence[Sequence[int]]) -> "SegmentMeans":
         """Return the same metric of systems whose runs are rows of this one."""
-        return SegmentMeans([self._scores[list(runs)] for runs in rows], lower_is_better=self.lower_is_better)
+        return SegmentMeans([self.segment_scores[list(runs)] for runs in rows], lower_is_better=self.lower_is_better)
 
     def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric of some segments alone, given their positions."""
-        scores = [runs[:, segments] for runs in self.runs] if self.runs else self._scores[:, segments]
+        scores = [runs[:, segments] for runs in self.runs] if self.runs else self.segment_scores[:, segments]
         return SegmentMeans(scores, lower_is_better=self.lower_is_better)
 
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
-        metric = SegmentMeans(_summed(self._scores[:, :, None], documents)[:, :, 0])
+        metric = SegmentMeans(_summed(self.segment_scores[:, :, None], documents)[:, :, 0])
         metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
         metric.sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
         metric.runs = self.runs
@@ -110,7 +108,7 @@ class SegmentMeans:
 
     def observed(self) -> NDArray[np.float64]:
         """Return the mean of each system, (systems,); those that are equal but for rounding are equal."""
-        means = self._scores.sum(axis=1) / self.sizes.sum()
+        means = self.segment_scores.sum(axis=1) / self.sizes.sum()
         close = 1000 * self._rounding.sum(axis=1).max() / self.sizes.sum()  # farther means cannot be equal
         for first, second in combinations(range(len(means)), 2):
             if abs(means[second] - means[first]) <= close and self.deltas(np.array([[first, second]])) == 0:
@@ -133,7 +131,7 @@ class SegmentMeans:
 
     def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
         """Return the differences of pairs of systems, (pairs, 2), unit by unit; 0 for a tie."""
-        values = self._scores[pairs[:, 1]] - self._scores[pairs[:, 0]]
+        values = self.segment_scores[pairs[:, 1]] - self.segment_scores[pairs[:, 0]]
         return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
 
     def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -155,7 +153,7 @@ class SegmentMeans:
         `times` is how often each segment is in each, if that has been counted; both are (resamples, segments).
         """
         times = draw_counts(indices) if times is None else times
-        return times @ self._scores.T / (times @ self.sizes)[:, None]
+        return times @ self.segment_scores.T / (times @ self.sizes)[:, None]
 
     def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Return the function of swaps that returns the second system's mean minus the first's, (swaps, pairs).
@@ -370,12 +368,6 @@ def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
     is_missing &= ~is_missing.all(axis=0)
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
-
-
-def _rounding_of_scores(scores: NDArray[np.float64], runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return how far each score, (systems, segments), the mean of runs or not, may be off."""
-    largest = np.stack([np.nanmax(np.abs(system), axis=0) for system in runs]) if runs else np.abs(scores)
-    return ROUNDING * largest
 
 
 def run_variance(runs: NDArray[np.float64]) -> float:

@@ -3,15 +3,8 @@
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
-from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.comparison import TESTS, Comparison
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_SWAPS
-
-_TESTS = {
-    "permutation": "a two-sided paired permutation test",
-    "mid-p": "the mid-p of a two-sided paired permutation test",
-    "sacrebleu-bs": "the paired bootstrap test of sacreBLEU",
-    "sacrebleu-ar": "the approximate randomization test of sacreBLEU",
-}
 
 _BERTSCORE = """\
 @inproceedings{zhang-etal-2020-bertscore,
@@ -45,16 +38,16 @@ def methods_paragraph(comparison: Comparison) -> str:
     baseline, *others = comparison.systems
     (number, unit), draws = comparison.metrics[0].units, comparison.num_resamples
     segments = plural(comparison.num_segments, "segment")
-    counts = {len(references) for references in comparison.references}
-    several = "" if counts <= {1} else f" with {' to '.join(map(str, sorted({min(counts), max(counts)})))} references"
+    references = comparison.num_references
+    several = "" if references == [1] else f" with {' to '.join(map(str, references))} references"
     units = segments + several if unit == "segment" else f"{segments}{several} of {plural(number, unit)}"
-    runs = sorted({system.runs for metric in comparison.metrics for system in metric.systems if system.runs})
-    means = f", each the mean of {' to '.join(map(str, {runs[0]: 0, runs[-1]: 0}))} runs" if runs else ""
+    runs = [number for metric in comparison.metrics for number in metric.num_runs]
+    means = f", each the mean of {' to '.join(map(str, sorted({min(runs), max(runs)})))} runs" if runs else ""
     metrics = listed([metric.title for metric in comparison.metrics])
     is_bootstrap = comparison.test == "sacrebleu-bs"
     drawn = f"{count(draws)} resamples of {unit}s, seed {comparison.seed}" if is_bootstrap else _swaps(comparison)
     test = f"a paired permutation test with {count(NUM_SWAPS)} swaps does" if is_bootstrap else "the same swaps do"
-    num_tests = len(comparison.metrics[0].pairs) or len(others)
+    num_tests = comparison.metrics[0].num_tests
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
@@ -64,7 +57,7 @@ def methods_paragraph(comparison: Comparison) -> str:
     by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
     return (
         f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
-        f"tested with {_TESTS[comparison.test]} ({drawn}){holm}; 95 % intervals of differences "
+        f"tested with {TESTS[comparison.test][2]} ({drawn}){holm}; 95 % intervals of differences "
         f"hold those that {test} not reject.{by_group} All figures were computed with bertscore-onnx "
         f"{__version__} ({signatures})."
     )

@@ -420,29 +420,25 @@ def _pairs_of(
 ) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64]]:
     """Check the arguments of a test; return the names of a data frame's systems, the metric, and its pairs."""
     names: tuple[str, ...] = ()
-    if is_frame(scores):
+    if isinstance(scores, CorpusScores):
+        metric = scores
+    elif is_frame(scores):
         names, matrix = score_matrix(scores, value)
-        metric: CorpusScores = SegmentMeans(matrix)
+        metric = SegmentMeans(matrix)
     else:
-        metric = scores if isinstance(scores, CorpusScores) else _of_rows(scores, value)
+        metric = SegmentMeans(scores, value=value)
+        num_systems, num_segments = metric.shape
+        if num_systems > max(num_segments, MIN_UNITS):
+            raise InputError(
+                f"There are {num_systems:,} systems, and scores of {num_segments:,} segments each; expected a row for "
+                "each system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
+            )
     if metric.shape[0] < 2:
         raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
     for number in draws:
         check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
     return names, metric, pairs
-
-
-def _of_rows(scores: ArrayLike, value: Value) -> SegmentMeans:
-    """Return the metric of a matrix with a row for each system."""
-    metric = SegmentMeans(scores, value=value)
-    num_systems, num_segments = metric.shape
-    if num_systems > max(num_segments, MIN_UNITS):
-        raise InputError(
-            f"There are {num_systems:,} systems, and scores of {num_segments:,} segments each; expected a row for each "
-            "system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
-        )
-    return metric
 
 
 def effective_units(sizes: NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import floor, inf, log10
 from typing import Literal, NamedTuple
@@ -58,11 +58,9 @@ class SystemResult:
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
 
     delta_low: float | None = None
-    """The low end of the 95 % interval of the difference, which holds the differences that the test does not reject;
-    None where it can reject none, as with fewer than 6 segments."""
-
     delta_high: float | None = None
-    """The high end."""
+    """The ends of the 95 % interval of the difference, which holds the differences that the test does not reject; None
+    where it can reject none, as with fewer than 6 segments."""
 
     delta_error: float | None = None
     """The standard error of the difference."""
@@ -77,13 +75,9 @@ class SystemResult:
     """The share of resamples in which the system is better than the baseline."""
 
     won: int | None = None
-    """Segments on which the system is better."""
-
     lost: int | None = None
-    """Segments on which the baseline is better."""
-
     tied: int | None = None
-    """Segments on which neither is."""
+    """The numbers of segments on which the system is better, the baseline is, and neither is."""
 
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
@@ -104,10 +98,8 @@ class SystemResult:
     """Whether the two differ by less than the margin, at a level of 5 % over the number of systems; likewise."""
 
     equivalent_low: float | None = None
-    """The low end of the interval of the difference by which systems are equivalent or not; None without a margin."""
-
     equivalent_high: float | None = None
-    """The high end."""
+    """The ends of the interval of the difference by which systems are equivalent or not; None without a margin."""
 
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
@@ -116,10 +108,9 @@ class SystemResult:
     """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
 
     rank_low: int | None = None
-    """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
-
     rank_high: int | None = None
-    """The number of systems that are not significantly worse, itself among them."""
+    """The ranks that it may have, with `all_pairs`: from one more than the number of systems that are significantly
+    better to the number of those that are not significantly worse, itself among them; else None."""
 
     cluster: int | None = None
     """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
@@ -134,18 +125,12 @@ class PairResult:
     delta: float
 
     delta_low: float | None
-    """The low end of the 95 % interval of the difference; None as for `SystemResult`."""
-
     delta_high: float | None
     p: float
-
     p_holm: float
-    """p, corrected for all pairs under this metric (Holm)."""
-
     wins: float
-
     delta_error: float
-    """The standard error of the difference."""
+    """As those of a `SystemResult`; p is corrected for all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +191,17 @@ class MetricResult:
     def is_corrected(self) -> bool:
         """Whether p is corrected, since there are several tests."""
         return len(self.systems) > 2
+
+    @property
+    def num_tests(self) -> int:
+        """The number of tests that p is corrected for."""
+        return len(self.pairs) or len(self.systems) - 1
+
+    @property
+    def num_runs(self) -> list[int]:
+        """The smallest and the largest number of runs, or the one that all systems have; none without runs."""
+        numbers = [system.runs for system in self.systems if system.runs]
+        return sorted({min(numbers), max(numbers)}) if numbers else []
 
     @property
     def is_binary(self) -> bool:
@@ -293,7 +289,9 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     judged = outcome(metric, system)
     if judged is None or system.delta is None or system.p is None or system.p_holm is None:
         return None
-    segments = _segments(system)
+    won, lost = system.won or 0, system.lost or 0
+    segments = f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(system.tied)}."
+    segments = segments if won or lost else "Tied on every segment."
     if system.delta == 0:
         return Verdict("same", f"has the same score as {baseline}.{_within_margin(metric, system, baseline)}", segments)
     p = f"p {equals(system.p)}"
@@ -310,7 +308,10 @@ def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
     """Return a warning where few units differ, and the verdict within the margin; nothing for the baseline."""
     if system.delta is None or system.p is None:
         return ""
-    few = _few_differ(metric, system) if system.delta else ""
+    few, (number, unit) = "", metric.units
+    if system.delta and system.differing is not None and system.differing < min(MIN_PLANNED_UNITS, number):
+        verb = "differs" if system.differing == 1 else "differ"
+        few = f"Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
     return f"{few}{_within_margin(metric, system, baseline)}".strip()
 
 
@@ -329,15 +330,6 @@ def is_significant(judged: Outcome | None) -> bool:
 def interval(metric: MetricResult, low: float | None, high: float | None) -> str:
     """Return an interval; nothing where there is none."""
     return "" if low is None or high is None else f"{signed(low, metric)} to {signed(high, metric)}"
-
-
-def _few_differ(metric: MetricResult, system: SystemResult) -> str:
-    """Return a warning where the units that differ are too few for an interval."""
-    number, unit = metric.units
-    if system.differing is None or system.differing >= min(MIN_PLANNED_UNITS, number):
-        return ""
-    verb = "differs" if system.differing == 1 else "differ"
-    return f" Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
 
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
@@ -422,32 +414,32 @@ def headline(metric: MetricResult) -> str:
     best = [row for row in ranked if systems[row].score == systems[top].score or outcomes.get((top, row)) == "same"]
     names = [systems[row].name for row in best]
     others = ranked[len(best) :]
-    relations = {systems[row].name: _relations(metric, row, others) for row in best}
+
+    def relations_of(row: int) -> str:
+        """Return which of the systems that score lower one of the best is significantly better than."""
+        by_relation: dict[str, list[str]] = {
+            "significantly better than": [],
+            "not significantly better than": [],
+            "not tested against": [],
+        }
+        better, not_better, untested = by_relation.values()
+        for other in others:
+            judged = outcomes.get((row, other))
+            rivals = better if judged == "better" else untested if judged is None else not_better
+            rivals.append(systems[other].name)
+        return "; ".join(
+            f"{words} {'all others' if len(rivals) == len(others) > 3 else listed(rivals)}"
+            for words, rivals in by_relation.items()
+            if rivals
+        )
+
+    relations = {systems[row].name: relations_of(row) for row in best}
     subject = f"{names[0]} scores best" if len(names) == 1 else f"{listed(names)} score best, equally"
     if not others:
         return f"{subject}."
     if len({*relations.values()}) == 1:
         return f"{subject}: {relations[names[0]]}."
     return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
-
-
-def _relations(metric: MetricResult, best: int, others: Sequence[int]) -> str:
-    """Return which of the systems that score lower the best is significantly better than."""
-    outcomes = pair_outcomes(metric)
-    by_relation: dict[str, list[str]] = {
-        "significantly better than": [],
-        "not significantly better than": [],
-        "not tested against": [],
-    }
-    for other in others:
-        relation = "not significantly better than" if (best, other) in outcomes else "not tested against"
-        relation = "significantly better than" if outcomes.get((best, other)) == "better" else relation
-        by_relation[relation].append(metric.systems[other].name)
-    return "; ".join(
-        f"{words} {'all others' if len(names) == len(others) > 3 else listed(names)}"
-        for words, names in by_relation.items()
-        if names
-    )
 
 
 def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:
@@ -470,14 +462,6 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
     if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
         return "unclear"
     return "better" if (delta < 0) == metric.lower_is_better else "worse"
-
-
-def _segments(system: SystemResult) -> str:
-    """Return on how many segments the system is better."""
-    won, lost, tied = system.won or 0, system.lost or 0, system.tied or 0
-    if not won and not lost:
-        return "Tied on every segment."
-    return f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(tied)}."
 
 
 def power(metric: MetricResult) -> str:
@@ -512,10 +496,9 @@ def power(metric: MetricResult) -> str:
 
 def runs(metric: MetricResult) -> str:
     """Return what results of runs are about, and how much of the error is due to runs; nothing without runs."""
-    numbers = sorted({system.runs for system in metric.systems if system.runs})
-    if not numbers:
+    if not metric.num_runs:
         return ""
-    each = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    each = " to ".join(map(str, metric.num_runs))
     missing = sum(system.missing_runs for system in metric.systems)
     without = (
         f", and of fewer where {plural(missing, 'score')} {'is' if missing == 1 else 'are'} missing" if missing else ""
