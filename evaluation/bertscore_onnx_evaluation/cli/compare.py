@@ -135,7 +135,7 @@ def compare(
         bertscore-onnx compare --scores old.eval new.eval --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
-    systems = _several(systems, "--systems")
+    cand, ref, scores, systems = cand or [], ref or [], scores or [], _several(systems, "--systems")
     from bertscore_onnx_evaluation.metric_scores import BERTSCORE, is_bertscore, metric_options
 
     default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
@@ -145,7 +145,7 @@ def compare(
         metric_options(metrics)  # raises for one that there is not
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
-    if not ref and (len(cand or ()) > 1 or (metrics and not cand)):
+    if not ref and (len(cand) > 1 or (metrics and not cand)):
         own = f"; if {cand[0]} has them too, -r {cand[0]}" if cand and format_of(cand[0]) != "text" else ""
         raise typer.BadParameter(f"give at least one file of references{own}.", param_hint="--ref")
     if has_bertscore:
@@ -167,12 +167,12 @@ def compare(
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
-    given = _named_files(cand or (), "--cand")
-    names = [*chain(*given.values()), *(ref or ()), *([documents] if documents is not None else ())]
-    check_standard_input([*names, *(scores or ())], "--cand, --ref, --documents, --scores")
+    given = _named_files(cand, "--cand")
+    names = [*chain(*given.values()), *ref, *([documents] if documents is not None else ())]
+    sources = [*names, *scores]
+    check_standard_input(sources, "--cand, --ref, --documents, --scores")
     files = {name: input_file(name, (), dialect) for name in names}
-    is_one_text = len(given) == 1 and all(file.format == "text" for file in files.values())
-    if is_one_text:
+    if len(given) == 1 and all(file.format == "text" for file in files.values()):
         raise typer.BadParameter(
             "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER, "
             "or a table of all systems.",
@@ -191,25 +191,25 @@ def compare(
     needed = {"sacrebleu": not all(map(is_bertscore, metrics)), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
-    if candidates and len(cand or ()) == 1 and not _has_name((cand or [""])[0]):  # a table of all systems
+    if len(cand) == 1 and not _has_name(cand[0]):  # a table of all systems
         [[candidates]] = candidates.values()
-    references = [_read(files[name]) for name in ref or ()]
-    units = [] if documents is None else [_read(files[documents])]
-    tables, notes, known = _read_scores(scores or (), dialect)
-    if scores and len(scores) == len(tables) == len(named.get("score", ())) == 1 and not _has_name(scores[0]):
+    references = [_read(files[name]) for name in ref]
+    units = None if documents is None else _read(files[documents])
+    tables, notes, directions = _read_scores(scores, dialect)
+    if len(scores) == len(tables) == len(named.get("score", ())) == 1 and not _has_name(scores[0]):
         [column], [parts] = named["score"], tables.values()
         if (named("system") or "system") in parts[0].names:  # a long table
             tables = {column: parts}
-    if known is not None and not units and "document" in tables[""].names:
-        units = [tables[""]]
-    if known is not None and not (cand or systems or baseline):
-        baseline = tables[""].keys("system")[0]
-    named_directions = {*(lower_better or ()), *(higher_better or ())}
-    lower, higher = (
-        [*(given or ()), *(name for name, up in (known or {}).items() if up == is_up and name not in named_directions)]
-        for given, is_up in ((lower_better, False), (higher_better, True))
-    )
-    sources = [*chain(*given.values()), *(ref or ()), *(scores or ()), documents]
+    lower, higher = [*(lower_better or ())], [*(higher_better or ())]
+    if directions is not None:
+        logs = tables[""]
+        if units is None and "document" in logs.names:
+            units = logs
+        if not (cand or systems or baseline):
+            baseline = logs.keys("system")[0]
+        for name, is_higher in directions.items():
+            if name not in (*lower, *higher):
+                (higher if is_higher else lower).append(name)
     check_destination(html, sources, "--html")
     check_destination(figure, sources, "--figure")
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options():
@@ -229,7 +229,7 @@ def compare(
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,
-            documents=units[0] if units else None,
+            documents=units,
             by=by,
             context_sentences=num_context,
             margin=margin,

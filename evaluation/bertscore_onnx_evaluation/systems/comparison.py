@@ -109,10 +109,8 @@ class Comparison(Result):
     """Their names, the baseline first."""
 
     candidates: tuple[tuple[str, ...], ...]
-    """The text of each segment by each system; none where only scores were given."""
-
     references: tuple[tuple[str, ...], ...]
-    """The references of each segment; likewise."""
+    """The texts by system and segment, and the references of each segment; none where only scores were given."""
 
     metrics: tuple[MetricResult, ...]
 

@@ -529,19 +529,16 @@ class JoinedInputs:
     """The baseline first."""
 
     candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
-    """By system and segment, a text or that of each run; none where only scores were given."""
-
     references: tuple[tuple[str, ...], ...]
-    """Of each segment one or more; likewise."""
+    """The texts by system and segment, each one or that of each run, and the references of each segment; none where
+    only scores were given."""
 
     scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
     """By metric, system and segment, a score or that of each run."""
 
     documents: Sequence[Hashable]
-    """Of each segment; none where none were given."""
-
     groups: Sequence[str]
-    """Of each segment; likewise."""
+    """Of each segment; none where none were given."""
 
     segments: tuple[str | int, ...]
     dropped: tuple[str | int, ...]

@@ -134,10 +134,8 @@ class PairedTestResult:
     single run, whose part cannot be seen, or of fewer than `MIN_UNITS` units; None without runs."""
 
     p: NDArray[np.float64]
-    """The p-value of the difference, two-sided, (pairs,)."""
-
     p_holm: NDArray[np.float64]
-    """The same, corrected for all the pairs of this test, (pairs,)."""
+    """The p-value of the difference, two-sided, and the same corrected for all the pairs of this test, (pairs,)."""
 
     wins: NDArray[np.float64]
     """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
@@ -227,22 +225,17 @@ class _Swaps(NamedTuple):
     """What swaps of the units of two systems do to their differences."""
 
     reached: NDArray[np.float64]
-    """The number of swaps whose difference is at least as large as the observed one, (pairs,)."""
-
     exceeded: NDArray[np.float64]
-    """The number of those whose difference is larger, (pairs,)."""
+    """The numbers of swaps whose difference is at least as large as the observed one, and larger, (pairs,)."""
 
     lows: NDArray[np.float64]
-    """The smallest of the differences at which a swap would be as extreme as the data, ascending, (pairs, kept)."""
-
     highs: NDArray[np.float64]
-    """The largest of them, descending, (pairs, kept)."""
+    """The smallest of the differences at which a swap would be as extreme as the data, ascending, and the largest,
+    descending, (pairs, kept)."""
 
     total: float
-    """What p is a share of."""
-
     own: float
-    """What the observed assignment adds to the swaps that reach it."""
+    """What p is a share of, and what the observed assignment adds to the swaps that reach it."""
 
     def p(self, *, mid_p: bool = False) -> NDArray[np.float64]:
         """Return the p-values, two-sided, (pairs,); a mid-p counts half of the swaps that only reach."""
