@@ -100,13 +100,10 @@ class ColumnChoice:
 
     table: str
     """The file, or the argument that was the data frame."""
-
     systems: tuple[str, ...]
     """The systems that it has; none if it has references or documents alone."""
-
     roles: Mapping[str, tuple[str, ...]]
     """The columns that were used, by role; without `segment`, rows were joined by position."""
-
     ignored: tuple[str, ...]
     """All other columns, and systems that were not named."""
 

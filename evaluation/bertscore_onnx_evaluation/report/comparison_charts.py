@@ -26,7 +26,6 @@ class Scale:
 
     low: float
     high: float
-
     room: int = 44
     """The characters for which there is room beside each other, with two between the texts of ticks."""
 
@@ -78,13 +77,10 @@ class Drawing:
 
     body: str
     """SVG elements; safe to put into a page, as texts of users in it are escaped."""
-
     text: str
     """The same for those who cannot see it; still to be escaped."""
-
     box: str = ""
     """Its `viewBox`; empty if it fills its place."""
-
     name: str = ""
     note: str = ""
     style: str = ""

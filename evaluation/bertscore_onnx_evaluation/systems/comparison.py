@@ -77,13 +77,10 @@ class Example:
 
     segment: int
     """Its position in `Comparison.segments`, from 0."""
-
     system: str
     """The system that differs from the baseline."""
-
     delta: float
     """The system's score of the segment minus the baseline's."""
-
     matches: "tuple[TokenSimilarity, TokenSimilarity] | None"
     """Which tokens of the baseline's text, and of the system's, match the best reference; None where the first metric
     is not BERTScore, or texts have contexts."""
@@ -104,37 +101,26 @@ class Comparison(Result):
     test: Test
     num_resamples: int
     seed: int
-
     systems: tuple[str, ...]
     """Their names, the baseline first."""
-
     candidates: tuple[tuple[str, ...], ...]
     references: tuple[tuple[str, ...], ...]
     """The texts by system and segment, and the references of each segment; none where only scores were given."""
-
     metrics: tuple[MetricResult, ...]
-
     examples: tuple[Example, ...]
     """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
-
     segments: tuple[str | int, ...]
     """The id of each segment; where there are no ids, the number of its line or row, which counts from 1."""
-
     documents: tuple[int, ...] = ()
     """The document of each segment, as a number from 0, if documents were the units of the tests."""
-
     dropped: tuple[str | int, ...] = ()
     """The segments that were left out, since some input lacks them."""
-
     choices: tuple[ColumnChoice, ...] = ()
     """What was taken from each table, and from the files of systems; and what was ignored."""
-
     assumed: tuple[str, ...] = ()
     """The metrics of given scores whose direction nobody named: higher is taken as better."""
-
     is_baseline_named: bool = True
     """Whether someone named the baseline; else it is the first system of a table."""
-
     lacking: Mapping[str, int] = field(default_factory=dict)
     """By system how many of the segments left out it lacks, and the baseline has."""
 

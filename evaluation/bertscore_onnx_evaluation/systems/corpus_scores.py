@@ -31,7 +31,6 @@ class UnitValues(NamedTuple):
 
     values: NDArray[np.float64]
     """(pairs, units)."""
-
     sizes: NDArray[np.float64]
     """(units,)."""
 

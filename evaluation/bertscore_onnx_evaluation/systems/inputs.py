@@ -527,28 +527,21 @@ class JoinedInputs:
 
     systems: tuple[str, ...]
     """The baseline first."""
-
     candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
     references: tuple[tuple[str, ...], ...]
     """The texts by system and segment, each one or that of each run, and the references of each segment; none where
     only scores were given."""
-
     scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
     """By metric, system and segment, a score or that of each run."""
-
     documents: Sequence[Hashable]
     groups: Sequence[str]
     """Of each segment; none where none were given."""
-
     segments: tuple[str | int, ...]
     dropped: tuple[str | int, ...]
-
     lacking: Mapping[str, int]
     """By system the number of segments that were left out, and that the baseline has and the system lacks."""
-
     is_baseline_named: bool
     """Whether someone named the baseline, or gave an input for each system in an order."""
-
     choices: tuple[ColumnChoice, ...]
 
 

@@ -27,37 +27,26 @@ class SegmentColumns:
 
     title: str
     """The input in messages."""
-
     columns: Mapping[str, Sequence[Any]]
     """The values of each column, (rows,); None or NaN where there is none."""
-
     ids: Sequence[str] | None = None
     """The id of each row, (rows,); None if rows have none."""
-
     labels: Sequence[Hashable] | None = None
     """The index of the rows in pandas, (rows,); None for other forms, and where rows were put together."""
-
     place: Callable[[int], str] = str
     """The place of a row, counted from 0, in messages."""
-
     unit: str = "row"
     """What a row is in messages, such as a line."""
-
     table: WholeTable | None = None
     """The table of the columns."""
-
     systems: tuple[str, ...] = ()
     """The systems that the input has, if it has some."""
-
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The columns of the table that were used."""
-
     ignored_systems: tuple[str, ...] = ()
     """The systems that were not named."""
-
     further_runs: tuple["SegmentColumns", ...] = ()
     """The inputs with the other runs of the same systems."""
-
     lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The run that a column lacks in a row, where its value is None; its other values are tuples, a value for each
     run."""
@@ -158,10 +147,8 @@ class JoinedSegments:
 
     names: tuple[str | int, ...]
     """The ids; or where there are none, the numbers of the lines or rows, which count from 1."""
-
     dropped: tuple[str | int, ...]
     """The segments that were left out, since some input lacks them."""
-
     rows: Mapping[SegmentColumns, Mapping[str | int, int]]
     """The row of each segment in each input."""
 

@@ -106,40 +106,29 @@ class PairedTestResult:
 
     score: NDArray[np.float64]
     """The corpus score of each system, (systems,)."""
-
     pairs: NDArray[np.int64]
     """The systems compared, by row: the baseline, and the other; (pairs, 2)."""
-
     delta: NDArray[np.float64]
     """The other system's score minus the baseline's, (pairs,)."""
-
     interval: NDArray[np.float64]
     """The 95 % interval of the difference, low and high: the differences that a paired permutation test does not reject
     at 5 %; from -inf to inf where it can reject none, as with fewer than 6 units; (pairs, 2)."""
-
     error: NDArray[np.float64]
     """The standard error of the difference, by linearisation, (pairs,)."""
-
     differing: NDArray[np.int64]
     """The number of units in which the two systems differ, (pairs,)."""
-
     effective_units: float
     """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ s²."""
-
     power_curves: tuple[PowerCurve | None, ...]
     """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
-
     run_share: NDArray[np.float64] | None
     """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; NaN where a system has a
     single run, whose part cannot be seen, or of fewer than `MIN_UNITS` units; None without runs."""
-
     p: NDArray[np.float64]
     p_holm: NDArray[np.float64]
     """The p-value of the difference, two-sided, and the same corrected for all the pairs of this test, (pairs,)."""
-
     wins: NDArray[np.float64]
     """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
-
     names: tuple[str, ...] = ()
     """The names of the systems, if they came as the columns of a data frame."""
 
@@ -227,12 +216,10 @@ class _Swaps(NamedTuple):
     reached: NDArray[np.float64]
     exceeded: NDArray[np.float64]
     """The numbers of swaps whose difference is at least as large as the observed one, and larger, (pairs,)."""
-
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
     """The smallest of the differences at which a swap would be as extreme as the data, ascending, and the largest,
     descending, (pairs, kept)."""
-
     total: float
     own: float
     """What p is a share of, and what the observed assignment adds to the swaps that reach it."""

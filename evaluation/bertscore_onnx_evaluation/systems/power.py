@@ -106,15 +106,11 @@ class PowerCurve:
 
     error: float
     """The standard error of the difference, of the units that differ about their own mean; above 0."""
-
     num_units: int
-
     num_differing: float
     """Units in which the systems differ; of unequal size, as many of one size as would tell as much."""
-
     kurtosis: float
     """Of the differences of these, 3 where they are normal: it says how well the error is known."""
-
     level: float = SIGNIFICANT
     """A p below it counts as found."""
 

@@ -33,7 +33,6 @@ class PlannedPower:
     difference: float
     power: float
     """The share of tests that would find it, with as many segments, or documents, as there are; at least."""
-
     needed: int | None
     """The number of segments, or documents, that would find it with a power of 80 %; at most."""
 
@@ -47,71 +46,52 @@ class SystemResult:
 
     name: str
     score: float
-
     runs: int | None = None
     """The number of runs whose mean is the score of a segment; None where there is one score."""
-
     missing_runs: int = 0
     """The scores of runs that are missing; the score of their segment is the mean of the others."""
-
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
-
     delta_low: float | None = None
     delta_high: float | None = None
     """The ends of the 95 % interval of the difference, which holds the differences that the test does not reject; None
     where it can reject none, as with fewer than 6 segments."""
-
     delta_error: float | None = None
     """The standard error of the difference."""
-
     p: float | None = None
     """The p-value of the difference, two-sided."""
-
     p_holm: float | None = None
     """p, corrected for all tests under this metric (Holm); that of a group for all groups and systems."""
-
     wins: float | None = None
     """The share of resamples in which the system is better than the baseline."""
-
     won: int | None = None
     lost: int | None = None
     tied: int | None = None
     """The numbers of segments on which the system is better, the baseline is, and neither is."""
-
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
-
     run_share: float | None = None
     """The part of the squared standard error of the difference that is due to runs; None without runs, for a single run
     of either system, or with fewer than 20 segments or documents."""
-
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
-
     not_worse: bool | None = None
     """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 % over the number of systems;
     false where fewer than 20 units differ; None without a margin."""
-
     equivalent: bool | None = None
     """Whether the two differ by less than the margin, at a level of 5 % over the number of systems; likewise."""
-
     equivalent_low: float | None = None
     equivalent_high: float | None = None
     """The ends of the interval of the difference by which systems are equivalent or not; None without a margin."""
-
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
-
     above_unrelated: float | None = None
     """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
-
     rank_low: int | None = None
     rank_high: int | None = None
     """The ranks that it may have, with `all_pairs`: from one more than the number of systems that are significantly
     better to the number of those that are not significantly worse, itself among them; else None."""
-
     cluster: int | None = None
     """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
 
@@ -123,7 +103,6 @@ class PairResult:
     baseline: str
     system: str
     delta: float
-
     delta_low: float | None
     delta_high: float | None
     p: float
@@ -139,10 +118,8 @@ class GroupResult:
 
     name: str
     num_segments: int
-
     num_units: int
     """The units that the test exchanges: segments or documents."""
-
     systems: tuple[SystemResult, ...]
     """The baseline first."""
 
@@ -153,37 +130,26 @@ class MetricResult:
 
     name: str
     """`bertscore`, `bleu`, `chrf` or `ter`, or the name of the metric whose scores were given."""
-
     signature: str
     """The signature of its scores."""
-
     lower_is_better: bool
-
     systems: tuple[SystemResult, ...]
     """The baseline first."""
-
     pairs: tuple[PairResult, ...]
     """Every pair of systems if all were tested; else none."""
-
     segment_scores: NDArray[np.float64]
     """(systems, segments)."""
-
     unrelated: NDArray[np.float64] | None = None
     """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, if they are
     known."""
-
     margin: float | None = None
     """The difference from which on a system counts as worse, if one was given."""
-
     units: tuple[int, str] = (0, "segment")
     """The number of units that the test exchanged, and what they are: segments or documents."""
-
     effective_units: float = inf
     """How many units of one size would tell as much: fewer, where documents have unequal sizes."""
-
     run_effects: tuple[tuple[str, float], ...] = ()
     """The systems whose runs differ as wholes, with p of the test."""
-
     groups: tuple[GroupResult, ...] = ()
     """The results by group of segments, if groups were given."""
 
