@@ -104,8 +104,9 @@ class Comparison(Result):
     systems: tuple[str, ...]
     """Their names, the baseline first."""
     candidates: tuple[tuple[str, ...], ...]
+    """The text of each segment by each system; none where only scores were given."""
     references: tuple[tuple[str, ...], ...]
-    """The texts by system and segment, and the references of each segment; none where only scores were given."""
+    """The references of each segment; likewise."""
     metrics: tuple[MetricResult, ...]
     examples: tuple[Example, ...]
     """For each system but the baseline the segments with the largest gain, then those with the largest loss."""

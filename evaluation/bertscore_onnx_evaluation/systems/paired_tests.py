@@ -125,8 +125,9 @@ class PairedTestResult:
     """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; NaN where a system has a
     single run, whose part cannot be seen, or of fewer than `MIN_UNITS` units; None without runs."""
     p: NDArray[np.float64]
+    """The p-value of the difference, two-sided, (pairs,)."""
     p_holm: NDArray[np.float64]
-    """The p-value of the difference, two-sided, and the same corrected for all the pairs of this test, (pairs,)."""
+    """The same, corrected for all the pairs of this test, (pairs,)."""
     wins: NDArray[np.float64]
     """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
     names: tuple[str, ...] = ()

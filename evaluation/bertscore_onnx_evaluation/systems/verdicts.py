@@ -53,9 +53,10 @@ class SystemResult:
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
     delta_low: float | None = None
+    """The low end of the 95 % interval of the difference, which holds the differences that the test does not reject;
+    None where it can reject none, as with fewer than 6 segments."""
     delta_high: float | None = None
-    """The ends of the 95 % interval of the difference, which holds the differences that the test does not reject; None
-    where it can reject none, as with fewer than 6 segments."""
+    """The high end."""
     delta_error: float | None = None
     """The standard error of the difference."""
     p: float | None = None
@@ -65,9 +66,11 @@ class SystemResult:
     wins: float | None = None
     """The share of resamples in which the system is better than the baseline."""
     won: int | None = None
+    """Segments on which the system is better."""
     lost: int | None = None
+    """Segments on which the baseline is better."""
     tied: int | None = None
-    """The numbers of segments on which the system is better, the baseline is, and neither is."""
+    """Segments on which neither is."""
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
     run_share: float | None = None
@@ -82,16 +85,17 @@ class SystemResult:
     equivalent: bool | None = None
     """Whether the two differ by less than the margin, at a level of 5 % over the number of systems; likewise."""
     equivalent_low: float | None = None
+    """The low end of the interval of the difference by which systems are equivalent or not; None without a margin."""
     equivalent_high: float | None = None
-    """The ends of the interval of the difference by which systems are equivalent or not; None without a margin."""
+    """The high end."""
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
     above_unrelated: float | None = None
     """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
     rank_low: int | None = None
+    """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
     rank_high: int | None = None
-    """The ranks that it may have, with `all_pairs`: from one more than the number of systems that are significantly
-    better to the number of those that are not significantly worse, itself among them; else None."""
+    """The number of systems that are not significantly worse, itself among them."""
     cluster: int | None = None
     """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
 
@@ -104,12 +108,14 @@ class PairResult:
     system: str
     delta: float
     delta_low: float | None
+    """The low end of the 95 % interval of the difference; None as for `SystemResult`."""
     delta_high: float | None
     p: float
     p_holm: float
+    """p, corrected for all pairs under this metric (Holm)."""
     wins: float
     delta_error: float
-    """As those of a `SystemResult`; p is corrected for all pairs."""
+    """The standard error of the difference."""
 
 
 @dataclass(frozen=True, slots=True)
