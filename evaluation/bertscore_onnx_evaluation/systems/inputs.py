@@ -318,8 +318,18 @@ class InputReader:
         forms = (list, tuple, SegmentColumns, WholeTable)
         has_runs = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(run, forms) for run in texts)
         listing: Callable[[Any], Sequence[str]] = partial(collect_strings, name=title)
-        runs = [self.column(run, title, "candidate", listing) for run in (texts if has_runs else [texts])]
-        return as_runs([_renamed(run, name) for run in runs], self.missing)
+        return self._runs_of(name, texts if has_runs else [texts], title, "candidate", listing)
+
+    def _runs_of(
+        self, name: str, runs: Iterable[Any], title: str, role: str, listing: Callable[[Any], Sequence[Any]]
+    ) -> SegmentColumns:
+        """Return the texts or scores of a system's runs, of which there may be one, in a column of its name."""
+        inputs = []
+        for run in runs:
+            column = self.column(run, title, role, listing)
+            [values] = column.columns.values()
+            inputs.append(replace(column, columns={name: values}, systems=(name,)))
+        return as_runs(inputs, self.missing)
 
     # Scores of systems.
 
@@ -375,8 +385,14 @@ class InputReader:
         values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
         are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
         if not (roles or are_plain) and len(values) == len(chosen):
-            return [_numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
+            return [self._numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
         return [*self._systems_of(self.table({**given, **values}, title), "score", chosen).values()]
+
+    def _numbers_of_system(self, name: str, numbers: Any, title: str) -> SegmentColumns:
+        def listing(run: Any) -> list[float]:
+            return WholeTable.of_frame({title: run}, title).numbers(title).tolist()
+
+        return self._runs_of(name, numbers if _has_runs(numbers) else [numbers], title, "score", listing)
 
     def _metrics_of(
         self, tables: Mapping[str, Sequence[WholeTable]], names: Sequence[str] | None
@@ -440,12 +456,6 @@ def _names_systems(scores: Any, reader: InputReader) -> bool:
     )
 
 
-def _renamed(columns: SegmentColumns, system: str) -> SegmentColumns:
-    """Return the one column of an input, called after its system."""
-    [values] = columns.columns.values()
-    return replace(columns, columns={system: values}, systems=(system,))
-
-
 def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
     """Raise InputError unless all metrics have scores of the same systems, each from one input."""
     systems = {metric: [name for columns in parts for name in columns.columns] for metric, parts in found.items()}
@@ -464,14 +474,6 @@ def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
 
 def _has_runs(values: Any) -> bool:
     return isinstance(values, list | tuple | np.ndarray) and np.ndim(next(iter(values), 0)) == 1
-
-
-def _numbers_of_system(name: str, values: Any, title: str) -> SegmentColumns:
-    """Return the scores of a system, or of its runs, in a column of its name."""
-    rows = [*values] if _has_runs(values) else [values]
-    columns = [WholeTable.of_frame({title: row}, title).numbers(title).tolist() for row in rows]
-    runs = [columns_of_list(column, title, row_labels(row)) for column, row in zip(columns, rows, strict=True)]
-    return replace(as_runs([_renamed(run, name) for run in runs], "raise"), systems=())
 
 
 # Scores of ours, and the numbers of other metrics.

@@ -137,7 +137,7 @@ def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
     with_gaps[1, [4, 0], 7] = with_gaps[0, 1, 9] = np.nan
     empty = {**long_table(scores), "score": [float(value) for system in with_gaps for value in system.ravel()]}
     expected = np.nanmean(with_gaps, axis=1)
-    for form in (table, empty, without(empty, failed)):
+    for form in (table, empty, without(empty, failed), dict(zip(SYSTEMS, with_gaps, strict=True))):
         found = compare(scores=form, missing="drop")
         assert found.dropped == ()
         np.testing.assert_allclose(found.metrics[0].segment_scores, expected, rtol=0, atol=1e-15)
