@@ -158,11 +158,6 @@ def test_a_scorer_that_weighs_or_rescales_is_refused(scorer, baseline_path):
 PAIR = ["the cat sat"], ["a cat sat on the mat"]
 
 
-@pytest.fixture
-def bundle(tiny_bundle, tmp_path):
-    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
-
-
 def test_the_bundle_rescales_with_it_and_its_signature_follows(bundle, measured_layer):
     before, files = read_manifest(bundle).digest, sorted(bundle.iterdir())
     sealed = write_baseline(bundle, measured_layer, "EN")

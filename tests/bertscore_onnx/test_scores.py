@@ -98,10 +98,11 @@ def test_a_frame_of_a_matrix_has_a_row_for_each_pair(layers):
     assert frame["f1"].loc[(*(0 for _ in layers), 2, 3)] == 11
 
 
-def test_a_frame_without_pandas_is_answered_with_what_to_do(scores, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match="pip install pandas"):
-        scores.to_pandas()
+@pytest.mark.parametrize(("package", "convert"), [("pandas", Scores.to_pandas), ("torch", Scores.to_torch)])
+def test_a_missing_package_is_answered_with_what_to_do(scores, monkeypatch, package, convert):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=f"pip install {package}"):
+        convert(scores)
 
 
 @pytest.mark.parametrize(
@@ -133,12 +134,6 @@ def test_tensors_share_the_memory_of_the_arrays(scores):
         assert np.shares_memory(tensor.numpy(), array)
     means = torch.stack(tensors).mean(dim=1)
     assert means.tolist() == pytest.approx([0.7, 0.65, 0.45])
-
-
-def test_tensors_without_pytorch_are_answered_with_what_to_do(scores, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match="pip install torch"):
-        scores.to_torch()
 
 
 def test_the_score_of_each_candidate_has_plain_numbers(scores):

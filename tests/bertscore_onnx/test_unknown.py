@@ -14,12 +14,6 @@ PAIRS = [(GREETING, [GREETING]), ("the cat", ["a cat", OTHER]), *ENGLISH, (f"{OT
 SHARES = [1.0, 1.0, 0.0, 0.25, 2 / 3]
 
 
-@pytest.fixture(scope="module")
-def scorer(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        yield scorer
-
-
 def sides(pairs):
     return [candidate for candidate, _ in pairs], [references for _, references in pairs]
 

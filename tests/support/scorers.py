@@ -1,5 +1,6 @@
 """Scorers of the tiny model, and what several tests compare them by."""
 
+import gc
 import logging
 import os
 import signal
@@ -133,3 +134,12 @@ def loggers_as_before(monkeypatch):
     signal.set_wakeup_fd(-1)  # otherwise the server's thread repeats the signals of later tests
     for number, handler in handlers.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def no_garbage_collection():
+    """A collection looks at all objects of the tests' process, which takes far longer than what a test measures."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

@@ -52,30 +52,6 @@ def test_find_returns_none_for_an_unknown_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "model"),
-    [
-        ("EN", "roberta-large"),
-        ("En-Sci", "allenai/scibert_scivocab_uncased"),
-    ],
-)
-def test_default_model_follows_the_language_in_any_case(language: str, model: str) -> None:
-    assert catalogue.default_model(language) == model
-    assert catalogue.find(model) is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "languages"),
-    [
-        ("bert-base-multilingual-cased", ["cs", "de", "en", "es", "et", "fi", "fr", "it", "lv", "pt", "zh"]),
-        ("allenai/scibert_scivocab_uncased", ["en-sci"]),
-        *((name, []) for name in ("t5-small", "mine", "", "../en/roberta-large")),
-    ],
-)
-def test_baseline_languages_are_sorted(name: str, languages: list[str]) -> None:
-    assert catalogue.baseline_languages(name) == languages
-
-
-@pytest.mark.parametrize(
     ("name", "num_layers", "baselines"),
     [
         ("roberta-large", 0, {"en": Baseline(0.3712891, 0.37132213, 0.36826715)}),

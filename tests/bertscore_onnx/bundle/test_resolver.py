@@ -49,7 +49,10 @@ MULTILINGUAL = ["de", "DE", "fil", "und", "nds-NL", "zh-CN", "sr_Latn", "pt-BR",
 
 @pytest.mark.parametrize(
     ("lang", "name", "num_layers"),
-    [("zh", "bert-base-chinese", 8), *((lang, "bert-base-multilingual-cased", 9) for lang in MULTILINGUAL)],
+    [
+        *((lang, "bert-base-chinese", 8) for lang in ("zh", "ZH")),
+        *((lang, "bert-base-multilingual-cased", 9) for lang in MULTILINGUAL),
+    ],
 )
 def test_a_language_means_its_default_model(installed, lang, name, num_layers):
     folder = installed(name, num_layers)

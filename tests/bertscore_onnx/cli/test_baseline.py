@@ -1,7 +1,6 @@
 """`bertscore-onnx baseline`."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -19,11 +18,6 @@ CORPUS = "\n".join([*TEXTS[:40], "", *TEXTS[40:], "the " * 40]) + "\n"
 @pytest.fixture
 def corpus(write):
     return write("corpus.txt", CORPUS)
-
-
-@pytest.fixture
-def bundle(tiny_bundle, tmp_path):
-    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
 
 @pytest.fixture

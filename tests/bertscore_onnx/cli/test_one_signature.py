@@ -5,16 +5,8 @@ import json
 import pyarrow
 import pytest
 
-from bertscore_onnx import BERTScorer
-
 TEXTS = ["the cat", "a dog"]
 pytestmark = pytest.mark.filterwarnings("ignore:.* have an empty context:UserWarning")
-
-
-@pytest.fixture(scope="module")
-def scorer(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        yield scorer
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """bert-score's place taken for a test, and a store of bundles under the names that programs use."""
 
-import shutil
 import sys
 
 import pytest
@@ -27,14 +26,6 @@ def stand_in(monkeypatch):
 def named_bundle(tiny_model):
     """The tiny model with the baselines of roberta-large."""
     return exported("tiny-named", tiny_model, num_layers=2, name="roberta-large")
-
-
-@pytest.fixture
-def store(home, named_bundle):
-    """A store in which the tiny model goes by the names of larger ones."""
-    for name, layer in (("roberta-large", 17), ("microsoft--deberta-xlarge-mnli", 40)):
-        shutil.copytree(named_bundle, home / "bundles" / name / f"layer-{layer}-slow-fp32")
-    return home
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`import bert_score` gives the stand-in while it is installed."""
 
 import importlib
+import shutil
 import sys
 from importlib.util import find_spec
 
@@ -105,6 +106,15 @@ def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
     assert stand_in.BERTScorer(name, **rescaled).hash == get_hash(name, 2, False, True, True, False)
     _, line = stand_in.score(CANDIDATES, REFERENCES, name, return_hash=True, **rescaled)
     assert line == get_hash(name, 2, False, True, True, False)
+
+
+def test_a_language_names_a_model_of_the_store_and_its_baseline(stand_in, home, named_bundle):
+    shutil.copytree(named_bundle, home / "bundles" / "roberta-large" / "layer-17-slow-fp32")
+    options = {"lang": "en", "rescale_with_baseline": True}
+    scores, line = stand_in.score(CANDIDATES, REFERENCES, **options, return_hash=True)
+    assert line == stand_in.utils.get_hash("roberta-large", 17, False, True, False, False)
+    with bertscore_onnx.BERTScorer(named_bundle, **options) as own:
+        assert np.allclose(scores, own.score(CANDIDATES, REFERENCES), atol=1e-6)
 
 
 def test_idf_weights_of_the_scorers_own_tokenizer(stand_in, tiny_bundle):

@@ -5,12 +5,6 @@ import pytest
 from bertscore_onnx.concurrency.prefetch import prefetch
 
 
-@pytest.mark.parametrize("number", [0, 1, 5])
-def test_results_come_in_order(number):
-    results = prefetch(iter(range(number)), lambda item: item * 10, lambda item, begun: (item, begun))
-    assert list(results) == [(item, item * 10) for item in range(number)]
-
-
 def test_the_next_item_is_begun_before_one_is_finished():
     begun = [threading.Event() for _ in range(4)]
 
@@ -28,15 +22,3 @@ def test_of_several_items_only_the_beginning_is_in_a_thread(number):
     ):
         assert read_in == finished_in == threading.get_ident()
         assert (begun_in == read_in) == (number == 1)
-
-
-@pytest.mark.parametrize("step", ["begin", "finish"])
-def test_a_failure_of_a_step_comes_after_earlier_results(step):
-    def fail_at_two(item, begun=None):
-        return 12 // (2 - item)
-
-    steps = {"begin": lambda item: item, "finish": lambda item, begun: 12 // (2 - item), step: fail_at_two}
-    results = prefetch(iter(range(5)), steps["begin"], steps["finish"])
-    assert len([next(results) for _ in range(2)]) == 2
-    with pytest.raises(ZeroDivisionError):
-        next(results)

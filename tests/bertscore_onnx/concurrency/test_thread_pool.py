@@ -8,7 +8,6 @@ import pytest
 
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.errors import ClosedError
-from tests.support.processes import forks, in_forked_child
 
 
 @pytest.fixture
@@ -204,14 +203,3 @@ def test_without_a_thread_from_the_system_the_caller_works(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     names = threads.map(lambda item: threading.current_thread().name, range(3))
     assert {*names} == {threading.current_thread().name}
-
-
-@forks
-def test_a_forked_child_has_threads_of_its_own(threads):
-    def compute():
-        return list(threads.map(lambda item: item, range(9)))
-
-    assert compute() == [*range(9)]
-    assert in_forked_child(compute) == [*range(9)]
-    assert in_forked_child(threads.close) is None
-    assert compute() == [*range(9)]

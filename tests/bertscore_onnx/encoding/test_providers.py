@@ -8,7 +8,6 @@ from types import ModuleType
 import pytest
 
 from bertscore_onnx.encoding import providers
-from bertscore_onnx.encoding.session import open_session
 from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError
 
 
@@ -137,27 +136,6 @@ def test_anything_that_prints_as_a_name_is_taken(offer):
     offer(providers.CUDA)
     [cuda] = providers.choose_providers(torch.device("cuda:1"))
     assert cuda.index == 1
-
-
-class FakeSession:
-    """A session that was asked for one provider and runs on another."""
-
-    def __init__(self, graph, options, providers, enable_fallback=1):
-        self.asked = [name for name, _ in providers]
-        self.falls_back = enable_fallback
-
-    def get_providers(self):
-        return [providers.CPU.name]
-
-
-def test_a_session_may_not_fall_back_to_the_cpu(monkeypatch):
-    monkeypatch.setattr("onnxruntime.InferenceSession", FakeSession)
-    session, failure = open_session("graph", None, providers.CUDA)
-    assert session is None
-    assert "fell back to CPUExecutionProvider" in failure
-    session, _ = open_session("graph", None, providers.CPU)
-    assert session.asked == [providers.CPU.name]
-    assert not session.falls_back
 
 
 def test_onnxruntime_keeps_no_records_of_its_own(tiny_bundle, tmp_path):

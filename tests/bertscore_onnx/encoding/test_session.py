@@ -258,6 +258,7 @@ class TestAWheelWithoutItsLibraries:
             sys.stdout.write("Failed to load libcublasLt.so: cannot open shared object file\nPlease install CUDA.\n")
 
         def open_on_cpu(graph, options, *, providers, enable_fallback):
+            assert enable_fallback == 0
             return SimpleNamespace(get_providers=lambda: [CPU.name])
 
         wheel = SimpleNamespace(

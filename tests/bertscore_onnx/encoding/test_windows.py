@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertscore_onnx import BERTScorer, score
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.embeddings import Windows
 from bertscore_onnx.encoding.encoder import Encoder
@@ -127,13 +127,6 @@ def test_idf_counts_the_whole_text(tiny_bundle):
 def test_progress_ends_at_the_number_of_candidates(scorer, capsys):
     scorer.score([long_text(300), "a cat"], ["a cat", long_text(100)], verbose=True)
     assert "2/2" in capsys.readouterr().err
-
-
-def test_the_option_is_in_the_signature_and_of_the_function(tiny_bundle, scorer, truncating):
-    text = long_text(100)
-    scores, signature = score([text], ["a cat"], tiny_bundle, return_hash=True, long_text="window")
-    assert (scores.F, signature) == (scorer.score([text], ["a cat"]).F, scorer.hash)
-    assert (scorer.signature.long_text, truncating.signature.long_text) == ("window", "truncate")
 
 
 def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):

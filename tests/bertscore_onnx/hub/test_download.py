@@ -73,12 +73,13 @@ def test_a_bundle_lands_where_its_model_is_looked_for(hub, commit, place, tiny_b
         assert np.array_equal(pulled.score(*PAIRS).F, own.score(*PAIRS).F)
 
 
-@pytest.mark.parametrize("name", ["org/tiny@v1", "hf://org/tiny@v1", f"org/tiny@v1/{VARIANT}", "org/tiny@refs/pr/1"])
-def test_a_revision_can_be_named(hub, tiny_bundle, changed, name):
+@pytest.mark.parametrize("variant", ["", f"/{VARIANT}"])
+@pytest.mark.parametrize("name", ["org/tiny@v1", "hf://org/tiny@v1", "org/tiny@refs/pr/1"])
+def test_a_revision_can_be_named(hub, tiny_bundle, changed, name, variant):
     for ref in ("v1", "refs/pr/1"):
         hub.add("org/tiny", tiny_bundle, VARIANT, ref=ref)
     hub.add("org/tiny", changed(golden_difference=0.5), VARIANT)
-    assert read_manifest(pull(name)).golden_difference != 0.5
+    assert read_manifest(pull(name + variant)).golden_difference != 0.5
 
 
 def test_the_only_variant_need_not_be_named(hub, commit, all_layers_bundle, place):
@@ -99,14 +100,30 @@ def test_the_error_for_a_missing_name_lists_those_that_exist(hub, commit):
         pull("org/other")
     with pytest.raises(BundleNotFoundError, match="hf://org/tiny@v9 does not exist: the repository has no such rev"):
         pull("org/tiny@v9")
-    with pytest.raises(BundleNotFoundError, match=rf"no variant 'layer-9-slow-fp32'\. Its variants are: {VARIANT}"):
-        pull("org/tiny/layer-9-slow-fp32")
+    for variant in ("layer-9-slow-fp32", "some/folder"):
+        with pytest.raises(BundleNotFoundError, match=rf"no variant '{variant}'\. Its variants are: {VARIANT}"):
+            pull(f"org/tiny/{variant}")
     hub.repositories["org/tiny"].commit({"README.md": b"nothing"})
     with pytest.raises(BundleNotFoundError, match="holds no bundle"):
         pull("org/tiny")
 
 
-@pytest.mark.parametrize("name", ["org/tiny", "org/tiny@main", f"org/tiny/{VARIANT}"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "tiny", "hf://", "hf://tiny", "./bundle", "/bundle", "org/tiny@", "o rg/tiny", "@v", "org/a--b", "org/a.."],
+)
+def test_what_is_no_name_on_the_hub_is_refused(name):
+    with pytest.raises(InputError, match="expected ORG/REPO"):
+        pull(name)
+
+
+@pytest.mark.parametrize("url", ["https://host/a", "s3://bucket/a"])
+def test_for_other_storage_a_path_is_advised(url):
+    with pytest.raises(InputError, match=r"expected ORG/REPO.* give its path to --model"):
+        pull(url)
+
+
+@pytest.mark.parametrize("name", ["org/tiny", "org/tiny/", "org/tiny@main", f"org/tiny/{VARIANT}"])
 def test_a_pulled_bundle_is_found_offline(hub, commit, place, go_offline, name):
     pull(name)
     go_offline()
@@ -197,6 +214,9 @@ class TestNames:
                 return scorer.hash
 
         before = scorer_hash()
+        hub.requests.clear()
+        assert pull(f"org/tiny@{commit}").exists()
+        assert hub.requests == []  # a commit does not move
         hub.add("org/tiny", changed(golden_difference=0.5), VARIANT)
         assert scorer_hash() == before
         pull("org/tiny", force=True)

@@ -25,12 +25,6 @@ def writable(hub, monkeypatch):
     return hub
 
 
-@pytest.fixture
-def copy(tiny_bundle, tmp_path):
-    """A copy of the tiny bundle, to be changed."""
-    return shutil.copytree(tiny_bundle, tmp_path / "copy")
-
-
 def files_of(hub):
     repository = hub.repositories["org/tiny"]
     return repository.commits[repository.refs["main"]]
@@ -78,9 +72,9 @@ def test_a_card_of_somebody_else_is_kept(writable, tiny_bundle, caplog):
     assert "keeps the model card" in caplog.text
 
 
-def test_the_license_comes_from_the_card_of_the_bundle(writable, copy, all_layers_bundle, tmp_path):
-    (copy / "README.md").write_text("---\nlicense: mit\n---\n")
-    push(copy, "org/tiny")
+def test_the_license_comes_from_the_card_of_the_bundle(writable, bundle, all_layers_bundle, tmp_path):
+    (bundle / "README.md").write_text("---\nlicense: mit\n---\n")
+    push(bundle, "org/tiny")
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
     plain = shutil.copytree(all_layers_bundle, tmp_path / "plain")
     (plain / "README.md").unlink(missing_ok=True)
@@ -88,23 +82,23 @@ def test_the_license_comes_from_the_card_of_the_bundle(writable, copy, all_layer
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
 
 
-def test_a_bundle_replaces_the_one_of_its_variant_alone(writable, tiny_bundle, all_layers_bundle, copy):
+def test_a_bundle_replaces_the_one_of_its_variant_alone(writable, tiny_bundle, all_layers_bundle, bundle):
     push(all_layers_bundle, "org/tiny")
     push(tiny_bundle, "org/tiny")
     assert f"## `hf://org/tiny/{VARIANT}`" in card_of(writable)
     assert "## `hf://org/tiny/all-layers-slow-fp32`" in card_of(writable)
     old = {**files_of(writable), f"{VARIANT}/model.onnx.data": b"old"}
     writable.repositories["org/tiny"].commit(old)
-    write_manifest(copy, msgspec.structs.replace(read_manifest(copy), golden_difference=0.5))
-    push(copy, "org/tiny")
+    write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), golden_difference=0.5))
+    push(bundle, "org/tiny")
     assert json.loads(files_of(writable)[f"{VARIANT}/bertscore.json"])["golden_difference"] == 0.5
     assert files_of(writable).keys() == old.keys() - {f"{VARIANT}/model.onnx.data"}
 
 
-def test_only_files_of_the_manifest_are_pushed(writable, copy):
-    (copy / "secret.txt").write_text("mine")
-    (copy / "source.json").write_text("[]")
-    push(copy, "org/tiny")
+def test_only_files_of_the_manifest_are_pushed(writable, bundle):
+    (bundle / "secret.txt").write_text("mine")
+    (bundle / "source.json").write_text("[]")
+    push(bundle, "org/tiny")
     assert not {f"{VARIANT}/secret.txt", f"{VARIANT}/source.json"} & files_of(writable).keys()
 
 
@@ -116,10 +110,10 @@ def test_links_are_pushed_as_their_files(writable, tiny_bundle, tmp_path):
     assert files_of(writable)[f"{VARIANT}/model.onnx"] == (tiny_bundle / "model.onnx").read_bytes()
 
 
-def test_a_damaged_bundle_is_not_pushed(writable, copy):
-    (copy / "tokenizer.json").write_bytes(b"{}")
+def test_a_damaged_bundle_is_not_pushed(writable, bundle):
+    (bundle / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(DigestError):
-        push(copy, "org/tiny")
+        push(bundle, "org/tiny")
     assert writable.repositories == {}
     assert writable.requests == []
 

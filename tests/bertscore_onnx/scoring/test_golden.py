@@ -13,11 +13,6 @@ from tests.support.bundles import exported
 from tests.support.manifests import seal
 
 
-@pytest.fixture
-def bundle(tiny_bundle, tmp_path):
-    return shutil.copytree(tiny_bundle, tmp_path / "bundle")
-
-
 def change_weights(bundle, change, name="model.onnx"):
     model = onnx.load(bundle / name)
     largest = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))

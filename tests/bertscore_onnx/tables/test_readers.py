@@ -1,6 +1,5 @@
 """Reading columns of TSV, CSV and JSON lines."""
 
-import csv
 import gzip
 import io
 import json
@@ -98,14 +97,6 @@ def test_a_row_of_many_lines_is_bounded(monkeypatch, endless, read_rows):
 def test_fields_may_be_as_long_as_lines(write, read_rows):
     long = "x" * 200_000  # beyond the limit that the csv module has by itself
     assert read_rows(write("pairs.csv", f"candidate,reference\n{long},b\n")) == [[long, "b"]]
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5), st.sampled_from([(",", "csv"), ("\t", "tsv")]))
-def test_tables_of_the_csv_module_are_read_as_they_were(rows, dialect):
-    delimiter, table_format = dialect
-    written = io.StringIO(newline="")
-    csv.writer(written, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([("candidate", "reference"), *rows])
-    assert read_values(written.getvalue(), table_format)[1] == [list(row) for row in rows]
 
 
 # JSON lines.

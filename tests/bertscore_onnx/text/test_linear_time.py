@@ -1,6 +1,5 @@
 """Twice the text takes at most two and a half times as long, whatever it is made of, with every kind of tokenizer."""
 
-import gc
 import importlib.util
 import math
 import time
@@ -9,7 +8,7 @@ import pytest
 
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("no_garbage_collection")]
 
 MAX_RATIO = 2.5
 MAX_SECONDS_PER_BYTE = 30e-6
@@ -88,15 +87,6 @@ def tokenizer_of(tmp_path):
         return TextTokenizer(tmp_path, spec=facts.spec, max_length=512, empty_ids=facts.empty_ids)
 
     return make
-
-
-@pytest.fixture(autouse=True)
-def no_garbage_collection():
-    """A collection looks at all objects of the tests' process, which takes far longer than a text."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def text_of(repeated, size):

@@ -1,3 +1,4 @@
+import re
 import sys
 import unicodedata
 from itertools import product
@@ -19,6 +20,7 @@ from bertscore_onnx.text.normalizers import (
     SeparateDialogue,
     SeparateWords,
     UnknownWords,
+    any_of,
     compile_normalizers,
     normalize,
 )
@@ -62,6 +64,12 @@ UNKNOWN = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S10
 )
 def test_a_text_is_changed(normalizer, text, expected):
     assert normalizer.compile()(text) == expected
+
+
+@given(st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1), st.text("ab.", max_size=30))
+def test_the_longest_string_that_begins_at_a_place_is_found(literals, text):
+    plain = "|".join(map(re.escape, sorted(literals, key=len, reverse=True)))
+    assert any_of(literals).split(text) == re.split(f"({plain})", text)
 
 
 def test_normalizers_are_applied_in_their_order():

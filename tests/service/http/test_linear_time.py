@@ -1,6 +1,5 @@
 """Each stage of a request takes at most two and a half times as long for twice the input, the worst known ones too."""
 
-import gc
 import json
 import math
 import time
@@ -17,7 +16,7 @@ from bertscore_onnx_service.http.bodies import PairBody, ScoreAnswer, decode_sco
 from bertscore_onnx_service.http.errors import ApiError
 from tests.support.fake_scorer import FakeScorer
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("no_garbage_collection")]
 
 MAX_RATIO = 2.5
 ROUNDS, DOUBLINGS = 5, 4
@@ -106,15 +105,6 @@ def is_linear(stage, size):
     for _ in range(ROUNDS):
         short, long = min(short, seconds(once)), min(long, seconds(twice))
     return long <= MAX_RATIO * max(short, LEAST)
-
-
-@pytest.fixture(autouse=True)
-def no_garbage_collection():
-    """A collection looks at all objects of the tests' process, which takes far longer than a stage."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
