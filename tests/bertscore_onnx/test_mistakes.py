@@ -74,9 +74,15 @@ FILES = {
     "rated.csv": "system,segment,human,m\nA,1,.5,.4\nB,1,.4,.3\n",
     "keys.txt": "short\n",
     "counts.json": "{}",
+    "grouped.csv": "candidate,reference,domain\na,b,x\na,b, \n",
+    "nothing.jsonl": '{"candidate": "a", "reference": "b", "domain": null}\n',
+    "listed.jsonl": '{"candidate": "a", "reference": "b", "domain": ["x"]}\n',
+    "object.jsonl": '{"candidate": "a", "reference": "b", "domain": {"x": 1}}\n',
 }
 
 SCORE = "score -m $M -c cand.txt -r ref.txt"
+BATCH = "batch -m $M -i pairs.csv -o jobs"
+SHOW = "show -m absent -c 'the cat' -r 'a dog'"  # none of the mistakes needs the model
 AT_THE_SHELL = {
     # commands
     "scroe -c cand.txt": ("'scroe'", "Did you mean 'score'?"),
@@ -119,6 +125,17 @@ AT_THE_SHELL = {
     f"{SCORE} --matching beta=high": ("beta is 'high'", "expected a number"),
     f"{SCORE} --matching doc-bert-score": ("without contexts", "--context FILE"),
     f"{SCORE} --matching words=absent.txt": ("absent.txt",),
+    f"{SCORE} --matching code-bert-score --rescale-with-baseline --lang en": ("for code-bert-score.",),
+    f"{SCORE} --context three.txt": ("cand.txt has 2 lines and three.txt has 3 lines", "expected"),
+    f"{SCORE} --context cand.txt --columns context=a": ("--columns", "no effect"),
+    f"{BATCH} --matching doc-bert-score": ("without contexts", "--columns context=NAME"),
+    "show -m $M -c 'the cat' -r 'a dog' --matching doc-bert-score": ("without contexts", "`show` takes no contexts"),
+    "baseline -m $M --corpus cand.txt --matching doc-bert-score": ("without contexts", "random pairs have none"),
+    "tune-layers pairs.csv -m $M --matching doc-bert-score": ("without contexts", "`tune-layers` reads no contexts"),
+    "compare -m $M -c cand.txt -r ref.txt --matching doc-bert-score --context-sentences 0": (
+        "without contexts",
+        "--context-sentences 1 or more",
+    ),
     # languages, rescaling and idf
     "score --lang english -c cand.txt -r ref.txt": ("'english'", "expected a language code", "'en'"),
     f"{SCORE} --rescale-with-baseline": ("`lang`", "`baseline_path`", "bertscore-onnx baseline"),
@@ -139,6 +156,8 @@ AT_THE_SHELL = {
     "score -m $M -c 'A single text.' -r ref.txt": ("'A single text.'", "expected the name of a file", "pipe it in"),
     "score -m $M -c cand.txt": ("references, -r FILE", "cand.txt is read as text"),
     "score -m $M -c cand.txt -c ref.txt -r ref.txt": ("2 files of candidates", "expected one", "compare"),
+    "score -m $M -c cand.txt ref.txt -r ref.txt": ("2 files of candidates", "expected one", "compare"),
+    "show -m $M -c cand.txt ref.txt -r ref.txt": ("2 candidates", "expected one"),
     "score -m $M -c - -r -": ("standard input", "only one"),
     "score -m $M -c cand.txt -r three.txt": ("2 lines", "3 lines", "line 3 of three.txt"),
     "score -m $M -c empty.txt -r empty.txt": ("empty.txt is empty", "expected texts"),
@@ -158,6 +177,9 @@ AT_THE_SHELL = {
     "score -m $M -c named.csv --columns candidate=mt reference=godl": ("'godl'", "Did you mean 'gold'?"),
     "score -m $M -c named.csv --columns candidate=mt candidate=gold": ("candidate is given 2 times", "expected once"),
     "score -m $M -c pairs.csv --columns f1=x precision=x -o out.csv": ("'x', 'recall', 'x'", "different names"),
+    "score -m $M -c named.csv --columns label=mt": ("'label=mt'", "ROLE=NAME"),
+    "score -m $M -c named.csv --columns candidate=": ("'candidate='", "ROLE=NAME"),
+    "score -m $M -c named.csv --columns candidate=mt reference=c++": ("reference=c++ has an empty name", "twice"),
     f"{SCORE} --columns candidate=mt": ("--columns", "none of the files is a table", "--input-format"),
     "score -m $M -c twice.csv": ("2 columns 'candidate'", "expected one"),
     "score -m $M -c wider.csv": ("line 2", "3 fields", "expected 2"),
@@ -168,6 +190,12 @@ AT_THE_SHELL = {
     "score -m $M -c pairs.csv --input-format csv,delimiter=colon": ("'colon'", "expected one character", "semicolon"),
     "score -m $M -c pairs.csv --input-format csv,header=maybe": ("header is 'maybe'", "expected yes or no"),
     "score -m $M -c pairs.csv --input-format csv,head=no": ("'head=no'", "header, quotes, delimiter"),
+    "score -m $M -c pairs.csv --input-format csv,header=no,header=no": ("header is given 2 times", "expected once"),
+    "score -m $M -c pairs.csv --input-format csv,delimiter=": ("'delimiter='", "NAME=VALUE", "semicolon"),
+    "score -m $M -c pairs.csv --input-format header=no,csv": ("header is 'no,csv'", "expected yes or no"),
+    "score -m $M -c pairs.csv --input-format csv,tsv": ("'csv,tsv'", "as in csv,header=no"),
+    "score -m $M -c pairs.csv --input-format jsonl,header=no": ("'jsonl,header=no'", "TSV and CSV only"),
+    "score -m $M -c pairs.csv --input-format ''": ("''", "text, tsv, csv, jsonl, parquet"),
     f"{SCORE} --input-format header=no": ("--input-format", "none of the files is a table", "FORMAT"),
     "score -m $M -c ids.csv -r refs.csv": ("'1' in ids.csv", "'3' in refs.csv", "id=none"),
     "score -m $M -c array.json": ("array.json, line 1", "one object per line", "jq"),
@@ -178,11 +206,20 @@ AT_THE_SHELL = {
     "score -m $M -c none.jsonl": ("'reference' holds an empty list", "expected a text"),
     "score -m $M -c broken.parquet": ("broken.parquet", "damaged", "copy it again"),
     "score -m $M -c pairs.csv --input-format json": ("'json'", "text, tsv, csv, jsonl, parquet"),
+    "score -m $M -c pairs.csv --input-format csv text": ("2 formats, csv, text",),
+    "score -m absent -c grouped.csv --by domain": ("row 2", "'domain' holds nothing"),
+    "score -m absent -c nothing.jsonl --by domain": ("'domain' holds nothing", "expected"),
+    "score -m absent -c listed.jsonl --by domain": ("'domain' holds a list", "expected"),
+    "score -m absent -c object.jsonl --by domain": ("'domain' holds an object", "expected"),
+    "score -m absent -c pairs.csv --by domain": ("no column 'domain', only",),
+    "score -m absent -c cand.txt -r ref.txt --by domain": ("--by", "no effect", "none of the files is a table"),
     # outputs
     "score -m $M -c scored.csv -o out.csv": ("'f1' already", "Rename it"),
     f"{SCORE} --format xlsx": ("'xlsx'", "'csv'"),
     f"{SCORE} -o out.xlsx": (".xlsx", ".parquet", "--format"),
     f"{SCORE} --format parquet": ("Parquet needs a file", "-o FILE"),
+    f"{SCORE} --all-layers -s": ("--seg-level, --output, --format", "pairs have the scores"),
+    f"{SCORE} -o b.tsv.gz": ("Cannot write .gz", "-o b.tsv", "`gzip b.tsv`"),
     f"{SCORE} -o absent/out.csv": ("'absent/out.csv'", "Check the name, its folder"),
     "score -m $M -c pairs.csv -o pairs.csv": ("pairs.csv is one of the files to read", "another file"),
     # comparisons and judgements
@@ -220,7 +257,25 @@ AT_THE_SHELL = {
     "tune-layers wide.csv -m $M": ("'human'", "'segment', 'A', 'B'", "--columns human=NAME"),
     "baseline -m $M --corpus cand.txt": ("2 of the texts", "expected 4 or more"),
     "show -m $M -c cand.txt -r ref.txt --line 99": ("2 lines", "line 99"),
+    "show -m absent -c cand.txt -r ref.txt --line 1 --worst 1": ("--worst",),
+    "show -m absent -c cand.txt -r ref.txt --worst 2 -o a.html": ("-o",),
+    "show -m absent -c cand.txt -r ref.txt --line 0": ("--line",),
+    "show -m absent -c a": ("--ref",),
+    f"{SHOW} --columns candidate=mt": ("--columns",),
+    **{
+        f"{SHOW} -o {name}": (f"Cannot write {name}", "expected a name") for name in ("a.docx", "a", "svg", "a.html.gz")
+    },
+    f"{SHOW} -o missing/a.html": ("Cannot write", "missing/a.html"),
+    f"{SHOW} --idf-sents missing.txt": ("missing.txt",),
     "batch -m $M --input absent.csv --output jobs": ("'absent.csv'", "Check the name"),
+    "batch -m absent -i pairs.csv -o out.csv": (
+        "out.csv is the name of one file",
+        "bertscore-onnx score -c TABLE -o FILE",
+    ),
+    f"{BATCH} --errors skip": ("'skip'",),
+    f"{BATCH} --part-rows 0": ("--part-rows",),
+    f"{BATCH} --columns id": ("--keep names the columns",),
+    f"{BATCH} --input-format csv,header=no": ("'csv,header=no' names a format", "expected settings alone"),
     # servers
     "serve": ("name a model", "BERTSCORE_ONNX_MODEL"),
     "serve -m absent": ("'absent'", "bertscore-onnx models"),
@@ -228,6 +283,10 @@ AT_THE_SHELL = {
     "serve -m $M --limits pairs=3": ("'pairs=3'", "NAME=VALUE", "max_pairs"),
     "serve -m $M --limits max_pairs=few": ("'few'", "expected a whole number"),
     "serve -m $M --idf ref.txt": ("'ref.txt'", "NAME=FILE"),
+    "serve -m absent --idf zoo=": ("'zoo='", "NAME=FILE"),
+    "serve -m absent --idf zoo=missing.txt": ("Cannot read 'missing.txt'",),
+    "serve -m absent --limits drain=1,drain=2": ("drain is given 2 times", "expected once"),
+    "serve -m absent --limits max_queue=8,drain=0": ("drain is 0.0 seconds", "expected more than 0"),
     "serve -m $M --api-key-file keys.txt": ("keys.txt", "16"),
 }
 
@@ -418,7 +477,6 @@ IN_PYTHON = {
     ),
     "ragged scores": (lambda s: paired_permutation([[1, 2], [1]]), "no matrix of numbers", "as many numbers"),
     "scores of one system": (lambda s: paired_permutation([1, 2]), "shape (2,)", "a row for each system"),
-    # bundles
     # settings in the wrong place
     "a setting of the scorer": (lambda s: s.score(TEXTS, REFS, lang="en"), "no 'lang'", "BERTScorer(..., lang=...)"),
     "a misspelt argument": (lambda s: s.score(TEXTS, REFS, contxts=TEXTS), "no 'contxts'", "'contexts'"),

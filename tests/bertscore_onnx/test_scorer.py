@@ -3,6 +3,7 @@ import inspect
 import pickle
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
@@ -44,6 +45,12 @@ def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
         scores = scorer.score([empty, "a cat", "a cat"], ["a cat", empty, "a cat"])
     assert [array[:2].tolist() for array in scores] == [[0, 0]] * 3
     assert scores.F[2] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_side_without_weights_scores_zero_with_a_warning(tiny_bundle):
+    message = "^1 pair scores 0 because every token of a side weighs 0.$"
+    with BERTScorer(tiny_bundle, idf=defaultdict(float)) as scorer, pytest.warns(UserWarning, match=message):
+        assert scorer.score(["a cat"], ["the cat"]).F.tolist() == [0]
 
 
 @pytest.mark.parametrize(

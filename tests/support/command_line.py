@@ -7,6 +7,7 @@ import pty
 import shutil
 import subprocess
 import sys
+import termios
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,20 +114,27 @@ def run_on_terminal():
     """Run a command whose standard streams are a terminal; return what that shows."""
 
     def run(*arguments, **environment):
-        master, slave = pty.openpty()
-        command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
-        settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
-        process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
-        os.close(slave)
-        shown = b"".join(iter(lambda: read_terminal(master), b""))
-        os.close(master)
-        assert process.wait(60) == 0
-        return shown.decode()
+        return on_terminal([sys.executable, "-m", "bertscore_onnx", *map(str, arguments)], **environment)
 
     return run
 
 
-def read_terminal(terminal):
+def on_terminal(command, **environment):
+    """Return what a command shows on a terminal that changes no character."""
+    master, slave = pty.openpty()
+    attributes = termios.tcgetattr(slave)
+    attributes[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
+    os.close(slave)
+    shown = b"".join(iter(lambda: _read(master), b""))
+    os.close(master)
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def _read(terminal):
     try:
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed, on Linux

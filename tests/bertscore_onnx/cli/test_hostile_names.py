@@ -1,16 +1,12 @@
 """Nothing that a text, a file or a system is called reaches a terminal as an order: every command is tried on one."""
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
-import termios
 
 import pytest
 
-from tests.support.command_line import read_terminal
+from tests.support.command_line import on_terminal
 
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202edcba\u2066\r\x7fz"
 """Clears the screen, names the window, colours, reverses the direction, and goes back to the start of the line."""
@@ -97,24 +93,9 @@ def test_no_command_sends_a_control_character_to_a_terminal(commands, home, tmp_
     broken.mkdir(parents=True)
     (broken / "bertscore.json").write_text("{}")
     (tmp_path / "commands.json").write_text(json.dumps([arguments for _, *arguments in commands]))
-    shown = on_terminal([sys.executable, "-c", PROGRAM, tmp_path / "commands.json"], BERTSCORE_ONNX_HOME=str(home))
+    settings = {"BERTSCORE_ONNX_HOME": str(home), "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    shown = on_terminal([sys.executable, "-c", PROGRAM, tmp_path / "commands.json"], **settings)
     answers = re.findall(r"<<<\n(.*?)>>> (\d+)\n", shown, re.DOTALL)
     assert [int(status) for _, status in answers] == [status for status, *_ in commands]
     for (answer, _), (_, name, *_) in zip(answers, commands, strict=True):
         assert not CONTROL.search(answer), (name, CONTROL.findall(answer), answer)
-
-
-def on_terminal(command, **environment):
-    """Return what a command shows on a terminal that changes no character."""
-    master, slave = pty.openpty()
-    attributes = termios.tcgetattr(slave)
-    attributes[1] &= ~termios.OPOST
-    termios.tcsetattr(slave, termios.TCSANOW, attributes)
-    path = os.pathsep.join(filter(None, sys.path))
-    settings = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", **environment}
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
-    os.close(slave)
-    shown = b"".join(iter(lambda: read_terminal(master), b""))
-    os.close(master)
-    assert process.wait(60) == 0
-    return shown.decode()

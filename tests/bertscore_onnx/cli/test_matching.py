@@ -77,20 +77,6 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
     assert [{name: row[name] for name in rows[0]} for row in written] == rows
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--matching", "code-bert-score", "--rescale-with-baseline", "--lang", "en"], "for code-bert-score."),
-        (["--context", "words.txt"], "c.txt has 3 lines and words.txt has 4 lines; expected"),
-        (["--context", "x.txt", "--columns", "context=a"], "has no effect"),
-    ],
-)
-def test_what_does_not_fit_is_refused(refused, files, monkeypatch, tiny_bundle, options, message):
-    monkeypatch.chdir(files)
-    (files / "words.txt").write_text("a\nb\nc\nd\n")
-    assert message in refused("score", "-m", tiny_bundle, "-c", "c.txt", "-r", "r.txt", *options)
-
-
 def test_show_leaves_excluded_tokens_out(run, tiny_bundle):
     texts = ["show", "-m", tiny_bundle, "-c", "the cat sat .", "-r", "a cat sat ."]
     shown = run(*texts, "--matching", "exclude=punctuation+special").stdout
@@ -109,22 +95,6 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
     texts = ["score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--matching", "exclude=special"]
     assert "rescale:file-" in run(*texts, *rescaled).stdout
     assert "--into-bundle" in refused(*arguments, "--into-bundle", "en")
-
-
-@pytest.mark.parametrize(
-    ("command", "remedy"),
-    [
-        (["score", "-c", "c.txt", "-r", "r.txt"], "add --context FILE"),
-        (["batch", "-i", "t.jsonl", "-o", "out"], "add --columns context=NAME"),
-        (["show", "-c", "a cat", "-r", "a dog"], "`show` takes no contexts"),
-        (["baseline", "--corpus", "c.txt"], "random pairs have none"),
-        (["tune-layers", "t.jsonl"], "`tune-layers` reads no contexts"),
-        (["compare", "-c", "c.txt", "-r", "r.txt", "--context-sentences", 0], "give --context-sentences 1 or more"),
-    ],
-)
-def test_a_matching_for_contexts_is_refused_without_them(refused, tiny_bundle, command, remedy):
-    said = refused(*command, "--model", tiny_bundle, "--matching", "doc-bert-score")
-    assert f"doc-bert-score without contexts is bertscore; {remedy}" in said
 
 
 def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bundle):

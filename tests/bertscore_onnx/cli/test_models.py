@@ -17,11 +17,22 @@ def test_lists_the_catalogue_under_a_header(run, home):
     assert [line.split()[0] for line in lines[1:]] == list(entries())
 
 
-def test_columns_are_aligned(run, home):
+def test_columns_are_aligned(run, home, monkeypatch):
     assert run("models", "ROBERTA-large-MNLI").stdout == (
         "MODEL               LAYER  LENGTH  MB    BASELINES  HERE\n"
         "roberta-large-mnli  19     512     1165  en         -\n"
     )
+    monkeypatch.setenv("COLUMNS", "30")
+    assert run("models", "ROBERTA-large-MNLI").stdout.splitlines() == [
+        "MODEL      LAYER  LENGTH  MB",
+        "roberta-   19     512     1165",
+        "large-",
+        "mnli",
+        "",
+        "MODEL          BASELINES  HERE",
+        "roberta-       en         -",
+        "large-mnli",
+    ]
 
 
 def test_what_is_unbounded_or_absent_is_a_dash(run, installed_bundle):

@@ -45,14 +45,6 @@ def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
     assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
 
 
-@pytest.mark.parametrize("options", [["-c", "a", "-c", "b"], ["-c", "a", "b"]])
-def test_several_candidates_are_refused(refused, options):
-    stderr = refused("score", "-m", "x", *options, "-r", "c")
-    assert "--cand: there are 2 files of candidates, a, b; expected one. `bertscore-onnx compare` compares" in stderr
-    stderr = refused("show", "-m", "x", *options, "-r", "c")
-    assert "there are 2 candidates, 'a', 'b'; expected one" in stderr
-
-
 BOTH_IDF, BOTH_LAYERS = ["--idf", "--idf-counts", "FILE"], ["--num-layers", "2", "--all-layers"]
 UNSCALED = "it has no effect without --rescale-with-baseline"
 INPUTS = {

@@ -48,14 +48,14 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, argument
 
 @pytest.mark.slow
 def test_a_narrow_terminal_has_the_means_in_a_line_of_their_own(run_on_terminal, arguments, scored):
-    _, _, means = (run_on_terminal(*arguments, COLUMNS="80").replace("\r", "")).rpartition(scored[1])
+    _, _, means = run_on_terminal(*arguments, COLUMNS="80").rpartition(scored[1])
     assert means.startswith("\nP: ")
-    assert run_on_terminal(*arguments, COLUMNS="500").replace("\r", "").count(f"{scored[1]} P: ") == 1
+    assert run_on_terminal(*arguments, COLUMNS="500").count(f"{scored[1]} P: ") == 1
 
 
 @pytest.mark.slow
 def test_a_terminal_breaks_messages_between_words(run_on_terminal, files, tiny_bundle):
-    shown = run_on_terminal("score", "-m", tiny_bundle, *files, "--max-length", "3", COLUMNS="60").replace("\r", "")
+    shown = run_on_terminal("score", "-m", tiny_bundle, *files, "--max-length", "3", COLUMNS="60")
     lines = [line for line in shown.splitlines() if "|" not in line and "://" not in line]
     assert "Warning: " in shown
     assert max(map(len, lines)) <= 60
@@ -131,20 +131,3 @@ def test_the_progress_bar_of_a_terminal_goes_to_standard_error(run, arguments, s
     assert "scoring: 100%" in result.stderr
     assert "2/2 [" in result.stderr
     assert result.stdout.startswith(scored[1])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["-c", "a", "-r", "b", "--all-layers", "-s"], "--seg-level, --output, --format: pairs have the scores"),
-        (["-c", "a.jsonl", "--input-format", "jsonl", "text"], "--input-format: there are 2 formats, jsonl, text"),
-        (
-            ["-c", "a.jsonl", "-o", "b.tsv.gz"],
-            "--output: Cannot write .gz. Write -o b.tsv, then compress it: `gzip b.tsv`.",
-        ),
-    ],
-)
-def test_wrong_usage_exits_2(run, options, message):
-    result = run("score", "-m", "x", *options)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr

@@ -1,8 +1,6 @@
 """`bertscore-onnx score`: tables to read, and files to write."""
 
 import contextlib
-import csv
-import io
 import json
 import os
 import shutil
@@ -12,17 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.cli.score import Means, Output, lines
-from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.batches import ScoreColumns
-from bertscore_onnx.tables.writers import RowsToWrite
 from tests.support.command_line import Pipe
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 PAIRS = [
     ("the cat sat", "a cat sat", "the dog"),
@@ -173,24 +163,6 @@ def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(refused, colum
         assert reason in refused("score", "-m", bundle, *inputs, "-o", tmp_path / name)
     assert (bundle / "bertscore.json").read_bytes() == (tiny_bundle / "bertscore.json").read_bytes()
     assert inputs[1].read_bytes() == before
-
-
-def written(pairs, format_):
-    output = Output(format=format_, has_pairs=True)
-    rows = RowsToWrite(None, ScoreColumns(scores=("p", "r", "f"), has_best=False))
-    return "".join(lines(output, iter(pairs), lambda: rows, Means(), "signature"))
-
-
-def test_nothing_is_written_without_pairs():
-    assert written([], "tsv") == ""
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5), st.sampled_from(["csv", "tsv"]))
-def test_texts_come_back_as_they_were(rows, format_):
-    score = Score(1.0, -0.125, 0.0, 0)
-    table = written([(score, (candidate, [reference])) for candidate, reference in rows], format_)
-    _, *read = csv.reader(io.StringIO(table, newline=""), delimiter="," if format_ == "csv" else "\t", strict=True)
-    assert [tuple(row[:2]) for row in read] == rows
 
 
 @pytest.mark.slow

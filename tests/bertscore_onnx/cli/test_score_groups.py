@@ -104,30 +104,6 @@ def test_the_table_of_references_may_have_the_groups(run_json, tiny_bundle, tmp_
     assert run_json(*command, "-c", candidates, "-r", references) == run_json(*command, "-c", both)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", "candidate,reference,domain\na,b,x\na,b, \n", "row 2: the column 'domain' holds nothing"),
-        ("a.csv", "candidate,reference,field\na,b,x\n", "no column 'domain', only"),
-        ("a.txt", "a\n", "--by: it has no effect: none of the files is a table"),
-    ],
-)
-def test_rows_without_a_group_are_refused_before_anything_is_loaded(run, tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    result = run("score", "-m", "no-such-model", "-c", tmp_path / name, "-r", tmp_path / name, "--by", "domain")
-    assert result.exit_code == 2
-    assert message in result.stderr
-
-
-@pytest.mark.parametrize(("value", "named"), [(None, "nothing"), (["x"], "a list"), ({"x": 1}, "an object")])
-def test_values_that_name_no_group_are_refused(run, tmp_path, value, named):
-    table = tmp_path / "a.jsonl"
-    table.write_text(json.dumps({"candidate": "a", "reference": "b", "domain": value}) + "\n")
-    result = run("score", "-m", "no-such-model", "-c", table, "--by", "domain")
-    assert result.exit_code == 2
-    assert f"the column 'domain' holds {named}; expected" in result.stderr
-
-
 def test_names_with_tabs_and_line_ends_come_back_from_tsv(run, tiny_bundle, tmp_path):
     names = ["a\tb", "a\nb", "a\rb", 'a "b"', "a b"]
     rows = [{"candidate": "it", "reference": "it", "domain": name} for name in names]

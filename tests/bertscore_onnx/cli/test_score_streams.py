@@ -70,19 +70,6 @@ def files(write, references):
     return "-c", write("candidates.txt", lines(TEXTS)), "-r", references
 
 
-@pytest.mark.usefixtures("small_chunks")
-def test_chunks_change_nothing(run_json, files, write, tiny_bundle):
-    others = write("others.txt", lines(TEXTS[::-1]))
-    result = run_json("score", "-m", tiny_bundle, *files, others, "-s")
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
-    expected = [[*score, score.best_reference] for score in scores.each()]
-    assert [list(segment.values()) for segment in result["segments"]] == expected
-    means = [values.mean(dtype=np.float64) for values in scores]
-    assert [result[name] for name in ("precision", "recall", "f1")] == pytest.approx(means, rel=1e-15)
-    assert (result["signature"], result["pairs"]) == (signature, len(TEXTS))
-
-
 @pytest.mark.usefixtures("stdin_is_a_pipe")
 @pytest.mark.parametrize("piped", ["-c", "-r", None])
 def test_idf_weights_and_signature_are_those_of_all_references(run, files, write, tiny_bundle, piped):

@@ -98,13 +98,6 @@ class TestAPairOfFiles:
         columns = ("--columns", "candidate=mt", "reference=gold")
         assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith("Row 2 of ")
 
-    @pytest.mark.parametrize(
-        "options", [("--line", 1, "--worst", 1), ("--worst", 2, "-o", "a.html"), ("--line", 0), ()]
-    )
-    def test_options_that_exclude_each_other_are_refused(self, refused, files, options):
-        wrong = options or ("--columns", "candidate=mt")
-        assert wrong[-2 if options else 0] in refused("show", "-m", "x", *files, *wrong)
-
 
 @pytest.mark.parametrize(("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")])
 def test_a_file_is_written_whole(run, tiny_bundle, tmp_path, name, start):
@@ -114,22 +107,6 @@ def test_a_file_is_written_whole(run, tiny_bundle, tmp_path, name, start):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert (tmp_path / name).read_bytes().startswith(start)
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *((["-o", name], f"Cannot write {name}; expected a name") for name in ("a.docx", "a", "svg", "a.html.gz")),
-        (["-o", "missing/a.html"], "Cannot write"),
-        (["--idf-sents", "missing.txt"], "missing.txt"),
-    ],
-)
-def test_what_cannot_be_read_or_written_is_named_before_a_model_is_loaded(refused, options, message):
-    assert message in refused("show", "-m", "/no/such/bundle", *PAIR, *options)
-
-
-def test_references_are_needed(refused):
-    assert "--ref" in refused("show", "-m", "x", "-c", "a")
 
 
 @pytest.mark.filterwarnings("default::UserWarning")

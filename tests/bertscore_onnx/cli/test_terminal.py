@@ -7,45 +7,7 @@ import sys
 
 import pytest
 
-from bertscore_onnx.cli.terminal import print_table
 from tests.support.processes import run_python
-
-ROWS = [("NAME", "N", "LANGUAGES"), ("one-long-name", "12", "cs de en"), ("b", "3", "-")]
-
-
-@pytest.mark.parametrize(
-    ("width", "lines"),
-    [
-        (None, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
-        (28, ["NAME           N   LANGUAGES", "one-long-name  12  cs de en", "b              3   -"]),
-        (24, ["NAME       N   LANGUAGES", "one-long-  12  cs de en", "name", "b          3   -"]),
-        (
-            9,
-            [
-                "NAME   N",
-                "one-   12",
-                "long-",
-                "name",
-                "b      3",
-                "",
-                "NAME   LANGUAGES",
-                "one-   cs de en",
-                "long-",
-                "name",
-                "b      -",
-            ],
-        ),
-    ],
-)
-def test_cells_take_more_lines_where_there_is_little_room_and_words_stay_whole(capsys, width, lines):
-    print_table(ROWS, width=width)
-    assert capsys.readouterr().out.splitlines() == lines
-
-
-def test_cells_are_printed_as_they_are_without_a_width(capsys):
-    print_table([("a  b", "c"), ("d", "e\tf")])
-    assert capsys.readouterr().out == "a  b  c\nd     e\tf\n"
-
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes the streams")
 

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.scoring.inputs import collect_pairs
 
 
@@ -35,32 +34,3 @@ def test_a_strange_single_text_is_still_refused_in_words(text):
     with pytest.raises(InputTypeError, match="Put a single text into a list") as caught:
         collect_pairs(text, ["x"])
     assert len(str(caught.value)) < 300
-
-
-TRUNCATED = (
-    "longer than 512 tokens and truncated, as bert-score does silently. The rest does not count; with "
-    'long_text="window" it does.'
-)
-
-
-@pytest.mark.parametrize(
-    ("counts", "messages"),
-    [
-        (TextStats(), []),
-        (TextStats(empty=1), ["1 pair scores 0 because a side is empty."]),
-        (TextStats(zero_weight=1), ["1 pair scores 0 because every token of a side weighs 0."]),
-        (TextStats(truncated=1), [f"1 text is {TRUNCATED}"]),
-        (
-            TextStats(empty=2, zero_weight=7, truncated=3),
-            [
-                "2 pairs score 0 because a side is empty.",
-                "7 pairs score 0 because every token of a side weighs 0.",
-                f"3 texts are {TRUNCATED}",
-            ],
-        ),
-    ],
-)
-def test_each_kind_of_problem_is_warned_of_once_with_its_count(recwarn, counts, messages):
-    counts.warn(512, stacklevel=1)
-    assert [str(warning.message) for warning in recwarn] == messages
-    assert {warning.category for warning in recwarn} <= {UserWarning}

@@ -1,9 +1,6 @@
 """Chunks of pairs, and which threads of a process compute while it scores."""
 
 import itertools
-import os
-import subprocess
-import sys
 import weakref
 from dataclasses import replace
 
@@ -20,6 +17,7 @@ from bertscore_onnx.scoring.inputs import Pairs, Texts
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.tokenised import tokenise
 from harness.gpu import CHOICE, like_cuda
+from tests.support.processes import run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
@@ -198,8 +196,6 @@ print(own, all_threads - own)
     ],
 )
 def test_with_one_thread_only_that_of_the_caller_computes(request, bundle, openmp, nthreads, shared_out):
-    program = [sys.executable, "-c", COMPUTING_THREADS, str(request.getfixturevalue(bundle)), str(nthreads or 0)]
-    environment = os.environ | {"OMP_NUM_THREADS": openmp}
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=True)
+    done = run_python(COMPUTING_THREADS, request.getfixturevalue(bundle), nthreads or 0, OMP_NUM_THREADS=openmp)
     own, others = map(float, done.stdout.split())
     assert (others > own / 10) is shared_out

@@ -8,10 +8,6 @@ from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from tests.support.scores import REFERENCES
 
 
-def test_an_empty_text_is_a_document(tiny_bundle):
-    assert count_documents(["", "the cat", " "], tiny_bundle).num_documents == 3
-
-
 def test_texts_are_read_a_few_at_a_time(tiny_bundle, many_texts):
     texts, read_before = many_texts
     count_documents(texts, tiny_bundle)

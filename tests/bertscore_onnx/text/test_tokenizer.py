@@ -62,7 +62,7 @@ modes = pytest.mark.parametrize("spec", [None, SPEC], ids=["fast", "slow"])
             "A [SEP] B", {"normalizers": [Lowercase(never_lower=["[SEP]"])]}, [1, 3, 2, 4, 2], id="steps first"
         ),
         pytest.param(" \n", {}, [1, 2], id="an empty text"),
-        pytest.param("", {"special_tokens": []}, [1, 2], id="an empty text without special tokens"),
+        pytest.param("a b", {"special_tokens": []}, [1, 3, 4, 2], id="no special tokens in a text"),
         pytest.param("a\tb b", {"special_tokens": [WORD]}, [1, 3, 4, 5, 2], id="special between spaces alone"),
         pytest.param("a \ud800", {}, [1, 3, 0, 2], id="a lone surrogate is a replacement character"),
     ],

@@ -69,20 +69,6 @@ def test_a_damaged_part_is_named_and_scored_again(batch, tmp_path):
     assert part.read_bytes() == whole
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--errors", "skip"], "'skip'"),
-        (["--part-rows", "0"], "--part-rows"),
-        (["--columns", "id"], "--keep names the columns"),
-        (["--input-format", "csv,header=no"], "'csv,header=no' names a format; expected settings alone"),
-    ],
-)
-def test_options_that_do_not_fit_are_wrong_usage(batch, options, message):
-    result = batch(*options)
-    assert (result.exit_code, message in result.stderr) == (2, True)
-
-
 def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
     path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
     options = ["--columns", "candidate=mt", "reference=gold+other"]
@@ -105,12 +91,6 @@ def read_parts(tmp_path):
     return lambda: [
         row for part in sorted((tmp_path / "scores").glob("part-*")) for row in pq.read_table(part).to_pylist()
     ]
-
-
-def test_a_single_file_as_output_is_refused_with_the_ways_to_get_one(refused, write):
-    message = refused("batch", "-m", "x", "-c", write("pairs.csv", TABLE), "-o", "out.csv")
-    assert "out.csv is the name of one file" in message
-    assert "bertscore-onnx score -c TABLE -o FILE" in message
 
 
 def test_an_interruption_reports_what_is_complete_and_that_the_command_resumes(batch, monkeypatch):

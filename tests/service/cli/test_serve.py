@@ -14,34 +14,14 @@ def test_others_are_not_let_in_without_keys(refused, host):
     assert "--api-key-file" in refused("serve", "--model", "nothing", "--host", host)
 
 
+def test_keys_that_cannot_be_read_are_refused_before_a_model_is_loaded(refused):
+    message = refused("serve", "--model", "nothing", "--api-key-file", "/does/not/exist")
+    assert "Cannot read the keys in /does/not/exist" in message
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_this_machine_is_let_in_without_keys(refused, tmp_path, host):
     assert "There is no folder" in refused("serve", "--model", tmp_path / "nothing", "--host", host)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--idf", "zoo="], "--idf 'zoo=' is not in the form NAME=FILE"),
-        (["--idf", "zoo=/does/not/exist"], "Cannot read '/does/not/exist'"),
-        (["--api-key-file", "/does/not/exist"], "Cannot read the keys in /does/not/exist"),
-        (["--limits", "max_queue=8,drain=0"], "drain is 0.0 seconds; expected more than 0"),
-    ],
-)
-def test_wrong_settings_are_refused_before_a_model_is_loaded(refused, arguments, message):
-    assert message in refused("serve", "--model", "nothing", *arguments)
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("max_tokens=8", "'max_tokens=8' is not of the form NAME=VALUE with one of the names max_requests, max_queue"),
-        ("drain", "'drain' is not of the form NAME=VALUE"),
-        ("drain=1,drain=2", "drain is given 2 times; expected once"),
-    ],
-)
-def test_a_wrong_limit_is_refused(refused, limit, message):
-    assert message in refused("serve", "--model", "nothing", "--limits", limit)
 
 
 @pytest.mark.parametrize(

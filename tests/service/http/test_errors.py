@@ -50,7 +50,7 @@ def locked(models):
         yield client
 
 
-@pytest.mark.parametrize("header", [None, "Bearer wrong"])
+@pytest.mark.parametrize("header", [None, "", "Bearer", f"Basic {KEY}", KEY, f"Bearer {KEY[:-1]}", "Bearer wrong"])
 def test_401(locked, header):
     headers = {} if header is None else {"Authorization": header}
     response = locked.post("/v1/score", json=BODY, headers=headers)
