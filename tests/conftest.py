@@ -69,6 +69,15 @@ def wide_terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv("COLUMNS", "1000")
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A browser for the tests of a module, which are skipped without one."""
+    from tests.support.programs import chromium  # it looks for Node
+
+    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home folder of the test's own."""

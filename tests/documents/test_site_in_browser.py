@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.documents.test_troubleshooting import HEADINGS
-from tests.support.programs import chromium, contrast, prefer
+from tests.support.programs import contrast, prefer
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 
@@ -18,12 +18,6 @@ pytestmark = [
 
 CUT = """return [...document.querySelectorAll(".highlight pre")].filter(
   one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText.slice(0, 80))"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -88,9 +88,17 @@ def test_a_table_of_json_lines_is_scored_by_pandas(pairs, expected, minilm_bundl
 
 
 @pytest.mark.integration
-def test_a_table_is_scored_by_dask_in_threads(run, table, assert_scored, minilm_bundle):
-    run("dask", "python", "-m", "dask_frame", minilm_bundle, table, "scored")
-    assert_scored("scored", "f1", "best_reference")
+@pytest.mark.parametrize(
+    ("package", "scored", "columns"),
+    [
+        ("dask", "scored", ("f1", "best_reference")),
+        ("polars", "scored.parquet", ("P", "R", "F")),
+        ("daft", "scored", ("f1", "best_reference")),
+    ],
+)
+def test_a_table_is_scored(run, table, assert_scored, minilm_bundle, package, scored, columns):
+    run(package, "python", "-m", f"{package}_frame", minilm_bundle, table, scored)
+    assert_scored(scored, *columns)
 
 
 @pytest.mark.integration
@@ -101,22 +109,10 @@ def test_a_table_is_scored_by_dask_on_a_cluster(run, table, assert_scored, minil
 
 
 @pytest.mark.integration
-def test_a_table_is_scored_by_polars(run, table, assert_scored, minilm_bundle):
-    run("polars", "python", "-m", "polars_frame", minilm_bundle, table, "scored.parquet")
-    assert_scored("scored.parquet", "P", "R", "F")
-
-
-@pytest.mark.integration
 def test_polars_scores_in_batches_when_a_table_is_written(run):
     total, largest = map(int, run("polars", "python", "-c", POLARS_BATCHES).split())
     assert total == 400_000
     assert largest <= total / 2
-
-
-@pytest.mark.integration
-def test_a_table_is_scored_by_daft(run, table, assert_scored, minilm_bundle):
-    run("daft", "python", "-m", "daft_frame", minilm_bundle, table, "scored")
-    assert_scored("scored", "f1", "best_reference")
 
 
 @pytest.mark.integration

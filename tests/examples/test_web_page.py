@@ -50,12 +50,6 @@ def serving(folder):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
 def site(minilm_scoring_bundle, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, WEB / "assemble.py", minilm_scoring_bundle, folder]

@@ -30,6 +30,11 @@ FILES = {
     "bert-fast": ["tokenizer.json"],
     "roberta-fast": ["tokenizer.json"],
 }
+MISSING = {
+    "config.json": "config.json",
+    "model.safetensors": "*.safetensors or *.bin",
+    "vocab.txt": "tokenizer.json or *vocab*",
+}
 HARMLESS = {
     ("bert", "tokenizer_config.json", "missing"),
     ("bert", "vocab.txt", "cut"),
@@ -112,6 +117,9 @@ def test_a_damaged_file_is_refused(name, file, content, refusal):
     line = refusal(name, replaced(file, content))
     if content == "pointer" and file != "merges.txt":
         assert f"pointers of git-lfs in place of {file}: run `git lfs pull`" in line
+    if content == "missing" and name == "bert":
+        assert f"the folder has no {MISSING[file]}" in line
+        assert "Expected a Hub id or a folder written by `save_pretrained`" in line
 
 
 @pytest.mark.parametrize(("name", "file", "content"), sorted(HARMLESS))
@@ -264,20 +272,6 @@ def test_a_damaged_index_of_shards_is_refused(index, refusal):
         (model / "model.safetensors.index.json").write_text(index)
 
     assert refusal("bert", damage).startswith("Cannot load the weights of ")
-
-
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
-        ("config.json", "the folder has no config.json"),
-        ("model.safetensors", "the folder has no *.safetensors or *.bin"),
-        ("vocab.txt", "the folder has no tokenizer.json or *vocab*"),
-    ],
-)
-def test_a_missing_file_is_named(file, message, refusal):
-    line = refusal("bert", replaced(file, "missing"))
-    assert message in line
-    assert "Expected a Hub id or a folder written by `save_pretrained`" in line
 
 
 def test_a_configuration_without_a_type_and_weights_cut_short_are_named(refusal, tmp_path):

@@ -12,7 +12,7 @@ from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
-from bertscore_onnx_export.pipeline import STAGES, export_model
+from bertscore_onnx_export.pipeline import export_model
 from tests.support.tiny_models import save_tiny_bert
 
 
@@ -67,12 +67,6 @@ def test_the_card_has_the_license_of_the_model_or_the_given(tiny_model, tmp_path
     bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle", license_id=given)
     written = (bundle / "README.md").read_text(encoding="utf-8")
     assert f'\nlicense: "{license_id}"\n' in written if license_id else "license" not in written
-
-
-def test_every_stage_is_reported(tiny_model, tmp_path):
-    stages = []
-    export_model(str(tiny_model), num_layers=1, output=tmp_path / "bundle", report=stages.append)
-    assert len(stages) == STAGES
 
 
 @pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
@@ -140,11 +134,6 @@ def test_a_folder_of_an_impossible_name_needs_another(tiny_model, tmp_path):
     with pytest.raises(ExportError, match=r"c\|d"):
         export_model(str(tmp_path / "c|d"), num_layers=1)
     assert export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle") == tmp_path / "bundle"
-
-
-def test_an_uncatalogued_model_needs_a_layer(tiny_model):
-    with pytest.raises(UnknownLayerError, match="--num-layers"):
-        export_model(str(tiny_model))
 
 
 def test_a_model_that_is_nowhere_is_refused():

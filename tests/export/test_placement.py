@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export import placement
 from bertscore_onnx_export.placement import staging_folder
+from tests.support.processes import run_python
 
 KILLED = """
 import os, signal, sys
@@ -45,9 +44,7 @@ def names(folder):
 
 def kill_export(target, when):
     """Run an export that is killed while it works, or when the old bundle is away and the new one not in its place."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    died = subprocess.run([sys.executable, "-c", KILLED, target, when], env=environment, timeout=60, check=False)
-    assert died.returncode == -signal.SIGKILL
+    assert run_python(KILLED, target, when).returncode == -signal.SIGKILL
 
 
 def test_a_bundle_replaces_another_and_nothing_else_stays(tmp_path):
@@ -56,16 +53,21 @@ def test_a_bundle_replaces_another_and_nothing_else_stays(tmp_path):
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "new")
 
 
-def test_a_failed_swap_puts_the_old_bundle_back(tmp_path, monkeypatch):
-    write_bundle(tmp_path / "bundle", "old")
+def refuse_renames(monkeypatch, is_refused):
+    """Let some renames fail, by their source and their target."""
     rename = Path.rename
 
-    def refuse_the_new(self, target):
-        if self.name == "new":
+    def refuse(self, target):
+        if is_refused(self, target):
             raise OSError(5, "Input/output error")
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", refuse_the_new)
+    monkeypatch.setattr(Path, "rename", refuse)
+
+
+def test_a_failed_swap_puts_the_old_bundle_back(tmp_path, monkeypatch):
+    write_bundle(tmp_path / "bundle", "old")
+    refuse_renames(monkeypatch, lambda source, target: source.name == "new")
     with pytest.raises(ExportError, match="Cannot put a bundle"):
         write_bundle(tmp_path / "bundle", "new", force=True)
     assert (names(tmp_path), content(tmp_path / "bundle")) == (["bundle"], "old")
@@ -73,14 +75,7 @@ def test_a_failed_swap_puts_the_old_bundle_back(tmp_path, monkeypatch):
 
 def test_an_old_bundle_that_cannot_be_put_back_is_kept(tmp_path, monkeypatch):
     write_bundle(tmp_path / "bundle", "old")
-    rename = Path.rename
-
-    def refuse_the_place(self, target):
-        if target == tmp_path / "bundle":
-            raise OSError(5, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", refuse_the_place)
+    refuse_renames(monkeypatch, lambda source, target: target == tmp_path / "bundle")
     with pytest.raises(ExportError, match="back at"):
         write_bundle(tmp_path / "bundle", "new", force=True)
     monkeypatch.undo()

@@ -198,14 +198,9 @@ def test_the_encoder_of_a_pair_is_taken_not_the_decoder(published, writer, tmp_p
     assert_scores_as_own_export(folder, "bart", num_layers, tmp_path)
 
 
-def test_vectors_of_a_decoder_are_refused(published, tmp_path):
-    def rename(graph):
-        for node in graph.node:
-            node.name = node.name.replace("/encoder/", "/decoder/")
-
-    folder = change(published("bert", "optimum"), tmp_path / "model", config={"is_encoder_decoder": True}, graph=rename)
-    result = export(folder, tmp_path / "bundle", LAYERS)
-    assert "returns the vectors of a decoder" in result.stderr
+def of_a_decoder(graph):
+    for node in graph.node:
+        node.name = node.name.replace("/encoder/", "/decoder/")
 
 
 def in_half(graph):
@@ -431,6 +426,7 @@ sys.exit(ended.returncode)
     ("changes", "message"),
     [
         ({"graph": without_names}, "cannot be cut at layer 1: its nodes do not tell its layers apart"),
+        ({"config": {"is_encoder_decoder": True}, "graph": of_a_decoder}, "returns the vectors of a decoder"),
         ({"graph": in_half}, "is not in fp32 throughout: it computes with FLOAT16."),
         ({"graph": in_bytes}, "is not in fp32 throughout: it computes with INT8."),
         ({"config": {"model_type": "xlm"}}, "The graph wants 'token_type_ids'"),

@@ -61,15 +61,8 @@ RULES = {
 """What a line of the Dockerfile must be like."""
 
 
-def broken_rules(dockerfile: str) -> list[str]:
-    """Return the rules that no instruction of a Dockerfile follows, and that another breaks."""
-    lines = [line for line in dockerfile.splitlines() if line and not line.startswith("#")]
-    broken = [rule for rule, form in RULES.items() if not any(re.match(form, line) for line in lines)]
-    if any(
-        re.match(r"ADD |ENV .*(KEY|SECRET|TOKEN)|USER (root|0)\b|RUN .*\bsudo\b|FROM \S+:latest", one) for one in lines
-    ):
-        broken.append("nothing is added from elsewhere, secret or root's")
-    return broken
+FORBIDDEN = r"ADD |ENV .*(KEY|SECRET|TOKEN)|USER (root|0)\b|RUN .*\bsudo\b|FROM \S+:latest"
+"""Nothing is added from elsewhere, secret or root's."""
 
 
 def instruction(name: str) -> list[str]:
@@ -201,28 +194,9 @@ def test_the_check_of_its_health_reads_the_port_that_it_serves():
 
 
 def test_the_dockerfile_follows_the_rules():
-    assert broken_rules(DOCKERFILE.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ("python:3.13-slim", "python", "base image"),
-        ("python:3.13-slim", "python:latest", "base image"),
-        (" --constraint /wheels/constraints.txt", "", "tested versions"),
-        (" --no-cache-dir", "", "no cache"),
-        ("COPY --chmod=755 bundle /bundle", "VOLUME /bundle", "bundle is inside"),
-        ("USER 65532:65532", "", "not root"),
-        ("USER 65532:65532", "USER 65532:65532\nUSER root", "root's"),
-        ('ENTRYPOINT ["bertscore-onnx", ', 'ENTRYPOINT bertscore-onnx #["', "signals"),
-        ("HEALTHCHECK", "# HEALTHCHECK", "health"),
-        ("EXPOSE 8080", "ENV API_KEY=secret", "secret"),
-    ],
-)
-def test_a_rule_that_is_broken_is_found(old, new, rule):
-    text = DOCKERFILE.read_text(encoding="utf-8")
-    assert old in text
-    assert [one for one in broken_rules(text.replace(old, new)) if rule in one]
+    lines = [line for line in DOCKERFILE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    assert [rule for rule, form in RULES.items() if not any(re.match(form, line) for line in lines)] == []
+    assert [line for line in lines if re.match(FORBIDDEN, line)] == []
 
 
 def test_its_steps_install_a_server_that_is_healthy(packages, minilm_bundle, tmp_path):

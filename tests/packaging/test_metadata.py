@@ -63,14 +63,6 @@ def test_addresses_are_those_of_the_repository_that_builds(metadata):
     assert addresses["Repository"] == f"https://github.com/{REPOSITORY}"
 
 
-def test_the_readme_leads_to_the_repository(metadata):
-    text = str(metadata.get_payload())
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert f"https://github.com/{REPOSITORY}/raw/main/docs/images/matching.svg" in links
-    assert f"https://github.com/{REPOSITORY}/blob/main/docs/tutorial.md" in links
-    assert [link for link in links if not link.startswith("https://")] == []
-
-
 def test_a_build_elsewhere_names_no_address(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "GITHUB_REPOSITORY"}
     command = [sys.executable, "-m", "hatchling", "metadata"]

@@ -56,16 +56,6 @@ def test_a_users_code_passes_mypy(environment_of, tmp_path):
     assert "Success" in run(sys.executable, "-m", "mypy", *options, "--python-executable", python, sample)
 
 
-def test_every_package_of_the_wheel_is_typed(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
-    packages = {name.partition("/")[0] for name in names} - {
-        name.partition("/")[0] for name in names if "dist-info" in name
-    }
-    houses = {"", "_evaluation", "_export", "_models", "_service"}
-    assert packages == {f"bertscore_onnx{house}" for house in houses}
-    assert {f"{package}/py.typed" for package in packages} <= {*names}
-
-
 @pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"])
 def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
     assert f"bertscore_onnx_service/http/{file}" in zipfile.ZipFile(wheel).namelist()

@@ -1,13 +1,10 @@
 """Bundles in fp16 and int8: their difference from fp32, what they keep of it, and refusals."""
 
-import shutil
-
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx.numpy_helper import from_array, to_array
-from safetensors.torch import load_file, save_file
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
@@ -89,16 +86,6 @@ def test_weights_that_are_not_numbers_are_refused(tiny_model, tmp_path, monkeypa
     with pytest.raises(VerificationError, match=f"vectors in {precision}"):
         export_model(str(tiny_model), num_layers=2, output=tmp_path / "bundle", precision=precision)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_numbers_that_fp16_cannot_hold_are_refused(tiny_model, tmp_path):
-    model = shutil.copytree(tiny_model, tmp_path / "model")
-    weights = load_file(model / "model.safetensors")
-    weights["encoder.layer.0.intermediate.dense.weight"] *= 1e6
-    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
-    export_model(str(model), num_layers=1, output=tmp_path / "fp32")
-    with pytest.raises(VerificationError, match="vectors in fp16"):
-        export_model(str(model), num_layers=1, output=tmp_path / "fp16", precision="fp16")
 
 
 def test_a_wrong_fusion_is_refused_even_if_scores_hardly_move(tiny_model, tmp_path, monkeypatch):

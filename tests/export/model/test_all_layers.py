@@ -7,10 +7,8 @@ from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut, stack_hidden_states
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.verify.vectors import sample_ids, unit_vectors
+from tests.export.model.test_families import NEEDS_LAYERS
 from tests.support.tiny_models import LAYERS, SETTINGS, each_family, save_tiny_model
-
-NEEDS_LAYERS = {"deberta-v2", "deberta-v3", "xmod"}
-"""Models that fail without any layer, in bert-score as well."""
 
 
 @pytest.mark.parametrize("name", each_family(SETTINGS))

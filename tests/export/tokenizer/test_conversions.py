@@ -232,17 +232,9 @@ def test_an_unknown_class_is_refused():
         convert(Unknown())
 
 
-def test_a_t5_that_is_not_legacy_is_refused(tmp_path):
-    slow = KINDS["t5"](tmp_path)
-    slow.legacy = False
-
-    with pytest.raises(ExportError, match="legacy"):
-        convert(slow)
-
-
-def test_a_bertweet_that_rewrites_tweets_is_refused(tmp_path):
-    slow = KINDS["bertweet"](tmp_path)
-    slow.normalization = True
-
-    with pytest.raises(ExportError, match="normalization"):
+@pytest.mark.parametrize(("kind", "option", "value"), [("t5", "legacy", False), ("bertweet", "normalization", True)])
+def test_an_option_that_no_conversion_knows_is_refused(kind, option, value, tmp_path):
+    slow = KINDS[kind](tmp_path)
+    setattr(slow, option, value)
+    with pytest.raises(ExportError, match=option):
         convert(slow)

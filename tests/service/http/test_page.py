@@ -8,7 +8,7 @@ import pytest
 from bertscore_onnx_service.http.app import ApiKeys
 from bertscore_onnx_service.http.limits import Limits
 from tests.support.http_server import serving, serving_bundles
-from tests.support.programs import chromium, contrast, luminance, prefer
+from tests.support.programs import contrast, luminance, prefer
 
 KEY = "correct-horse-battery"
 
@@ -31,12 +31,6 @@ def test_every_field_of_the_page_has_a_label(client):
         {*re.findall(rf'<{pattern}="([^"]+)"', page)} for pattern in ("(?:textarea|select|input) id", "label for")
     )
     assert fields == labels == {"candidate", "reference", "model", "idf", "rescale", "key"}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 class Page:
