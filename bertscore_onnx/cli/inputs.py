@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import compress, zip_longest
+from itertools import zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -50,25 +50,42 @@ class InputFile:
     """Whether the texts of a row are the sentences before a pair."""
 
     ids: tuple[Column, ...] = ()
-    """The columns of ids, if those of several tables have to agree; a row then ends with one for each, maybe empty."""
+    """The columns of ids, if those of several tables have to agree."""
 
     groups: Column | None = None
-    """The column of the rows' groups, if this file has it; the group is then the last text of a row before the ids."""
+    """The column of the rows' groups, if this file has it."""
 
     @property
     def format(self) -> InputFormat:
         """The requested format, or that of the name."""
         return self.dialect.format or format_of(self.name)
 
-    def rows(self, source: Source, kept: "KeptRows | None" = None) -> Iterator[list[str]]:
-        """Yield the texts of each row of the file, which was opened, and keep the rows of a table.
+    def rows(self, source: Source, kept: "KeptRows | None" = None) -> "Iterator[InputRow]":
+        """Yield the rows of the file, which was opened, and keep those of a table.
 
-        InputError is raised if the file has no rows.
+        InputError is raised if the file has no rows, or a group has no name.
         """
-        row = None
-        for row in self._rows(source, kept):
-            yield row
-        if row is None:
+        if self.format == "text":
+            lines = _no_json(source) if self.dialect.format is None else read_lines(source)
+            yield from (([line], "", {}) for line in lines)
+            return
+        table = self.open_table(source)
+        groups = [] if self.groups is None else [self.groups]
+        ids = [column for column in self.ids if self._has(table, column)]
+        columns = (*self.columns, *groups, *ids)
+        rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
+        number = 0
+        for number, row in enumerate(rows, 1):
+            end = len(row) - len(ids)
+            texts, group = row[: end - len(groups)], row[end - len(groups) : end]
+            if groups and not group[0].strip():
+                raise InputError(
+                    f"{source.title}, row {number}: the column {groups[0].names[0]!r} holds nothing; expected the "
+                    "name of a group. Fill it in, or leave the row out."
+                )
+            names = {column.names[0]: name for column, name in zip(ids, row[end:], strict=True) if name}
+            yield texts, "".join(group), names
+        if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
 
     def counted(self, number: int) -> str:
@@ -86,16 +103,6 @@ class InputFile:
 
         return open_table(source, self.format, self.dialect, added=self.added)
 
-    def _rows(self, source: Source, kept: "KeptRows | None") -> Iterator[list[str]]:
-        if self.format == "text":
-            return ([line] for line in (_no_json(source) if self.dialect.format is None else read_lines(source)))
-        table = self.open_table(source)
-        has_ids = [self._has(table, column) for column in self.ids]
-        columns = (*self.columns, *([] if self.groups is None else [self.groups]), *compress(self.ids, has_ids))
-        rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
-        rows = rows if self.groups is None else self._with_named_groups(rows, source, -1 - sum(has_ids))
-        return rows if all(has_ids) else _with_gaps(rows, has_ids)
-
     def _has(self, table: "TableReader", ids: Column) -> bool:
         """Return whether a table has a column of ids, or may have it; if no option names it, it has no texts."""
         [name] = ids.names
@@ -105,25 +112,9 @@ class InputFile:
             table.names is None or table.names.count(name) == 1
         )
 
-    def _with_named_groups(self, rows: Iterator[list[str]], source: Source, place: int) -> Iterator[list[str]]:
-        """Yield the texts of each row; raise InputError for a row whose group, at this place, has no name."""
-        for number, texts in enumerate(rows, 1):
-            if self.groups is not None and not texts[place].strip():
-                raise InputError(
-                    f"{source.title}, row {number}: the column {self.groups.names[0]!r} holds nothing; expected the "
-                    "name of a group. Fill it in, or leave the row out."
-                )
-            yield texts
 
-
-def _with_gaps(rows: Iterable[list[str]], has_ids: Sequence[bool]) -> Iterator[list[str]]:
-    """Yield the texts of each row, whose last ones are the ids that the table has, with empty ids for the others."""
-    count = sum(has_ids)
-    numbers = iter(range(count))
-    chosen = itemgetter(*(next(numbers) if has else count for has in has_ids))
-    for texts in rows:
-        start = len(texts) - count
-        yield [*texts[:start], *chosen([*texts[start:], ""])]
+InputRow = tuple[list[str], str, dict[str, str]]
+"""The texts of a row, the name of its group, and its ids by their columns, as far as a file has these."""
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -147,7 +138,7 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
     """Yield the texts of each row, file after file."""
     for file in files:
         with _open(file) as source:
-            yield from file.rows(source)
+            yield from (texts for texts, _, _ in file.rows(source))
 
 
 @contextmanager
@@ -224,23 +215,23 @@ class TextPairs:
 
     def __iter__(self) -> Iterator[TextsOfRow]:
         """Yield the pairs."""
+        from bertscore_onnx.text.texts import in_context
+
         files, watching = self._files, self._kept.begin()
         (first, source), *others = files
         num_texts = len([file for file, _ in files if not file.is_context])
         iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
-        grouped = next((position for position, (file, _) in enumerate(files) if file.groups is not None), None)
         for number, rows in enumerate(_side_by_side(files, iterators, self._held)):
             if None in rows:
                 longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
                 raise _unequal(files[rows.index(None)], number, longer, None)
-            if grouped is not None:
-                group = rows[grouped].pop()
-                if watching is not None:
-                    watching.groups.append(group)
-            candidate, *references = [text for row in rows[:num_texts] for text in row]
+            candidate, *references = [text for texts, _, _ in rows[:num_texts] for text in texts]
             if watching is not None:
+                watching.groups.extend(group for _, group, _ in rows if group)
                 watching.add((candidate, references))
-            yield (candidate, references) if num_texts == len(files) else _in_context(candidate, references, rows[-1])
+            context = rows[-1][0] if num_texts < len(files) else None
+            text, *texts_in_context = in_context([candidate, *references], context, "context")
+            yield text, texts_in_context
 
 
 @contextmanager
@@ -266,11 +257,10 @@ def open_pairs(
             file.format == "jsonl" and not source.is_seekable for file, source in with_texts
         )
         with_lists = [
-            (position, len(file.columns) + (file.groups is not None))
+            (position, len(file.columns))
             for position, (file, _) in enumerate(seekable)
             if file.format != "text" and not file.is_context
         ]
-
         contexts = [position for position, (file, _) in enumerate(seekable) if file.is_context]
         kept.has_contexts = any(file.is_context and not source.is_seekable for file, source in opened)
 
@@ -282,8 +272,8 @@ def open_pairs(
                     numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
                     other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                     raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-                kept.has_several_references |= any(len(rows[at]) > num_fields for at, num_fields in with_lists)
-                kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at])
+                kept.has_several_references |= any(len(rows[at][0]) > num_columns for at, num_columns in with_lists)
+                kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at][0])
             return number
 
         held = None
@@ -298,15 +288,8 @@ def open_pairs(
         yield pairs if len(seekable) == len(opened) else iter(pairs)
 
 
-def _in_context(candidate: str, references: list[str], context: Sequence[str]) -> TextsOfRow:
-    from bertscore_onnx.text.texts import in_context
-
-    [text, *others] = in_context([candidate, *references], context, "context")
-    return text, others
-
-
-HeldRows = list[tuple[int, dict[str, list[str]]]]
-"""For each file but the first the place of an id in the rows of the first, and its own rows by this id."""
+HeldRows = list[tuple[str, dict[str, InputRow]]]
+"""For each file but the first the name of a column of ids in the first, and its own rows by these ids."""
 
 
 class _OtherIdError(InputError):
@@ -317,64 +300,45 @@ def _rows_by_id(files: Sequence[tuple[InputFile, Source]]) -> HeldRows | None:
     """Return the rows of all files but the first by their ids; None unless all have the same ids, each once."""
     if not all(file.ids for file, _ in files):
         return None
-    start = -len(files[0][0].ids)
-    ids = [row[start:] for row in read_whole_rows(files[0][0].rows(files[0][1]), files[0][1].title)]
+    first, *others = (read_whole_rows(file.rows(source), source.title, itemgetter(0)) for file, source in files)
     held: HeldRows = []
-    for file, source in files[1:]:
-        rows = read_whole_rows(file.rows(source), source.title)
-        own, other = _compared(ids[0], rows[0][start:])
-        by_id = {row[start + other]: row for row in rows}
-        if sorted(row[own] for row in ids) != sorted(by_id) or len(by_id) < len(rows):
+    for rows in others:
+        own, other = _compared(first[0][2], rows[0][2])
+        by_id = {ids.get(other, ""): (texts, group, ids) for texts, group, ids in rows}
+        if sorted(ids.get(own, "") for _, _, ids in first) != sorted(by_id) or len(by_id) < len(rows):
             return None
-        held.append((start + own, by_id))
+        held.append((own, by_id))
     return held
 
 
-def _compared(names: Sequence[str], other_names: Sequence[str]) -> tuple[int, int]:
-    """Return the places of two ids to compare: the first column that both tables have, or else the first of each."""
-    shared = [at for at, pair in enumerate(zip(names, other_names, strict=True)) if all(pair)]
-    firsts = [next((at for at, name in enumerate(row) if name), 0) for row in (names, other_names)]
-    return (shared[0], shared[0]) if shared else (firsts[0], firsts[1])
+def _compared(ids: dict[str, str], other_ids: dict[str, str]) -> tuple[str, str]:
+    """Return the names of two ids to compare: of the first column that both tables have, or else the first of each."""
+    shared = [name for name in ids if name in other_ids]
+    return (shared[0], shared[0]) if shared else (next(iter(ids), ""), next(iter(other_ids), ""))
 
 
 def _side_by_side(
-    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[list[str]]], held: HeldRows | None = None
+    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[InputRow]], held: HeldRows | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the texts of all files row by row, without ids, which have to agree; None for a file that has ended."""
+    """Yield the rows of all files of the same number, or of the same id; None for a file that has ended.
+
+    InputError is raised if a row has different ids in two tables: in a column that both have, or else in the first.
+    """
     if held is not None:
-        start = -len(files[0][0].ids)
-        joined = ((row, *(by_id[row[at]] for at, by_id in held)) for row in rows[0])
-        return (tuple(row[:start] for row in parts) for parts in joined)
-    together = zip_longest(*rows)
-    return _without_ids(files, together) if any(file.ids for file, _ in files) else together
-
-
-def _without_ids(
-    files: Sequence[tuple[InputFile, Source]], rows: Iterable[tuple[Any, ...]]
-) -> Iterator[tuple[Any, ...]]:
-    with_ids = [(position, source.title, -len(file.ids)) for position, (file, source) in enumerate(files) if file.ids]
-    for number, texts in enumerate(rows, 1):
-        row, ids = [*texts], []
-        for position, title, start in with_ids:
-            if row[position] is not None:
-                ids.append((title, row[position][start:]))
-                row[position] = row[position][:start]
-        if any(names != ids[0][1] for _, names in ids):
-            _check_ids(number, ids)
-        yield tuple(row)
-
-
-def _check_ids(number: int, ids: Iterable[tuple[str, list[str]]]) -> None:
-    """Raise InputError if a row has different ids in two tables: in a column that both have, or else in the first."""
-    first, *others = [(title, names) for title, names in ids if any(names)] or [("", [])]
-    for title, names in others:
-        own, other = _compared(first[1], names)
-        if first[1][own] != names[other]:
-            raise _OtherIdError(
-                f"Row {number} is {first[1][own]!r} in {first[0]} and {names[other]!r} in {title}; expected the same "
-                "segments in both, each once. If these are not ids of segments, name the column that has them with "
-                "--columns id=NAME, or add --columns id=none."
-            )
+        yield from ((row, *(by_id[row[2].get(own, "")] for own, by_id in held)) for row in rows[0])
+        return
+    for number, together in enumerate(zip_longest(*rows), 1):
+        with_ids = [(source, row[2]) for (_, source), row in zip(files, together, strict=True) if row and row[2]]
+        for source, ids in with_ids[1:]:
+            first, first_ids = with_ids[0]
+            own, other = _compared(first_ids, ids)
+            if first_ids[own] != ids[other]:
+                raise _OtherIdError(
+                    f"Row {number} is {first_ids[own]!r} in {first.title} and {ids[other]!r} in {source.title}; "
+                    "expected the same segments in both, each once. If these are not ids of segments, name the column "
+                    "that has them with --columns id=NAME, or add --columns id=none."
+                )
+        yield together
 
 
 def _unequal(
@@ -502,4 +466,4 @@ def _no_table(option: str) -> typer.BadParameter:
 def lines_of(name: str, what: str) -> list[str]:
     """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content `what`."""
     with open_source(name) as source:
-        return [line for [line] in read_whole_rows(([line] for line in read_lines(source, what)), source.title)]
+        return read_whole_rows(read_lines(source, what), source.title, lambda line: [line])

@@ -7,16 +7,18 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path, PurePath
 from tempfile import TemporaryFile
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, TypeVar, cast
 
 from bertscore_onnx.errors import InputError
+
+Row = TypeVar("Row")
 
 InputFormat = Literal["text", "tsv", "csv", "jsonl", "parquet"]
 
@@ -246,12 +248,13 @@ VALUE_BYTES = 100
 """About the memory of a value in a row beside its characters."""
 
 
-def read_whole_rows(rows: Iterable[list[str]], title: str) -> list[list[str]]:
-    """Return all rows of texts; raise InputError if they would take more memory than `MAX_HELD_BYTES`."""
+def read_whole_rows(rows: Iterable[Row], title: str, texts_of: Callable[[Row], Sequence[str]]) -> list[Row]:
+    """Return all rows; raise InputError if their texts would take more memory than `MAX_HELD_BYTES`."""
     kept, size = [], 0
     for row in rows:
         kept.append(row)
-        size += sum(map(len, row)) + VALUE_BYTES * len(row)
+        texts = texts_of(row)
+        size += sum(map(len, texts)) + VALUE_BYTES * len(texts)
         if size > MAX_HELD_BYTES:
             raise too_long(title)
     return kept

@@ -78,7 +78,7 @@ def _is_number(line: str) -> bool:
 
 def _lines(name: str) -> list[str]:
     with open_source(name) as source:
-        lines = [line for [line] in read_whole_rows(([line] for line in read_lines(source, "scores")), source.title)]
+        lines = read_whole_rows(read_lines(source, "scores"), source.title, lambda line: [line])
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
     return lines

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -298,7 +299,7 @@ def _read(file: InputFile) -> "SegmentColumns | WholeTable":
     if file.format != "text":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
-        lines = [line for [line] in read_whole_rows(file.rows(source), source.title)]
+        lines = [line for [line], _, _ in read_whole_rows(file.rows(source), source.title, itemgetter(0))]
     title = source.title
     return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
 
