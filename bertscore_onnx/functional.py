@@ -25,7 +25,6 @@ class ScorerCache:
     """A cache of a few scorers by their settings; the least recently used is removed first. Threads may share it."""
 
     def __init__(self, max_scorers: int) -> None:
-        """Start without scorers; `max_scorers` is at least 1."""
         self._max_scorers = max_scorers
         self._kept: OrderedDict[Hashable, Shared[BERTScorer]] = OrderedDict()
         self._change = threading.Lock()
@@ -112,7 +111,6 @@ class ScoreFunction:
     __name__ = "score"
 
     def __init__(self) -> None:
-        """Start without models."""
         self._scorers = ScorerCache(MAX_SCORERS)
 
     @overload

@@ -657,7 +657,7 @@ class BERTScorer(Closeable):
 
         On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs the model.
         """
-        self._pipeline.warm_up()
+        self._pipeline.encoder.warm_up()
 
     def release_memory(self) -> None:
         """Return to the system the memory that only large texts need, for example when a process becomes idle."""

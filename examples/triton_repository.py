@@ -80,7 +80,8 @@ def write_repository(
     if model.exists():
         raise ValueError(f"{model} already exists. Remove it, or choose another NAME.")
     weights = _weights(opened, idf_counts)
-    graph = opened.scoring_path.read_bytes() if idf_counts is None else _weighted(opened.scoring_path, weights)
+    source = opened.path / SCORING_FILE
+    graph = source.read_bytes() if idf_counts is None else _weighted(source, weights)
     version = model / "1"
     version.mkdir(parents=True)
     (version / SCORING_FILE).write_bytes(graph)

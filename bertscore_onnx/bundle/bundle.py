@@ -5,11 +5,12 @@ The folder holds `model.onnx` (with `model.onnx.data` beside it for large models
 thing that the export hands over to the runtime.
 """
 
+import errno
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
     json_fault,
 )
-from bertscore_onnx.files import open_regular
+from bertscore_onnx.files import read_regular
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
@@ -56,20 +57,6 @@ class Bundle:
 
     stacked_layers: int = 0
     """The number of layers in the graph's output, on an axis of their own; 0 if it has no such axis."""
-
-    def at_layer(self, num_layers: int) -> "Bundle":
-        """Return one layer of a bundle of all layers, which scores like a bundle of that layer."""
-        return replace(self, manifest=self.manifest.of_layer(num_layers))
-
-    @property
-    def graph_path(self) -> Path:
-        """The ONNX graph."""
-        return self.path / GRAPH_FILE
-
-    @property
-    def scoring_path(self) -> Path:
-        """The scoring graph; it exists if `manifest.has_scoring_graph`."""
-        return self.path / SCORING_FILE
 
     @property
     def tokenizer_path(self) -> Path:
@@ -124,8 +111,18 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     """Read and check the manifest alone; raise a BundleError if it cannot be used."""
     folder = Path(path)
     file = folder / MANIFEST
-    content = _read(folder, file)
-    _check_format_version(file, content)
+    try:  # a regular file of reasonable size, which can neither block the reader nor fill the memory
+        content = read_regular(file, MAX_MANIFEST_BYTES)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ManifestError(f"{file} is not a manifest: {error.strerror}. {_EXPORT_AGAIN}") from error
+        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
+    version = _decode(file, content, dict[str, Any]).get("format_version")
+    if type(version) is int and version != FORMAT_VERSION:  # its manifest may differ in everything else
+        advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
+        raise FormatVersionError(
+            f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
+        )
     manifest = _decode(file, content, Manifest)
     required = {GRAPH_FILE, TOKENIZER_FILE}
     if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
@@ -149,31 +146,6 @@ def bundle_file(folder: Path, name: str) -> Path:
             f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
         )
     return folder / name
-
-
-def _read(folder: Path, file: Path) -> bytes:
-    """Read the manifest: a regular file of reasonable size, which can neither block the reader nor fill the memory."""
-    try:
-        with open_regular(file) as opened:
-            content = opened.read(MAX_MANIFEST_BYTES + 1)
-    except OSError as error:
-        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise ManifestError(
-            f"{file} is not a manifest: it has more than the {MAX_MANIFEST_BYTES:,} bytes that are read. "
-            + _EXPORT_AGAIN
-        )
-    return content
-
-
-def _check_format_version(file: Path, content: bytes) -> None:
-    """Raise a FormatVersionError for another version, whose manifest may differ in everything else."""
-    version = _decode(file, content, dict[str, Any]).get("format_version")
-    if type(version) is int and version != FORMAT_VERSION:
-        advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
-        raise FormatVersionError(
-            f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
-        )
 
 
 def _decode(file: Path, content: bytes, form: type[T]) -> T:

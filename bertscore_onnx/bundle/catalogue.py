@@ -183,8 +183,13 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
     Languages without a row for the layer are absent, so the result is empty for an unknown model or layer.
     """
-    rows = {language: _baseline_row(file, num_layers) for language, file in sorted(_baseline_files(name).items())}
-    return {language: row for language, row in rows.items() if row is not None}
+    of_layer = {}
+    for language, file in sorted(_baseline_files(name).items()):
+        with file.open(encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                if int(row["layer"]) == num_layers:
+                    of_layer[language] = Baseline(float(row["precision"]), float(row["recall"]), float(row["f1"]))
+    return of_layer
 
 
 @cache
@@ -209,11 +214,3 @@ def _baseline_files(name: str) -> dict[str, Traversable]:
         return {}
     candidates = {folder.name: folder.joinpath(f"{name}.csv") for folder in _folder().joinpath("baselines").iterdir()}
     return {language: file for language, file in candidates.items() if file.is_file()}
-
-
-def _baseline_row(file: Traversable, num_layers: int) -> Baseline | None:
-    with file.open(encoding="utf-8") as lines:
-        for row in csv.DictReader(lines):
-            if int(row["layer"]) == num_layers:
-                return Baseline(float(row["precision"]), float(row["recall"]), float(row["f1"]))
-    return None

@@ -66,10 +66,8 @@ class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The number of texts that both encoded, plain ones and edge cases."""
 
     num_different: Count
-    """The number of texts with different ids."""
-
     examples: list[str]
-    """The first few texts with different ids."""
+    """The first few of these."""
 
 
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,9 +184,35 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raise a ValueError if a name is unprintable, an id is not the model's, or a list does not fit the layers."""
-        self._check_names()
-        self._check_ids()
-        self._check_lists()
+        singles = [self.model_id, self.revision or "", self.family, self.output]
+        singles += [measured.precision for measured in self.unrelated_scores.values()]
+        for name in [*singles, *self.inputs, *self.baselines, *self.exported_with, *self.exported_with.values()]:
+            if not name.isprintable() or "|" in name:
+                raise ValueError(f"The name {name[:100]!a} has characters that cannot be printed, or a `|`")
+
+        ids = {"pad_id": [self.pad_id], "zero_weight_ids": self.zero_weight_ids, "empty_ids": self.empty_ids}
+        if self.tokenizer_spec is not None:
+            ids |= {"prefix_ids": self.tokenizer_spec.prefix_ids, "suffix_ids": self.tokenizer_spec.suffix_ids}
+        for field, values in ids.items():
+            if (largest := max(values, default=0)) >= self.vocab_size:
+                raise ValueError(f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at `$.{field}`")
+
+        expected = len(self.layers)
+        scores = [scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)]
+        for field, lists in (("golden", scores), ("baselines", list(self.baselines.values()))):
+            for numbers in lists:
+                if len(numbers) != expected:
+                    raise ValueError(
+                        f"Expected {expected} per list, one for each layer, got {len(numbers)} - at `$.{field}`"
+                    )
+        for language, measured in self.unrelated_scores.items():
+            if language not in self.baselines or len(measured.f1_quantiles) != expected:
+                raise ValueError(f"Expected a baseline and {expected} lists for {language!a} - at `$.unrelated`")
+            if any(sorted(numbers) != numbers for numbers in measured.f1_quantiles):
+                raise ValueError("Expected numbers in ascending order - at `$.unrelated`")
+        for baseline in chain.from_iterable(self.baselines.values()):
+            if max(astuple(baseline)) >= 1:
+                raise ValueError(f"Expected numbers below 1, got {baseline} - at `$.baselines`")
 
     @property
     def layers(self) -> range:
@@ -260,39 +284,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the correct value of `digest`."""
         content = msgspec.json.encode(msgspec.structs.replace(self, digest=""), order="sorted")
         return hashlib.sha256(content).hexdigest()
-
-    def _check_names(self) -> None:
-        singles = [self.model_id, self.revision or "", self.family, self.output]
-        singles += [measured.precision for measured in self.unrelated_scores.values()]
-        for name in [*singles, *self.inputs, *self.baselines, *self.exported_with, *self.exported_with.values()]:
-            if not name.isprintable() or "|" in name:
-                raise ValueError(f"The name {name[:100]!a} has characters that cannot be printed, or a `|`")
-
-    def _check_ids(self) -> None:
-        ids = {"pad_id": [self.pad_id], "zero_weight_ids": self.zero_weight_ids, "empty_ids": self.empty_ids}
-        if self.tokenizer_spec is not None:
-            ids |= {"prefix_ids": self.tokenizer_spec.prefix_ids, "suffix_ids": self.tokenizer_spec.suffix_ids}
-        for field, values in ids.items():
-            if (largest := max(values, default=0)) >= self.vocab_size:
-                raise ValueError(f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at `$.{field}`")
-
-    def _check_lists(self) -> None:
-        expected = len(self.layers)
-        scores = [scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)]
-        for field, lists in (("golden", scores), ("baselines", list(self.baselines.values()))):
-            for numbers in lists:
-                if len(numbers) != expected:
-                    raise ValueError(
-                        f"Expected {expected} per list, one for each layer, got {len(numbers)} - at `$.{field}`"
-                    )
-        for language, measured in self.unrelated_scores.items():
-            if language not in self.baselines or len(measured.f1_quantiles) != expected:
-                raise ValueError(f"Expected a baseline and {expected} lists for {language!a} - at `$.unrelated`")
-            if any(sorted(numbers) != numbers for numbers in measured.f1_quantiles):
-                raise ValueError("Expected numbers in ascending order - at `$.unrelated`")
-        for baseline in chain.from_iterable(self.baselines.values()):
-            if max(astuple(baseline)) >= 1:
-                raise ValueError(f"Expected numbers below 1, got {baseline} - at `$.baselines`")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:

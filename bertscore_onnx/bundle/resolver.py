@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import NoReturn, get_args
@@ -108,7 +109,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
         raise UnknownLayerError(f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. {advice}")
     if manifest.all_layers:
         if num_layers is not None:
-            return bundle.at_layer(num_layers)
+            return replace(bundle, manifest=manifest.of_layer(num_layers))
         raise UnknownLayerError(
             f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with num_layers "
             "(--num-layers), or score by each with all_layers=True (--all-layers)."

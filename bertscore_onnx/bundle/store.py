@@ -59,7 +59,12 @@ def store_root() -> Path:
     """
     home = os.environ.get("BERTSCORE_ONNX_HOME")
     try:
-        root = Path(home).expanduser() if home else _user_cache()
+        if home:
+            root = Path(home).expanduser()
+        else:
+            import platformdirs  # costs start-up time and is needed only here
+
+            root = platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
     except RuntimeError:
         root = None
     if root is None or root.parts[0] == "~":  # some versions of platformdirs leave it as it is
@@ -68,12 +73,6 @@ def store_root() -> Path:
             "BERTSCORE_ONNX_HOME to a folder."
         )
     return root
-
-
-def _user_cache() -> Path:
-    import platformdirs  # costs start-up time and is needed only here
-
-    return platformdirs.user_cache_path("bertscore-onnx", appauthor=False)
 
 
 def bundle_folder(model_id: str, variant: Variant) -> Path:

@@ -1,7 +1,6 @@
 """A base class of objects that are closed at the end of a `with` block."""
 
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import Self
 
 
@@ -16,8 +15,6 @@ class Closeable(ABC):
         """Return the object itself, which is closed at the end of the block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the object."""
         self.close()

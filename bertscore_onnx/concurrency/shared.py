@@ -3,16 +3,12 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ClosedError
 
-
-class _Resource(Protocol):
-    def close(self) -> None: ...
-
-
-R = TypeVar("R", bound=_Resource)
+R = TypeVar("R", bound=Closeable)
 
 
 class Shared(Generic[R]):

@@ -77,7 +77,10 @@ class ThreadPool:
         with self._changed:
             self._check_open()
             if self._num_started < self._number and not self._idle.acquire(blocking=False):
-                self._start_thread()
+                name = f"{self._name}_{self._num_started}"
+                with suppress(RuntimeError):  # no more threads allowed, or, in Python 3.12.1, the main thread has ended
+                    threading.Thread(target=_work, args=(self._tasks, self._idle), name=name, daemon=True).start()
+                    self._num_started += 1
             if self._num_started:
                 self._tasks.put(lambda: _do(future, work, item))
                 return future
@@ -119,12 +122,6 @@ class ThreadPool:
         self._idle = threading.Semaphore(0)
         self._in_line, self._joining = threading.RLock(), threading.Lock()
         self._num_started = 0
-
-    def _start_thread(self) -> None:
-        name = f"{self._name}_{self._num_started}"
-        with suppress(RuntimeError):  # no more threads allowed, or, in Python 3.12.1, the main thread has ended
-            threading.Thread(target=_work, args=(self._tasks, self._idle), name=name, daemon=True).start()
-            self._num_started += 1
 
     def _end_threads(self) -> None:
         for _ in range(self._num_started):

@@ -43,8 +43,7 @@ class DeviceVectors:
         self._provider, self._hidden_size, self._written, self._layers = provider, hidden_size, written, layers
         self._begins: list[int] = []  # of the runs, in rows, as `_sizes`
         self._sizes: list[int] = []
-        self.num_rows: int = rows
-        """The rows that there is room for."""
+        self.num_rows: int = rows  # that there is room for
         limit = memory_limit()
         if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
             raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")

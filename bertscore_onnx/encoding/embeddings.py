@@ -30,17 +30,6 @@ class TokenEmbeddings:
         start = self.starts[text]
         return self.vectors[layer, start : start + self.lengths[text]]
 
-    def flat_vectors(self, layer: int, texts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of some of the texts one after the other, (tokens, hidden)."""
-        rows = joined_ranges(self.starts[texts], self.lengths[texts])
-        return self.vectors[layer, rows]
-
-    def flat_ids(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ids of some of the texts one after the other, (tokens,), and where each begins, (texts,)."""
-        lengths = self.lengths[texts]  # (texts,)
-        nothing = np.zeros(0, dtype=np.int64)  # there may be no texts
-        return np.concatenate([nothing, *(self.sequences[text] for text in texts)]), np.cumsum(lengths) - lengths
-
 
 def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers of ranges one after the other, (numbers,), given their starts and lengths."""

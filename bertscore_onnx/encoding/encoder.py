@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.device import DeviceArray, DeviceVectors, Vectors
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
@@ -52,7 +52,6 @@ class ReusedMemory:
     """
 
     def __init__(self) -> None:
-        """Start without any."""
         self._free: list[NDArray[np.float32]] = []
 
     def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -226,9 +225,7 @@ class PaddedTexts:
         With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
         self.sequences: Sequence[NDArray[np.int64]] = sequences
-        """The ids of each text, (tokens,)."""
-        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
-        """The number of tokens of each text, (texts,)."""
+        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         order, lengths = np.concatenate([_NONE, *batches]), self.lengths  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
@@ -344,7 +341,7 @@ class Encoder:
         output = {manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape}
         self.session: OnnxSession = OnnxSession(
             bundle,
-            bundle.graph_path,
+            bundle.path / GRAPH_FILE,
             manifest.inputs,
             output,
             device=device,
@@ -353,14 +350,14 @@ class Encoder:
         )
         provider = self._provider = self.session.provider
         self.provider: str = provider.name
-        """The execution provider in use."""
         self.precision: str = self.session.precision
-        """The compute precision."""
         self._num_layers = len(manifest.layers)
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
-        self.threads: ThreadPool = ThreadPool(self.session.num_own_threads, "bertscore-encode")
-        """The threads for runs."""
+        # a provider that prepares itself for each shape may do so in each thread, and keep the result
+        has_threads = self.session.leaves_cpu_idle or provider.widths
+        self.threads: ThreadPool = ThreadPool(self.session.concurrency if has_threads else 0, "bertscore-encode")
+        """The threads for runs; none to run in the callers' threads."""
         self.matching_threads: ThreadPool = self.threads
         """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
         if provider.concurrency is not None:

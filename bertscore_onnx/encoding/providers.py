@@ -139,10 +139,6 @@ def memory_limit() -> int | None:
     return int(limit)
 
 
-def _openvino_precision() -> str | None:
-    return "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None
-
-
 def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
     settings = {
         "INFERENCE_PRECISION_HINT": provider.compute_precision() or "f32",
@@ -173,7 +169,7 @@ OPENVINO = Provider(
     "OpenVINOExecutionProvider",
     "openvino",
     "openvino",
-    compute_precision=_openvino_precision,
+    compute_precision=lambda: "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None,
     batch_values=500_000,
     batch_tokens=2048,
     own_optimizer=True,

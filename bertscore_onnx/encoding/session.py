@@ -128,14 +128,6 @@ class OnnxSession:
         _in_use.add(self)
         self._check_graph(outputs)
 
-    @property
-    def num_own_threads(self) -> int:
-        """The number of threads for runs; 0 to run in the callers' threads.
-
-        A provider that prepares itself for each shape may do so again in each thread, and keep the result.
-        """
-        return self.concurrency if self.leaves_cpu_idle or self.provider.widths else 0
-
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
@@ -307,20 +299,15 @@ class OnnxSession:
         for name, shape in expected.items():
             if name not in outputs:
                 raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
-            if not _agree(outputs[name], shape):
+            given = outputs[name]
+            sizes = zip(given, shape, strict=False)
+            if len(given) != len(shape) or any(size != wanted for size, wanted in sizes if isinstance(wanted, int)):
                 raise GraphError(
-                    f"The graph gives {name!r} of shape {outputs[name]}; expected {[*shape]}. Export the model again."
+                    f"The graph gives {name!r} of shape {given}; expected {[*shape]}. Export the model again."
                 )
 
 
 _BATCH = ("batch", "pairs")
-
-
-def _agree(shape: Sequence[int | str | None], expected: Sequence[int | str]) -> bool:
-    """Return whether shapes have one length, and equal sizes wherever a number is expected."""
-    return len(shape) == len(expected) and all(
-        isinstance(size, str) or actual == size for actual, size in zip(shape, expected, strict=True)
-    )
 
 
 def open_session(

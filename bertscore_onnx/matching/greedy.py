@@ -25,10 +25,7 @@ def greedy_match(
     P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference: unit vectors,
     (tokens, hidden), and their normalised weights w / Σ w, (tokens,). A side whose weights are all 0 gives 0.
     """
-    if max(len(candidate), len(reference)) <= BLOCK_TOKENS:
-        to_reference, to_candidate = _nearest(candidate, reference)
-    else:
-        to_reference, to_candidate = _nearest_in_blocks(candidate, reference)
+    to_reference, to_candidate = _nearest(candidate, reference)
     return float(to_reference @ candidate_shares), float(to_candidate @ reference_shares)
 
 
@@ -76,22 +73,17 @@ def with_f_measure(
 def _nearest(
     candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the similarity of each token to its nearest of the other side, (cand_tokens,) and (ref_tokens,)."""
-    similarity = candidate @ reference.T  # (cand_tokens, ref_tokens)
-    return similarity.max(axis=1), similarity.max(axis=0)
+    """Return the similarity of each token to its nearest of the other side, (cand_tokens,) and (ref_tokens,).
 
-
-def _nearest_in_blocks(
-    candidate: NDArray[np.float32], reference: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Do the same for long texts, in memory that does not grow with the square of their lengths."""
+    It is computed in blocks, so that memory does not grow with the square of the lengths.
+    """
     to_reference = np.full(len(candidate), -np.inf, dtype=np.float32)  # (cand_tokens,)
     to_candidate = np.full(len(reference), -np.inf, dtype=np.float32)  # (ref_tokens,)
     for row, column in product(*(range(0, len(side), BLOCK_TOKENS) for side in (candidate, reference))):
         rows, columns = slice(row, row + BLOCK_TOKENS), slice(column, column + BLOCK_TOKENS)
-        nearest = _nearest(candidate[rows], reference[columns])
-        np.maximum(to_reference[rows], nearest[0], out=to_reference[rows])
-        np.maximum(to_candidate[columns], nearest[1], out=to_candidate[columns])
+        similarity = candidate[rows] @ reference[columns].T
+        np.maximum(to_reference[rows], similarity.max(axis=1), out=to_reference[rows])
+        np.maximum(to_candidate[columns], similarity.max(axis=0), out=to_candidate[columns])
     return to_reference, to_candidate
 
 
@@ -116,10 +108,3 @@ def document_frequency(documents: Sequence[NDArray[np.int64]], vocab_size: int) 
 def idf_weights(frequency: NDArray[np.int64], num_documents: int) -> NDArray[np.float32]:
     """Turn document frequencies into weights, log((N + 1) / (df + 1)) (bert-score, `utils.py:get_idf_dict`)."""
     return np.log((num_documents + 1) / (frequency + 1)).astype(np.float32)
-
-
-def uniform_weights(vocab_size: int, zero_ids: Sequence[int]) -> NDArray[np.float32]:
-    """Return a weight of 1 for every id, but of 0 for `zero_ids`, (vocab_size,)."""
-    weights = np.ones(vocab_size, dtype=np.float32)
-    weights[list(zero_ids)] = 0
-    return weights

@@ -29,7 +29,6 @@ class MatchingGraph:
     """The matching graph on one provider; threads may share it."""
 
     def __init__(self, provider: Provider) -> None:
-        """Prepare to open the graph when it is first needed."""
         self._provider = provider
         self._opened: Any = None
         self._opening = threading.Lock()

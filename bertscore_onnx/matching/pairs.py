@@ -3,7 +3,6 @@
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
+from bertscore_onnx.scores import PRF
 
 _log = logging.getLogger(__name__)
 
@@ -41,26 +41,6 @@ PADDING_SIMILARITY = np.float32(-2)
 """Below any similarity of unit vectors; times a weight of 0 it is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairScores:
-    """The raw scores of pairs, and how many of them have nothing to match and so score 0."""
-
-    precision: NDArray[np.float32]
-    """(layers, pairs), as `recall` and `f1`."""
-
-    recall: NDArray[np.float32]
-    f1: NDArray[np.float32]
-
-    num_empty: int
-    """Pairs with an empty side."""
-
-    num_zero_weight: int
-    """Pairs with a side that has tokens, all of weight 0."""
-
-    num_excluded: int = 0
-    """Pairs with a side whose tokens are all excluded by the matching."""
-
-
 def match_pairs(
     candidates: TextsOfPairs,
     references: TextsOfPairs,
@@ -68,9 +48,10 @@ def match_pairs(
     threads: ThreadPool,
     beta: float = 1.0,
     graph: MatchingGraph | None = None,
-) -> PairScores:
+) -> tuple[PRF[NDArray[np.float32]], dict[str, int]]:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
+    Returns P, R and F, (layers, pairs), and how many pairs have nothing to match, by the reasons that `TextStats` has.
     Vectors of both sides that are on a device are matched there by the graph, if there is enough memory. Raises an
     IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
@@ -78,13 +59,9 @@ def match_pairs(
     if graph is None or not pairs.match_on_device(graph):
         pairs.match_on_host(threads)
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
-    scores = finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta)
-    return PairScores(
-        *scores,
-        int((~is_filled & ~is_excluded).sum()),
-        int((is_filled & ~has_weight).sum()),
-        int(is_excluded.sum()),
-    )
+    scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta))
+    reasons = {"empty": ~is_filled & ~is_excluded, "zero_weight": is_filled & ~has_weight, "excluded": is_excluded}
+    return scores, {reason: int(has_it.sum()) for reason, has_it in reasons.items()}
 
 
 def finite_scores(
@@ -180,8 +157,7 @@ class PairMatching:
     @cached_property
     def _vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors of both sides on the host."""
-        candidates, references = map(np.asarray, self._tables)
-        return candidates, references
+        return np.asarray(self._tables[0]), np.asarray(self._tables[1])
 
     def match_on_host(self, threads: ThreadPool) -> None:
         """Match all pairs in threads."""
@@ -270,7 +246,8 @@ def _is_scorable(table: TokensToMatch, texts: NDArray[np.int64], weights: TokenW
 
 def _flat(table: TokensToMatch, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
     token_weights, _, _, begins = _weigh([(table, texts)], weights)
-    return table.flat_vectors(layer, texts), token_weights, begins
+    rows = joined_ranges(table.starts[texts], table.lengths[texts])
+    return table.vectors[layer, rows], token_weights, begins
 
 
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -37,84 +37,60 @@ _KINDS: dict[Excluded, Callable[[str], bool]] = {
 """The kinds of tokens that their own text decides, white space around it included."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class TokenMask:
     """Decides which tokens of a text are matched."""
 
-    is_kept: NDArray[np.bool_]
-    """Whether the tokens of an id may be matched, (vocab_size,)."""
-
-    continues: NDArray[np.bool_]
-    """Whether an id may continue a word, (vocab_size,); all False if only ids decide."""
-
-    is_continued: NDArray[np.bool_]
-    """Whether a word may go on after an id, (vocab_size,)."""
-
-    keeps_continuations: bool
-    """Whether tokens that continue a word are matched."""
-
-    depends_on_words: bool
-    """Whether it matters where words begin and end."""
-
-    is_left_out: NDArray[np.bool_]
-    """Whether an id is a word that is left out, if the word ends there, (vocab_size,)."""
-
-    words: Sequence[NDArray[np.int64]]
-    """The ids of each word of several tokens that is left out."""
-
-    is_word: NDArray[np.bool_]
-    """Whether an id is not special, (vocab_size,)."""
+    def __init__(
+        self,
+        matching: Matching,
+        manifest: Manifest,
+        vocabulary: Vocabulary,
+        added_ids: Sequence[int],
+        tokenise: Tokenise,
+    ) -> None:
+        """Apply a matching to the ids of a model."""
+        size = manifest.vocab_size
+        self._is_kept = np.ones(size, dtype=np.bool_)  # whether the tokens of an id may be matched
+        if "special" in matching.exclude:
+            self._is_kept[manifest.special_ids] = False
+            self._is_kept[[token for token in added_ids if token < size]] = False  # some have a weight: Gemma's <bos>
+        if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
+            for token in range(size):
+                text = vocabulary.bytes_of(token).decode(errors="replace")
+                if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
+                    self._is_kept[token] = False
+        self.is_word: NDArray[np.bool_] = np.ones(size, dtype=np.bool_)
+        """Whether an id is not special, (vocab_size,)."""
+        self.is_word[manifest.special_ids] = False
+        self._keeps_continuations = "subwords" not in matching.exclude
+        depends_on_words = matching.words or not self._keeps_continuations
+        self._continuations = vocabulary.continuations(size) if depends_on_words else None
+        word_ids = _word_ids(matching.words, tokenise) if matching.words else []
+        words = [ids for ids in word_ids if vocabulary.special.keys().isdisjoint(ids.tolist())]
+        self._words = [word for word in words if len(word) > 1]  # of several tokens, that are left out
+        self._is_left_out = np.isin(np.arange(size), [word[0] for word in words if len(word) == 1])  # the others
 
     def of(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
-        is_kept = self.is_kept[ids]
-        if not self.depends_on_words:
+        is_kept = self._is_kept[ids]
+        if self._continuations is None:
             return is_kept
-        goes_on = self.continues[ids]  # (tokens,)
-        goes_on[1:] &= self.is_continued[ids[:-1]]
+        continues, is_continued = self._continuations
+        goes_on = continues[ids]  # (tokens,)
+        goes_on[1:] &= is_continued[ids[:-1]]
         goes_on[begins] = False
-        if not self.keeps_continuations:
+        if not self._keeps_continuations:
             is_kept &= ~goes_on
         ends = np.append(~goes_on[1:], True)  # (tokens,), where a word ends
-        is_kept &= goes_on | ~ends | ~self.is_left_out[ids]
+        is_kept &= goes_on | ~ends | ~self._is_left_out[ids]
         begin = np.flatnonzero(~goes_on & ~ends)  # of the words of several tokens
-        for word in self.words:
+        for word in self._words:
             first = begin[ids[begin] == word[0]]
             first = first[first + len(word) <= len(ids)]
             tokens = first[:, None] + np.arange(len(word))  # (occurrences, tokens of the word)
             is_match = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
             is_kept[tokens[is_match]] = False
         return is_kept
-
-
-def _token_mask(
-    matching: Matching, manifest: Manifest, vocabulary: Vocabulary, added_ids: Sequence[int], tokenise: Tokenise
-) -> TokenMask:
-    size = manifest.vocab_size
-    is_kept = np.ones(size, dtype=np.bool_)
-    if "special" in matching.exclude:
-        is_kept[manifest.special_ids] = False
-        is_kept[[token for token in added_ids if token < size]] = False  # some have a weight, such as Gemma's <bos>
-    if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
-        for token in range(size):
-            text = vocabulary.bytes_of(token).decode(errors="replace")
-            if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
-                is_kept[token] = False
-    keeps_continuations = "subwords" not in matching.exclude
-    is_word = np.ones(size, dtype=np.bool_)
-    is_word[manifest.special_ids] = False
-    continues = is_continued = is_left_out = np.zeros(size, dtype=np.bool_)
-    depends_on_words = not keeps_continuations or bool(matching.words)
-    words: list[NDArray[np.int64]] = []
-    if depends_on_words:
-        continues, is_continued = vocabulary.continuations(size)
-    if matching.words:
-        ids = [ids for ids in _word_ids(matching.words, tokenise) if vocabulary.special.keys().isdisjoint(ids.tolist())]
-        is_left_out = np.isin(np.arange(size), [word[0] for word in ids if len(word) == 1])
-        words = [word for word in ids if len(word) > 1]
-    return TokenMask(
-        is_kept, continues, is_continued, keeps_continuations, depends_on_words, is_left_out, words, is_word
-    )
 
 
 _BEFORE_WORDS = ("", "a ", "(", '"', "_")
@@ -202,30 +178,38 @@ class EncodedTexts:
         return f"EncodedTexts({len(self)} items, {self.nbytes / 1e6:.1f} MB, {self.model})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class TokenMatching:
     """A matching applied to one bundle: it prepares encoded texts to be matched."""
 
-    matching: Matching
-
-    mask: TokenMask | None
-
-    num_special_tokens: tuple[int, int]
-    """The special tokens in front of every text, and behind it."""
-
-    separator: str
-    """The string between a context and its text."""
+    def __init__(self, matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise) -> None:
+        """Apply a matching to the vocabulary of a bundle, which is read only if the matching depends on it."""
+        self.matching: Matching = matching
+        self.mask: TokenMask | None = None
+        self.separator: str = matching.separator
+        """The string between a context and its text."""
+        self._num_prefix = tokenizer.num_special_tokens[0]
+        if matching.exclude or matching.words or SEPARATOR_FIELD in self.separator:
+            manifest = bundle.manifest
+            vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
+            last = (tokenizer.added_ids or manifest.empty_ids)[-1]
+            self.separator = self.separator.replace(SEPARATOR_FIELD, vocabulary.special.get(last, ""))
+            if matching.exclude or matching.words:
+                self.mask = TokenMask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
 
     def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokensToMatch:
-        """Return the tokens of texts to match, given the number of context tokens of each text, (texts,)."""
+        """Return the tokens of texts to match, given the number of context tokens of each text, (texts,).
+
+        Of a text without any, the first token is kept, without weight.
+        """
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
             return TokensToMatch(table.sequences, table.lengths, table.vectors, table.starts, table.sequences)
-        ids, begins = table.flat_ids(np.arange(len(table.lengths)))
+        ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])  # (tokens,); there may be no texts
+        begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
         is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.of(ids, begins)
         is_context = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts:
-            is_context[joined_ranges(begins + self.num_special_tokens[0], num_context)] = True
+            is_context[joined_ranges(begins + self._num_prefix, num_context)] = True
         is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
         if self.mask is not None and len(begins):
             is_word = self.mask.is_word[ids] & ~is_context
@@ -234,45 +218,21 @@ class TokenMatching:
         if has_contexts and self.matching.context == "excluded":
             is_kept &= ~is_context
         elif has_contexts:
-            number = np.where(num_context > 0, num_context + self.num_special_tokens[0], 0)
+            number = np.where(num_context > 0, num_context + self._num_prefix, 0)
             weightless[joined_ranges(begins, number)] = True
-        return _kept(table, ids, begins, is_kept, weightless, is_excluded)
-
-
-def token_matching(matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise) -> TokenMatching:
-    """Apply a matching to the vocabulary of a bundle, which is read only if the matching depends on it."""
-    manifest, mask, separator = bundle.manifest, None, matching.separator
-    if matching.exclude or matching.words or SEPARATOR_FIELD in separator:
-        vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
-        last = (tokenizer.added_ids or manifest.empty_ids)[-1]
-        separator = separator.replace(SEPARATOR_FIELD, vocabulary.special.get(last, ""))
-        if matching.exclude or matching.words:
-            mask = _token_mask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
-    return TokenMatching(matching, mask, tokenizer.num_special_tokens, separator)
-
-
-def _kept(
-    table: TokenEmbeddings,
-    ids: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    is_kept: NDArray[np.bool_],
-    weightless: NDArray[np.bool_],
-    is_excluded: NDArray[np.bool_],
-) -> TokensToMatch:
-    """Keep some of the tokens, (tokens,); of a text without any, keep the first one, without weight."""
-    lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
-    first = begins[lengths == 0]
-    is_kept[first], weightless[first] = True, True
-    lengths = np.maximum(lengths, 1)
-    starts = np.cumsum(lengths) - lengths
-    weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
-    num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
-    return TokensToMatch(
-        np.split(ids[is_kept], starts[1:]),
-        lengths,
-        table.vectors[:, joined_ranges(table.starts, table.lengths)[is_kept]],
-        starts,
-        table.sequences,
-        num_weightless=num_weightless if num_weightless.any() else None,
-        is_excluded=is_excluded if is_excluded.any() else None,
-    )
+        lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
+        first = begins[lengths == 0]
+        is_kept[first], weightless[first] = True, True
+        lengths = np.maximum(lengths, 1)
+        starts = np.cumsum(lengths) - lengths
+        weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
+        num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
+        return TokensToMatch(
+            np.split(ids[is_kept], starts[1:]),
+            lengths,
+            table.vectors[:, joined_ranges(table.starts, table.lengths)[is_kept]],
+            starts,
+            table.sequences,
+            num_weightless=num_weightless if num_weightless.any() else None,
+            is_excluded=is_excluded if is_excluded.any() else None,
+        )

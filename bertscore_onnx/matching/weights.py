@@ -13,7 +13,7 @@ from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import BaselineError, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.greedy import idf_weights, uniform_weights
+from bertscore_onnx.matching.greedy import idf_weights
 from bertscore_onnx.scores import Scores, arrays_of
 from bertscore_onnx.signature import Signature
 
@@ -57,7 +57,9 @@ class TokenWeights:
 
 def uniform(manifest: Manifest) -> TokenWeights:
     """Return weights of 1, but of 0 for the classification and separator tokens."""
-    return TokenWeights(uniform_weights(manifest.vocab_size, manifest.zero_weight_ids), _words(manifest), _UNIFORM)
+    table = np.ones(manifest.vocab_size, dtype=np.float32)
+    table[manifest.zero_weight_ids] = 0
+    return TokenWeights(table, _words(manifest), _UNIFORM)
 
 
 def idf_given(idf: Mapping[int, float] | DocumentCounts, manifest: Manifest, tokenization: str) -> TokenWeights | None:

@@ -121,14 +121,11 @@ class Chunk:
     """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
     num_candidates: int
-    """The number of candidates."""
 
     sequences: Sequence[NDArray[np.int64]]
     """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
 
     num_tokens: int
-    """The tokens of all rows."""
-
     num_context: NDArray[np.int64]
     """The tokens of a context in each row, (rows,)."""
 
@@ -170,11 +167,9 @@ class ChunkTexts:
     """The distinct texts of the pairs that a chunk has so far, tokenised."""
 
     def __init__(self, tokenise: Tokenise, early: EarlyRuns | None = None) -> None:
-        self.num_tokens: int = 0
-        """The tokens of all rows."""
+        self.num_tokens: int = 0  # of all rows
         self.num_candidates: int = 0
-        self.num_characters: int = 0
-        """The characters of all texts, equal ones included."""
+        self.num_characters: int = 0  # of all texts, equal ones included
         self._tokenise, self._early = tokenise, early
         self._rows: list[TokenisedText] = []
         self._row_of_text: dict[Text, int] = {}
@@ -200,10 +195,8 @@ class ChunkTexts:
 
     def close(self) -> Chunk:
         """Return the chunk."""
-        sides = (
-            _joined([pairs.candidates for pairs in self._pairs]),
-            _joined([pairs.references for pairs in self._pairs]),
-        )
+        candidates, references = map(_joined, zip(*(pairs.sides for pairs in self._pairs), strict=True))
+        sides = candidates, references
         texts = [text for pairs in self._pairs if pairs.tokenised is None for text in pairs.texts]
         return Chunk(
             self.num_candidates,
@@ -213,15 +206,15 @@ class ChunkTexts:
             is_truncated=np.array([row.is_truncated for row in self._rows], dtype=np.bool_),
             unknown=np.array([row.unknown for row in self._rows], dtype=np.float64),
             sides=sides,
-            rows=[self._rows_of(side) for side in sides],
+            rows=[
+                side.rows
+                if isinstance(side, EncodedTexts)
+                else np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
+                for side in sides
+            ],
             stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
             early=self._early,
         )
-
-    def _rows_of(self, side: Side) -> NDArray[np.int64]:
-        if isinstance(side, EncodedTexts):
-            return side.rows
-        return np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
 
 
 class Chunks:
@@ -244,8 +237,10 @@ class Chunks:
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks."""
         chunk = ChunkTexts(self._tokenise, self._begin())
+        # slices are split by characters: the number of tokens is not known yet, but is hardly larger
+        parts = (part for pairs in self._slices for part in pairs.split(min(self._max_tokens, self.limit)))
         try:
-            for pairs in self._parts():
+            for pairs in parts:
                 chunk.add(pairs)
                 if (
                     chunk.num_tokens >= min(self._max_tokens * self._scale, self.limit)
@@ -260,11 +255,6 @@ class Chunks:
             raise
         if chunk.num_candidates:
             yield chunk.close()
-
-    def _parts(self) -> Iterator[Pairs]:
-        """Split the slices by characters: the number of tokens is not known yet, but is hardly larger."""
-        for pairs in self._slices:
-            yield from pairs.split(min(self._max_tokens, self.limit))
 
 
 def _joined(sides: Sequence[Side]) -> Side:

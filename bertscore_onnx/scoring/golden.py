@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
+from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
 from bertscore_onnx.encoding.session import OnnxSession
@@ -78,7 +78,7 @@ def _scores_by_graph(
     stacked = [layers] if layers else []
     shape: list[int | str] = [*stacked, "pairs"]
     session = OnnxSession(
-        bundle, bundle.scoring_path, SCORING_INPUTS, dict.fromkeys(SCORING_OUTPUTS, shape), device=device
+        bundle, bundle.path / SCORING_FILE, SCORING_INPUTS, dict.fromkeys(SCORING_OUTPUTS, shape), device=device
     )
     lengths = np.array([[len(ids) for ids in side] for side in sides]).max(axis=0)  # (pairs,)
     max_tokens = session.provider.max_tokens(manifest.hidden_size) // 2  # of either side

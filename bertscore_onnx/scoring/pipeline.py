@@ -28,7 +28,7 @@ from bertscore_onnx.errors import ClosedError, OutOfMemoryError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching, token_matching
+from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
@@ -106,9 +106,8 @@ class Pipeline(Closeable):
         """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
-        self._leaves_cpu_idle = session.leaves_cpu_idle
         self._chunk_scale = session.provider.chunk_scale
-        self.matching: TokenMatching = token_matching(matching, bundle, self.tokenizer, self._bare_ids)
+        self.matching: TokenMatching = TokenMatching(matching, bundle, self.tokenizer, self._bare_ids)
         """How tokens are matched."""
         self._matching_graph: MatchingGraph | None = None
         """Where vectors stay on the device; None if they are matched on the host, which can also drop tokens and join
@@ -137,7 +136,9 @@ class Pipeline(Closeable):
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
         """
         is_stopped, memory, matching = threading.Event(), ReusedMemory(), self.matching
-        begin = partial(self._early_runs, is_stopped) if max_items is None and max_seconds is None else lambda: None
+        runs_early = self._matching_graph is not None and max_items is None and max_seconds is None
+        most_tokens = self._chunk_scale * self._chunk_tokens
+        begin = partial(EarlyRuns, self.encoder, most_tokens, is_stopped) if runs_early else lambda: None
         chunks = self.chunks_of(slices, begin)
         if max_seconds is not None:
             chunks.limit = FIRST_TOKENS
@@ -156,21 +157,17 @@ class Pipeline(Closeable):
             prepared = matching.prepare(embeddings, chunk.num_context)
             candidates, references, flags = chunk.pairs(prepared)
             threads, graph = self.encoder.matching_threads, self._matching_graph
-            result = match_pairs(candidates, references, weights, threads, matching.matching.beta, graph)
+            raw, nothing = match_pairs(candidates, references, weights, threads, matching.matching.beta, graph)
             if isinstance(embeddings.vectors, np.ndarray):
                 memory.give_back(embeddings.vectors)
-            counts = chunk.sides[1].counts
-            scores = best_of_references(Scores(result.precision, result.recall, result.f1, None, *flags), counts)
-            stats = replace(
-                chunk.stats, empty=result.num_empty, zero_weight=result.num_zero_weight, excluded=result.num_excluded
-            )
+            scores = best_of_references(Scores(*raw, None, *flags), chunk.sides[1].counts)
             if max_seconds is not None and chunk.num_tokens:
                 chunks.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            return scores, stats
+            return scores, replace(chunk.stats, **nothing)
 
         planned = (self._plan(chunk, max_items) for chunk in chunks)
         scored: Iterator[ScoredChunk]
-        if self._leaves_cpu_idle:
+        if self.encoder.session.leaves_cpu_idle:
             scored = prefetch(planned, encode, match)
         else:
             scored = (match(chunk, encode(chunk)) for chunk in planned)
@@ -234,20 +231,10 @@ class Pipeline(Closeable):
         if self._matching_graph is not None:
             self._matching_graph.close()
 
-    def warm_up(self) -> None:
-        """Run each shape that later runs may have once, if the provider prepares itself for every shape."""
-        self.encoder.warm_up()
-
     def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the ids of texts without the special tokens around them."""
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
-
-    def _early_runs(self, is_stopped: threading.Event) -> EarlyRuns | None:
-        """Return the early runs of a chunk; None where vectors are matched on the host."""
-        if self._matching_graph is None:
-            return None
-        return EarlyRuns(self.encoder, self._chunk_scale * self._chunk_tokens, is_stopped)
 
     def _plan(self, chunk: Chunk, max_items: int | None = None) -> PlannedChunk:
         """Plan the runs of whole texts; those longer than the maximum in windows, which truncated texts never are."""

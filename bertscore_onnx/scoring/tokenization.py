@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, get_args
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from bertscore_onnx.scoring.inputs import Texts, check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 from bertscore_onnx.text.texts import Reference, bare_texts
-from bertscore_onnx.text.tokenizer import LongText, TextTokenizer, check_long_text
+from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
 
 def load_tokenizer(
@@ -30,7 +30,8 @@ def load_tokenizer(
 
     The tokenizers package uses threads for all CPUs or none: for fewer, texts are tokenised one after the other.
     """
-    check_long_text(long_text)
+    if long_text not in get_args(LongText):
+        raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
     check_positive("max_length", max_length)
     manifest = bundle.manifest
     permitted, _ = permitted_cpus()

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.errors import InputError, UnknownLayerError
-from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.scores import Score
 from bertscore_onnx.scoring.chunks import MAX_UNKNOWN
 from bertscore_onnx.scoring.inputs import Pairs, collect_single
@@ -303,7 +302,12 @@ def pair_similarities(
     is_truncated, unknown = (values[encoded.rows].tolist() for values in (encoded.is_truncated, encoded.unknown))
     special_ids = scorer.manifest.special_ids
     is_special = [np.isin(text, special_ids) for text in ids]
-    similarities = _similarities(encoded, position)
+    vectors = [encoded.embeddings.vectors_of(position, row) for row in encoded.rows]
+    with blas_gate:
+        similarities = [
+            np.clip(candidate @ reference.T, -1, 1)
+            for candidate, reference in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
     return [
         TokenSimilarity(
             tokens[row],
@@ -339,13 +343,3 @@ def _position(scorer: Any, layer: int | None) -> int:
             f"There is no layer {layer} in this scorer of {scorer.manifest.model_id}; it has {available}."
         )
     return layers.index(layer)
-
-
-def _similarities(encoded: EncodedTexts, layer: int) -> list[NDArray[np.float32]]:
-    """Return the similarities of the tokens of each other text and the one after it, (cand_tokens, ref_tokens) each."""
-    vectors = [encoded.embeddings.vectors_of(layer, row) for row in encoded.rows]
-    with blas_gate:
-        return [
-            np.clip(candidate @ reference.T, -1, 1)
-            for candidate, reference in zip(vectors[::2], vectors[1::2], strict=True)
-        ]

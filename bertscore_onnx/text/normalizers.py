@@ -109,7 +109,11 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
-        unaccented = CharacterMap(_without_accents)
+        unaccented = CharacterMap(
+            lambda char: "".join(
+                part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part)
+            )
+        )
 
         def apply(text: str) -> str:
             if self.collapse_space:
@@ -120,10 +124,6 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
             return text.lower() if self.lowercase else text
 
         return apply
-
-
-def _without_accents(character: str) -> str:
-    return "".join(part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part))
 
 
 class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="compose"):

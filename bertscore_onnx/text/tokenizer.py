@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from tokenizers.models import Model, Unigram
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.errors import BertScoreOnnxError, InputError, TokenizerError, one_line
+from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
 
@@ -114,12 +114,6 @@ class TextTokenizer:
         return ids, is_truncated
 
 
-def check_long_text(long_text: str) -> None:
-    """Raise an InputError unless `long_text` is one of the ways to treat a long text."""
-    if long_text not in get_args(LongText):
-        raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
-
-
 @contextmanager
 def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
     """Turn the errors of the tokenizer libraries into TokenizerErrors."""
@@ -138,7 +132,6 @@ class FastTokenizer:
     """A tokenizer that `tokenizer.json` expresses completely."""
 
     def __init__(self, path: Path, *, in_parallel: bool = True) -> None:
-        """Load a `tokenizer.json`."""
         self._tokenizer = load_tokenizer_json(path)
         self._in_parallel = in_parallel
         probe = self._tokenizer.encode("a")
@@ -172,7 +165,6 @@ class SlowTokenizer:
     """
 
     def __init__(self, path: Path, spec: TokenizerSpec, *, in_parallel: bool = True) -> None:
-        """Load a `spiece.model` or a `tokenizer.json`."""
         self._normalize = compile_normalizers(spec.normalizers)
         self._split = compile_split(spec.special_tokens)
         self._pre_tokenize = compile_normalizers(spec.pre_tokenizers)
@@ -237,7 +229,6 @@ class WordEncoder:
     """Encodes texts word by word and caches the ids, since few words of a text are new; threads may share it."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Take the model and the separator of a word-based tokenizer."""
         self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
         self._tokenizer = tokenizer
         self._cached = lru_cache(CACHE_SIZE)(partial(_encode_word, tokenizer.model))

@@ -167,7 +167,7 @@ def test_runs_are_bounded_however_small_the_model_is(encoder, runs):
 
 
 def test_a_graph_that_is_none_or_takes_another_input_is_refused(bundle, tmp_path):
-    graph = onnx.load(bundle.graph_path)
+    graph = onnx.load(bundle.path / "model.onnx")
     extra = onnx.helper.make_tensor_value_info("extra", onnx.TensorProto.INT64, ["batch", "tokens"])
     graph.graph.input.append(extra)
     for content, message in (

@@ -122,7 +122,7 @@ def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
 @pytest.mark.parametrize("value", ["-1", "nonsense", str(2**64)])
 @pytest.mark.parametrize("key", ["offset", "length"])
 def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key, value):
-    model = onnx.load(bundle.graph_path)
+    model = onnx.load(bundle.path / "model.onnx")
     tensor = model.graph.initializer[0]
     entries = {"location": "weights", "offset": "0", "length": str(len(tensor.raw_data)), key: value}
     (tmp_path / "weights").write_bytes(tensor.raw_data)

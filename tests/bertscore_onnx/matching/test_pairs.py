@@ -38,9 +38,9 @@ def table_of(*texts):
 
 
 def match(table, candidate, reference, threads):
-    """Return precision and recall, (2, layers, pairs), and all that was found."""
-    found = match_pairs((table, np.array(candidate)), (table, np.array(reference)), WEIGHTS, threads)
-    return np.array([found.precision, found.recall]), found
+    """Return precision and recall, (2, layers, pairs), and how many pairs have nothing to match, by the reason."""
+    scores, nothing = match_pairs((table, np.array(candidate)), (table, np.array(reference)), WEIGHTS, threads)
+    return np.array([scores.precision, scores.recall]), nothing
 
 
 TABLE = table_of([0, 1, 2, 0], [0, 3, 0], [0, 4, 5, 8, 1, 0], [0, 5, 2, 0], [0, 1, 1, 8, 8, 3, 0])
@@ -79,13 +79,13 @@ def test_a_side_with_nothing_to_match_scores_0_and_is_counted(threads, together)
         table.vectors_of(layer, 0)[:] *= -1  # all similarities -1
     candidate, reference = [0, 0, 1, 2, 0], [1, 2, 0, 3, 3]
     if together:
-        scores, found = match(table, candidate, reference, threads)
-        assert (found.num_empty, found.num_zero_weight) == (2, 2)
+        scores, nothing = match(table, candidate, reference, threads)
+        assert nothing == {"empty": 2, "zero_weight": 2, "excluded": 0}
     else:
         singly = [match(table, [one], [other], threads) for one, other in zip(candidate, reference, strict=True)]
         scores = np.concatenate([scores for scores, _ in singly], axis=2)
-        assert [found.num_empty for _, found in singly] == [1, 0, 1, 0, 0]
-        assert [found.num_zero_weight for _, found in singly] == [0, 1, 0, 1, 0]
+        assert [nothing["empty"] for _, nothing in singly] == [1, 0, 1, 0, 0]
+        assert [nothing["zero_weight"] for _, nothing in singly] == [0, 1, 0, 1, 0]
     assert (scores[..., :4] == 0).all()
     assert not np.signbit(scores[..., :4]).any()
     assert scores[..., 4] == pytest.approx(-1)
