@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,10 +82,7 @@ def count_documents(
 
 def _num_rows(files: Sequence[InputFile]) -> int | None:
     """Read all files but pipes, to find errors before counting; return the number of rows, None with a pipe."""
-    rereadable = [file for file in files if not _is_pipe(file.name)]
-    number = sum(1 for _ in read_rows(rereadable))
-    return number if rereadable == files else None
-
-
-def _is_pipe(name: str) -> bool:
-    return name == STANDARD_INPUT or (os.path.exists(name) and not os.path.isfile(name))
+    names = [file.name for file in files]
+    is_file = [name != STANDARD_INPUT and (os.path.isfile(name) or not os.path.exists(name)) for name in names]
+    number = sum(1 for _ in read_rows(compress(files, is_file)))
+    return number if all(is_file) else None

@@ -65,7 +65,8 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.providers import installed_wheels
+    from bertscore_onnx.encoding.providers import CUDA, installed_wheels
+    from bertscore_onnx.encoding.session import cudnn_error
 
     num_cpus, cpu_source = cpu_bound()
     providers, onnxruntime_error = {}, None
@@ -73,6 +74,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         providers = {name: error and one_line(error) for name, error in try_providers().items()}
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
+    cuda_works = providers.get(CUDA.name, "not offered") is None
     bundles = [*_default_bundle()] if bundle is None else []
     folders = [folder for folder in stored_bundles() if str(folder) not in (bundle["path"] for bundle in bundles)]
     folders = folders if bundle is None else [bundle]
@@ -97,7 +99,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
         "onnxruntime_error": onnxruntime_error,
-        "cudnn_error": _cudnn_error(providers),
+        "cudnn_error": (cudnn_error() or None) if cuda_works else None,
         "cpu_features": cpu_features(),
         "usable_cpus": num_cpus,
         "usable_cpus_source": cpu_source,
@@ -112,14 +114,6 @@ def try_providers() -> dict[str, str | None]:
     from bertscore_onnx.encoding.providers import PROVIDERS, is_installed
 
     return {provider.name: _provider_error(provider) for provider in PROVIDERS if is_installed(provider)}
-
-
-def _cudnn_error(providers: dict[str, str | None]) -> str | None:
-    """Return why cuDNN cannot be loaded; None if it can, or CUDA does not work anyway."""
-    from bertscore_onnx.encoding.providers import CUDA
-    from bertscore_onnx.encoding.session import cudnn_error
-
-    return (cudnn_error() or None) if providers.get(CUDA.name, "not offered") is None else None
 
 
 def _provider_error(provider: "Provider") -> str | None:

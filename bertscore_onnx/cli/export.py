@@ -4,11 +4,12 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -190,40 +191,32 @@ def export(
 def _run(num_stages: int, export: Callable[..., Path]) -> None:
     """Export, show the stages on standard error, and print the folder."""
     started = time.perf_counter()
-    with Stages(num_stages) as stages:
-        folder = export(report=stages.begin)
+    with stages(num_stages) as begin:
+        folder = export(report=begin)
     print(folder)
     for line in _summary(folder, time.perf_counter() - started):
         echo(line)
 
 
-class Stages:
-    """Prints `[3/5] Writing the graph ...  12.1 s` on standard error; the time when the stage is over."""
+@contextmanager
+def stages(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its time ends the line."""
+    count, started = 0, 0.0
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._count = 0
-        self._started = 0.0
+    def end() -> None:
+        if count:
+            print(f"  {time.perf_counter() - started:.1f} s", file=sys.stderr)
 
-    def begin(self, name: str) -> None:
-        """End the previous stage and begin one."""
-        if self._count:
-            self._end()
-        self._count += 1
-        self._started = time.perf_counter()
-        print(f"[{self._count}/{self._total}] {name} ...", end="", file=sys.stderr, flush=True)
+    def begin(name: str) -> None:
+        nonlocal count, started
+        end()
+        count, started = count + 1, time.perf_counter()
+        print(f"[{count}/{total}] {name} ...", end="", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Self:
-        """Return itself, before any stage."""
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """End the last stage."""
-        if self._count:
-            self._end()
-
-    def _end(self) -> None:
-        print(f"  {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
+    try:
+        yield begin
+    finally:
+        end()
 
 
 def _summary(folder: Path, seconds: float) -> list[str]:

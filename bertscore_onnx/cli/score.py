@@ -178,7 +178,6 @@ class Output:
     """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
 
     names: Sequence[str] = SCORE_NAMES
-    """The columns of the scores."""
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
@@ -246,9 +245,9 @@ def write_scores(
     """Score pairs, and write each as soon as it is scored; then print their means, and return them."""
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
-    all_layers, unrelated = scorer.manifest.all_layers, None if kept.has_contexts else scorer.unrelated_scores(lang)
+    unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
     signature = str(scorer.signature.in_context() if kept.has_contexts else scorer.signature)
-    means = Means(unrelated)
+    means = Means(unrelated, all_layers=scorer.manifest.all_layers)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
     if output.with_texts and output.file is None:
         write_utf8()
@@ -278,17 +277,17 @@ def write_scores(
             _write_parquet(output.file, scored, rows, signature)
         else:
             with opened_lines(output.file) as write:
-                for text in lines(output, scored, rows, means, signature, groups, all_layers=all_layers):
+                for text in lines(output, scored, rows, means, signature, groups):
                     write(text)
     except KeyboardInterrupt:
         echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
         raise
     if output.summary_stream == "stdout":
-        _print_means(signature, means, groups, all_layers=all_layers, file=sys.stdout)
+        _print_means(signature, means, groups, sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
         of_groups = {} if output.format == "tsv" and not output.has_pairs else groups  # these are written already
-        _print_means(signature, means, of_groups, all_layers=all_layers, file=sys.stderr)
-    if output.summary_stream and output.format != "jsonl" and not (all_layers or quiet) and sys.stderr.isatty():
+        _print_means(signature, means, of_groups, sys.stderr)
+    if output.summary_stream and output.format != "jsonl" and not (means.all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
     return means
@@ -297,8 +296,9 @@ def write_scores(
 class Means:
     """The means of scores, without keeping the scores."""
 
-    def __init__(self, unrelated: "NDArray[np.float64] | None" = None) -> None:
+    def __init__(self, unrelated: "NDArray[np.float64] | None" = None, *, all_layers: bool = False) -> None:
         """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
+        self.all_layers = all_layers
         self.pairs = 0
         self.truncated = 0
         self._sums: Any = 0.0  # (3, layers)
@@ -330,6 +330,16 @@ class Means:
             return None
         return (self._above / self.pairs).tolist()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the means, of each layer if there are several, and the counts of pairs."""
+        layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in self.by_layer()]
+        for layer, share in zip(layers, self.above_unrelated() or (), strict=False):
+            layer["f1_above_unrelated"] = share
+        counts = {"pairs": self.pairs, "truncated": self.truncated}
+        if self.all_layers:
+            return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
+        return {**layers[0], **counts}
+
 
 Groups = Mapping[str, Means]
 """The means of the pairs of each group, by its name."""
@@ -339,13 +349,13 @@ def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
     """Return the means of each group, in the natural order of their names, which are called by a title."""
     from bertscore_onnx.tables.table import natural_key
 
-    return [{title: name, **_means(groups[name], all_layers=False)} for name in sorted(groups, key=natural_key)]
+    return [{title: name, **groups[name].to_dict()} for name in sorted(groups, key=natural_key)]
 
 
-def _print_means(signature: str, means: Means, groups: Groups, *, all_layers: bool, file: TextIO) -> None:
+def _print_means(signature: str, means: Means, groups: Groups, file: TextIO) -> None:
     """Print a line with the signature and the means; with all layers or groups, a table of their means below."""
     rows = [[f"{mean:.{_DIGITS}f}" for mean in layer] for layer in means.by_layer()]
-    if all_layers:
+    if means.all_layers:
         print(signature, file=file)
         print_table([["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))], file=file)
     else:
@@ -373,25 +383,23 @@ def lines(
     means: Means,
     signature: str,
     groups: Groups = MappingProxyType({}),
-    *,
-    all_layers: bool = False,
 ) -> Iterator[str]:
     """Yield the lines to write, that of a pair as soon as it is scored; all pairs are scored at the end.
 
     `rows` describes the rows once the first was read.
     """
-    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, LineWriter, delimited
+    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, delimited
 
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature, **_summary(means, groups, all_layers=all_layers)}) + "\n"
+            yield _json({"signature": signature, **_summary(means, groups)}) + "\n"
         elif output.format == "tsv":
             rows_of_groups = _means_of_groups(groups, "group")
             for cells in ([*rows_of_groups[0]], *(row.values() for row in rows_of_groups)):
                 yield delimited([*cells], "\t") + "\n"
         return
-    writer: LineWriter | None = None
+    writer: DelimitedWriter | JsonWriter | None = None
     for score, row in scored:
         start = "," if output.format == "json" else ""
         if writer is None:
@@ -402,7 +410,7 @@ def lines(
             start = f'{{"signature": {_json(signature)}, "segments": [\n' if output.format == "json" else writer.head
         yield start + writer.line(row, score)
     if output.format == "json":
-        yield "], " + _json(_summary(means, groups, all_layers=all_layers)).removeprefix("{") + "\n"
+        yield "], " + _json(_summary(means, groups)).removeprefix("{") + "\n"
 
 
 def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: str) -> None:
@@ -423,19 +431,9 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
             raise full(file, error, "It cannot be read. Make room, and score again.") from error
 
 
-def _summary(means: Means, groups: Groups, *, all_layers: bool) -> dict[str, Any]:
+def _summary(means: Means, groups: Groups) -> dict[str, Any]:
     of_groups = {"groups": _means_of_groups(groups, "name")} if groups else {}
-    return _means(means, all_layers=all_layers) | of_groups
-
-
-def _means(means: Means, *, all_layers: bool) -> dict[str, Any]:
-    layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in means.by_layer()]
-    for layer, share in zip(layers, means.above_unrelated() or (), strict=False):
-        layer["f1_above_unrelated"] = share
-    counts = {"pairs": means.pairs, "truncated": means.truncated}
-    if all_layers:
-        return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
-    return {**layers[0], **counts}
+    return means.to_dict() | of_groups
 
 
 def _json(value: object) -> str:
@@ -463,23 +461,19 @@ def interpretation(
 ) -> list[str]:
     """Return lines that put the F1 of one layer into perspective; none if there is nothing to add."""
     if unrelated is not None:
-        return [_standing(means, unrelated)]
+        import numpy as np
+
+        from bertscore_onnx.matching.weights import high_unrelated
+
+        middle, high = np.median(unrelated), high_unrelated(unrelated)
+        [share] = means.above_unrelated() or [0.0]
+        return [
+            f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs do not exceed; half "
+            f"of these get less than {middle:.4f}."
+        ]
     if scorer.signature.rescale != "no" or means.by_layer()[0][2] <= HIGH_SCORE:
         return []
     return _advice(scorer, lang)
-
-
-def _standing(means: Means, unrelated: "NDArray[np.float64]") -> str:
-    import numpy as np
-
-    from bertscore_onnx.matching.weights import high_unrelated
-
-    middle, high = np.median(unrelated), high_unrelated(unrelated)
-    [share] = means.above_unrelated() or [0.0]
-    return (
-        f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs do not exceed; half of "
-        f"these get less than {middle:.4f}."
-    )
 
 
 def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:

@@ -101,9 +101,10 @@ def show(
         ("--output", output is not None and (worst or 1) > 1, "with several pairs; use --line, or --worst 1"),
         ("--columns", bool(columns) and not of_files, "without --line or --worst"),
     )
-    if kind in (".svg", ".png"):
-        from bertscore_onnx.similarity.drawing import check_matplotlib
+    from bertscore_onnx.files import write_whole
+    from bertscore_onnx.similarity.drawing import check_matplotlib, save_drawing
 
+    if kind in (".svg", ".png"):
         check_matplotlib()
     inputs: list[InputFile] = []
     if of_files:
@@ -121,12 +122,21 @@ def show(
         from bertscore_onnx.scorer import BERTScorer
 
         scorer = stack.enter_context(BERTScorer(**settings))
-        for place, (number, (candidate, references)) in enumerate(found or _worst(scorer, pairs, kept, worst or 0)):
+        if worst is not None:
+            scored = ((score.F, row, kept.take()) for row, score in enumerate(scorer.stream(pairs, verbose=None), 1))
+            found = [(row, pair) for _, row, pair in nsmallest(worst, scored)]  # of equal ones the first
+        for place, (number, (candidate, references)) in enumerate(found):
             if of_files and output is None:
                 if place:
                     print()
                 print(f"{inputs[0].unit.capitalize()} {number} of {inputs[0].name}")
-            _show(scorer, candidate, references, output, kind)
+            matches = scorer.match(candidate, references)
+            if output is None:
+                _print(matches, scorer)
+            elif kind == ".html":
+                write_whole(output, matches.to_html())
+            else:
+                save_drawing(matches.best, output)
 
 
 def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair:
@@ -155,29 +165,6 @@ def _pair_at(pairs: "Iterable[TextsOfRow]", line: int, file: InputFile) -> tuple
             candidate, *references = bare_texts([pair[0], *pair[1]])
             return line, (candidate, references)
     raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
-
-
-def _worst(
-    scorer: "BERTScorer", pairs: "Iterable[TextsOfRow]", kept: KeptRows, number: int
-) -> list[tuple[int, TextPair]]:
-    """Return the pairs with the lowest F, the lowest first, and of equal ones the first."""
-    scored = ((score.F, line, kept.take()) for line, score in enumerate(scorer.stream(pairs, verbose=None), 1))
-    return [(line, pair) for _, line, pair in nsmallest(number, scored)]
-
-
-def _show(scorer: "BERTScorer", candidate: str, references: list[str], output: str | None, kind: str) -> None:
-    """Print the matches of one pair, or write them to a file."""
-    matches = scorer.match(candidate, references)
-    if output is None:
-        _print(matches, scorer)
-    elif kind == ".html":
-        from bertscore_onnx.files import write_whole
-
-        write_whole(output, matches.to_html())
-    else:
-        from bertscore_onnx.similarity.drawing import save_drawing
-
-        save_drawing(matches.best, output)
 
 
 def _kind(output: str | None) -> str:

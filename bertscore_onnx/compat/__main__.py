@@ -28,20 +28,16 @@ def main() -> None:
         case ["-m", module, *arguments]:
             _run_module(module, arguments)
         case [program, *arguments] if os.path.isfile(program):
-            _run_script(program, arguments)
+            install()
+            sys.argv = [program, *arguments]
+            if not sys.flags.safe_path:
+                sys.path[0] = str(Path(program).absolute().parent)
+            runpy.run_path(program, run_name="__main__")
         case [module, *arguments] if not module.startswith("-"):
             _run_module(module, arguments)
         case _:
             print(USAGE, file=sys.stderr)
             sys.exit(2)
-
-
-def _run_script(path: str, arguments: list[str]) -> None:
-    install()
-    sys.argv = [path, *arguments]
-    if not sys.flags.safe_path:
-        sys.path[0] = str(Path(path).absolute().parent)
-    runpy.run_path(path, run_name="__main__")
 
 
 def _run_module(name: str, arguments: list[str]) -> None:

@@ -35,18 +35,11 @@ def aligned(
     optional: Sequence[int] = (),
     has_rule: bool = False,
 ) -> list[str]:
-    """Return the lines of a table, every column as wide as its widest cell.
+    """Return the lines of a table, (rows, columns), of which every column is as wide as its widest cell.
 
-    To fit into a width, columns are left out, which a last line names, and cells are wrapped, those of the last columns
-    first; columns that still have no room stand in another table below, beside the names again.
-
-    Args:
-        rows: the cells of the header and of each row, (rows, columns).
-        width: None for no limit.
-        right: columns that are aligned to the right.
-        whole: columns whose cells are not wrapped.
-        optional: columns that may be left out, the least important first.
-        has_rule: whether there is a line of hyphens below the header.
+    To fit into a width, `optional` columns are left out, the first ones first, which a last line names, and cells are
+    wrapped, those of the last columns first, but for `whole` columns; columns that still have no room stand in another
+    table below, beside the names again.
     """
     columns = [*zip(*rows, strict=True)]
     widths = [max(text_width(line) for cell in column for line in cell.split("\n")) for column in columns]

@@ -19,7 +19,6 @@ class JsonTypes:
     """
 
     def __init__(self, title: str) -> None:
-        """Start without rows, of the file of this title."""
         self._title = title
         self._types: dict[str, pyarrow.DataType] = {}
         self._conflicts: dict[str, str] = {}
@@ -41,7 +40,8 @@ class JsonTypes:
                 self._with_lists.add(name)
             if name not in self._conflicts:
                 try:
-                    self._types[name] = _merged(before, pyarrow.array(values).type)
+                    schemas = [pyarrow.schema([(name, kind)]) for kind in (before, pyarrow.array(values).type)]
+                    self._types[name] = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
                 except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
                     self._conflicts[name] = _conflict(before, values)
 
@@ -57,13 +57,6 @@ class JsonTypes:
         if conflict:
             raise InputError(f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. {remedy}")
         return self._types[name]
-
-
-def _merged(first: "pyarrow.DataType", second: "pyarrow.DataType") -> "pyarrow.DataType":
-    import pyarrow
-
-    schemas = [pyarrow.schema([("values", kind)]) for kind in (first, second)]
-    return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
 def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:

@@ -1,7 +1,7 @@
 """Batches in the forms that engines pass: reading their columns, and putting scores beside these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
 from bertscore_onnx.text.texts import describe
 
 if TYPE_CHECKING:
-    import pandas
     import pyarrow
 
 SIGNATURE = b"bertscore_onnx.signature"
@@ -87,8 +86,9 @@ Batch = Any
 class BatchAdapter(ABC):
     """A batch in one of its forms."""
 
-    names: list[str]
-    """The columns."""
+    def __init__(self, batch: Batch, names: Iterable[str]) -> None:
+        """Wrap a batch with these columns."""
+        self._batch, self.names = batch, list(names)
 
     @abstractmethod
     def values(self, name: str) -> list[object]:
@@ -135,24 +135,20 @@ def adapt(batch: Batch, title: str = "The batch") -> BatchAdapter:
     """Return the adapter of a batch; raise InputTypeError, with its title, for any other form."""
     check_form(batch, title)
     if isinstance(batch, Mapping):
-        return _Arrays(batch)
+        return _Arrays(batch, batch)
     package = type(batch).__module__.partition(".")[0]
     if package == "pyarrow" and hasattr(batch, "schema"):
-        return _Arrow(batch)
+        return _Arrow(batch, batch.schema.names)
     if package == "pandas" and hasattr(batch, "columns"):
-        return _Frame(batch)
+        return _Frame(batch, batch.columns)
     if package == "polars" and hasattr(batch, "get_column"):
-        return _Polars(batch)
+        return _Polars(batch, batch.columns)
     if package == "datasets" and hasattr(batch, "add_column"):
-        return _Dataset(batch)
+        return _Dataset(batch, batch.column_names)
     raise _no_batch(batch, title)
 
 
 class _Arrow(BatchAdapter):
-    def __init__(self, batch: "pyarrow.Table | pyarrow.RecordBatch") -> None:
-        self._batch = batch
-        self.names = list(batch.schema.names)
-
     def values(self, name: str) -> list[object]:
         return _listed(self._batch.column(name).to_pylist())  # Ray's tensors come as arrays
 
@@ -167,10 +163,6 @@ class _Arrow(BatchAdapter):
 
 
 class _Arrays(BatchAdapter):
-    def __init__(self, batch: Mapping[str, Any]) -> None:
-        self._batch = batch
-        self.names = list(batch)
-
     def values(self, name: str) -> list[object]:
         if isinstance(self._batch[name], str | bytes):
             raise InputTypeError(
@@ -183,10 +175,6 @@ class _Arrays(BatchAdapter):
 
 
 class _Frame(BatchAdapter):
-    def __init__(self, batch: "pandas.DataFrame") -> None:
-        self._batch = batch
-        self.names = list(batch.columns)
-
     def values(self, name: str) -> list[object]:
         return _listed(self._batch[name].to_numpy(dtype=object, na_value=None))
 
@@ -201,10 +189,6 @@ class _Frame(BatchAdapter):
 
 
 class _Polars(BatchAdapter):
-    def __init__(self, batch: Any) -> None:
-        self._batch = batch
-        self.names = list(batch.columns)
-
     def values(self, name: str) -> list[object]:
         return self._batch.get_column(name).to_list()
 
@@ -218,10 +202,6 @@ class _Polars(BatchAdapter):
 
 
 class _Dataset(BatchAdapter):
-    def __init__(self, batch: Any) -> None:
-        self._batch = batch
-        self.names = list(batch.column_names)
-
     def values(self, name: str) -> list[object]:
         return _listed(list(self._batch.with_format(None)[name]))
 
@@ -239,7 +219,10 @@ class _Dataset(BatchAdapter):
 def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]:
     """Return the columns as arrays; of objects if a value may be None."""
     if columns.may_be_null:
-        return {name: _array_of_objects(column) for name, column in values.items()}
+        arrays = {name: np.empty(len(column), dtype=object) for name, column in values.items()}
+        for name, column in values.items():
+            arrays[name][:] = column  # which may have lists
+        return arrays
     empty = (0, 0) if columns.all_layers else (0,)
     kinds = columns.kinds(
         np.zeros(empty, np.float32), np.zeros(empty, np.int64), np.zeros(0, np.bool_), None, lambda item: item
@@ -247,12 +230,6 @@ def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]
     return {
         name: np.array(column, dtype=kinds[name].dtype) if column else kinds[name] for name, column in values.items()
     }
-
-
-def _array_of_objects(values: list[object]) -> NDArray[Any]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _listed(values: Any) -> list[object]:

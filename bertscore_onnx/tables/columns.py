@@ -97,7 +97,9 @@ class Column:
         choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
         remedy = _remedy(available) or (f"Name one with {self.option}{advice}." if self.option else "Add it.")
-        raise InputError(f"{place}: there is no column {wanted}, {_listed(available)}.{near} {remedy}")
+        only = "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in available])
+        others = only if available else "nor any other"
+        raise InputError(f"{place}: there is no column {wanted}, {others}.{near} {remedy}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
@@ -177,13 +179,6 @@ def _remedy(names: Sequence[str]) -> str:
     return ""
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return the available columns for a message: a limited number, each of limited length."""
-    if not names:
-        return "nor any other"
-    return "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in names])
-
-
 _NULLS = {"name": {""}, "number": {"", "n/a", "na", "nan", "none", "null"}}
 """The texts that count as null by the kind of column, of any case and with spaces around; none in a column of texts."""
 
@@ -250,13 +245,6 @@ class Rows:
 
     unscored_references: "list[Text]"
     """The references in the rows that cannot be scored, where they are texts."""
-
-    @property
-    def are_in_context(self) -> bool:
-        """Whether some of the rows that can be scored are in a context that is not blank."""
-        from bertscore_onnx.text.texts import are_in_context
-
-        return are_in_context(candidate for candidate, _ in self.pairs)
 
 
 ColumnName = str | int

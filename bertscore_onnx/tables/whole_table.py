@@ -27,7 +27,6 @@ class WholeTable:
         self.title = title
         """The name of the file in messages."""
         self.names = list(names)
-        """The columns, in their order."""
         self._rows = rows
         self.labels: list[Hashable] | None = None
         """The index of the rows, if they came from pandas."""

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -30,8 +29,6 @@ class RowsToWrite:
     """The table of the rows; None for rows of text files, each a candidate with its references."""
 
     added: ScoreColumns
-    """The columns of their scores."""
-
     columns: "Sequence[str] | pyarrow.Schema" = ()
     """The columns of JSON lines, by name for TSV and CSV, and with their types for Parquet."""
 
@@ -46,31 +43,27 @@ class RowsToWrite:
         return {"candidate": candidate, "references": references}
 
 
-class LineWriter(ABC):
-    """Turns rows with their scores into text, each with its line end."""
+# Writers of lines turn rows with their scores into text, each with its line end. A row is None where scores are written
+# alone.
+
+
+class DelimitedWriter:
+    """Writes TSV or CSV; rows of an input of the same format are copied as they stand."""
 
     head = ""
-
-    @abstractmethod
-    def line(self, row: RawRow, score: Score) -> str:
-        """Return a row; it is None where scores are written alone."""
-
-
-class DelimitedWriter(LineWriter):
-    """Writes TSV or CSV; rows of an input of the same format are copied as they stand."""
 
     def __init__(self, rows: RowsToWrite, table_format: InputFormat) -> None:
         table = rows.table if rows.with_texts else None
         self._source = table if isinstance(table, DelimitedReader) and table.format == table_format else None
         default = "\t" if table_format == "tsv" else ","
         self._rows, self._delimiter = rows, default if self._source is None else self._source.delimiter
-        self._names = self._columns()
+        texts = ["candidate", "reference"] if rows.table is None else rows.table.names or list(rows.columns)
+        self._names = texts if rows.with_texts else []
+        added = delimited(rows.added.names, self._delimiter)
         if self._source is None:
-            self.head = f"{self._encoded([*self._names, *rows.added.names])}\n"
+            self.head = delimited([*self._names, *rows.added.names], self._delimiter) + "\n"
         elif self._source.has_header:
-            self.head = (
-                f"{self._source.header}{self._delimiter}{self._encoded(rows.added.names)}{self._source.line_end}"
-            )
+            self.head = f"{self._source.header}{self._delimiter}{added}{self._source.line_end}"
 
     def line(self, row: RawRow, score: Score) -> str:
         """Return a row, with numbers of six decimals."""
@@ -78,14 +71,7 @@ class DelimitedWriter(LineWriter):
         scores = [f"{precision:.6f}", f"{recall:.6f}", f"{f1:.6f}", *map(_cell, flags)]
         if self._source is not None:
             return f"{row}{self._delimiter}{self._delimiter.join(scores)}{self._source.line_end}"
-        return f"{self._encoded([*self._cells(row, score), *scores])}\n"
-
-    def _columns(self) -> Sequence[str]:
-        if not self._rows.with_texts:
-            return []
-        if self._rows.table is None:
-            return ["candidate", "reference"]
-        return self._rows.table.names or list(self._rows.columns)
+        return delimited([*self._cells(row, score), *scores], self._delimiter) + "\n"
 
     def _cells(self, row: RawRow, score: Score) -> list[str]:
         if not self._rows.with_texts:
@@ -98,9 +84,6 @@ class DelimitedWriter(LineWriter):
             return table.fields_of(row)
         record = table.record_of(row)
         return [_cell(record.get(name)) for name in self._names]
-
-    def _encoded(self, cells: Sequence[str]) -> str:
-        return delimited(cells, self._delimiter)
 
 
 def delimited(cells: Sequence[object], delimiter: str) -> str:
@@ -120,8 +103,10 @@ def _cell(value: object) -> str:
     return "" if encoded == "null" else encoded
 
 
-class JsonWriter(LineWriter):
+class JsonWriter:
     """Writes one JSON object per line; rows of JSON lines are copied as they stand."""
+
+    head = ""
 
     def __init__(self, rows: RowsToWrite) -> None:
         self._rows = rows
@@ -169,7 +154,10 @@ class ParquetWriter:
 
     def add(self, row: RawRow, score: Score) -> None:
         """Add a row."""
-        if self._pending and (len(self._pending) == ROWS_PER_BATCH or self._is_of_other_batch(row)):
+        is_of_other_batch = (
+            isinstance(self._rows.table, ParquetReader) and self._pending[:1] and (row[0] is not self._pending[0][0])
+        )
+        if len(self._pending) == ROWS_PER_BATCH or is_of_other_batch:
             self._end_batch()
         self._pending.append(row)
         self._scores.append(self._rows.added.row(score))
@@ -181,9 +169,6 @@ class ParquetWriter:
         if self._batches:
             self._write_row_group()
         self._writer.close()
-
-    def _is_of_other_batch(self, row: RawRow) -> bool:
-        return isinstance(self._rows.table, ParquetReader) and row[0] is not self._pending[0][0]
 
     def _end_batch(self) -> None:
         import pyarrow

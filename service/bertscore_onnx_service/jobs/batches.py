@@ -27,6 +27,7 @@ from bertscore_onnx.tables.columns import (
     check_score_names,
     read_references,
 )
+from bertscore_onnx.text.texts import are_in_context
 
 if TYPE_CHECKING:
     import pyarrow
@@ -237,7 +238,7 @@ def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:
     """Return whether a row that can be scored has a context that is not blank; batches are read up to that one."""
     reader = RowReader(score_batch._candidate, score_batch._reference, "null", context=score_batch._context)
     rows = (reader.read(*map(adapter.values, reader.find(adapter.names))) for adapter in map(adapt, batches))
-    return any(of_batch.are_in_context for of_batch in rows)
+    return are_in_context(candidate for of_batch in rows for candidate, _ in of_batch.pairs)
 
 
 class CountBatch:

@@ -29,6 +29,7 @@ from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
+from bertscore_onnx.text.texts import are_in_context
 from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of
 from bertscore_onnx_service.jobs.inputs import (
     InputTable,
@@ -192,10 +193,10 @@ def _score_files(
         count_batch = CountBatch(bundle, **of_tokenizer(scorer_settings))
         with progress_bar(num_rows, shown=verbose, stage="counting documents", unit="rows") as advance:
             scorer_settings["idf"] = _count(count_batch, settings, parts, advance)
-    are_in_context = settings.context is not None and any(
-        rows.are_in_context for _, _, rows in _read_texts(parts, settings, "null")
+    has_contexts = settings.context is not None and are_in_context(
+        candidate for _, _, rows in _read_texts(parts, settings, "null") for candidate, _ in rows.pairs
     )
-    score_batch = make_batch(context=settings.context if are_in_context else None, **scorer_settings)
+    score_batch = make_batch(context=settings.context if has_contexts else None, **scorer_settings)
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
     manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.cli.export import Stages
+from bertscore_onnx.cli.export import stages
 
 pytestmark = pytest.mark.slow  # it imports PyTorch
 
@@ -93,9 +93,9 @@ def test_errors_start_a_line(run, tiny_model, home, options, message):
 
 
 def test_stages_are_printed_as_they_begin_and_none_without_any(capsys):
-    with Stages(2):
+    with stages(2):
         pass
     assert capsys.readouterr().err == ""
-    with Stages(2) as stages:
-        stages.begin("Loading")
+    with stages(2) as begin:
+        begin("Loading")
         assert capsys.readouterr().err == "[1/2] Loading ..."
