@@ -15,7 +15,13 @@ from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
-from bertscore_onnx_evaluation.metrics.correlation import ROUNDING, Floats, correlate_pairs, pearson_of_moments
+from bertscore_onnx_evaluation.metrics.correlation import (
+    ROUNDING,
+    Floats,
+    correlate_pairs,
+    finite,
+    pearson_of_moments,
+)
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, resampled, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED
@@ -26,10 +32,9 @@ if TYPE_CHECKING:
 
 
 def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.int64] | None = None) -> UnitSums:
-    """Return Pearson's r of each layer and score, (…, metrics), as a function of sums over units.
+    """Return Pearson's r of metrics, (metrics, rows), as a function of sums over units; NaN where a side is constant.
 
-    Human scores are (rows,) and not constant, metrics (metrics, rows). Units are numbers from 0, (rows,), such as the
-    document of each row; None if each row is one. The value is NaN where a side is constant.
+    Human scores, (rows,), are not constant. Units are numbers from 0, (rows,); None if each row is one.
     """
     units = np.arange(len(human)) if units is None else units
     human = (human - human.mean()) / human.std()
@@ -175,12 +180,12 @@ class LayerTuning(Result):
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")
         for result in self.layers:
-            row: dict[str, Any] = {"layer": result.layer}
-            for name in ("precision", "recall", "f1"):
-                score: LayerCorrelation = getattr(result, name)
-                row |= {name: write(score.pearson), f"{name}_low": write(score.low), f"{name}_high": write(score.high)}
-            row |= {"p": write(result.p), "loss": write(result.loss), "loss_high": write(result.loss_high)}
-            yield row | {f"f1_{name}": write(value) for name, value in result.f1.language_pairs.items()}
+            values: dict[str, float | None] = {}
+            for name, score in (("precision", result.precision), ("recall", result.recall), ("f1", result.f1)):
+                values |= {name: score.pearson, f"{name}_low": score.low, f"{name}_high": score.high}
+            values |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
+            values |= {f"f1_{name}": value for name, value in result.f1.language_pairs.items()}
+            yield {"layer": result.layer} | {name: write(value) for name, value in values.items()}
 
 
 def tune_layers(
@@ -201,10 +206,8 @@ def tune_layers(
     The correlation is Pearson's r within each language pair, and then the mean over these. Units of rows are drawn
     with replacement within each language pair, the same for all layers: that gives the intervals, and a test of each
     layer i against the maximum over all layers j, p = (#{max_j[(r*_j − r*_i) − (r_j − r_i)] >= max_j r_j − r_i} + 1) /
-    (resamples + 1), with r* in a resample.
-
-    The best layer's correlation is too high by the `optimism`, since the layer was chosen for it. Judge the layer on
-    other data than those it was tuned on.
+    (resamples + 1), with r* in a resample. Judge the best layer on other data than those it was tuned on: its
+    correlation is too high by the `optimism`.
 
     Each text is encoded once for all layers. Of the scores, 12 bytes are kept for each row and layer.
 
@@ -241,16 +244,19 @@ def tune_layers(
     human = np.asarray(human, dtype=np.float64)
     names = ["all"] * len(candidates) if language_pairs is None else list(language_pairs)
     units = [str(reference) for reference in references] if units is None else list(units)
-    _check_rows(
-        len(candidates), references=len(references), human=human.shape, language_pairs=len(names), units=len(units)
-    )
+    lengths = {"references": len(references), "human": human.shape, "language_pairs": len(names), "units": len(units)}
+    for side, length in lengths.items():
+        if length not in (len(candidates), (len(candidates),)):
+            raise InputError(
+                f"There are {len(candidates)} candidates, and {side} is {length} long; expected one for each."
+            )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
     texts = map(str, candidates), map(str, references)
     content = [*zip(names, *texts, np.nan_to_num(human).tolist(), units, strict=True)]
     order = sorted(range(len(content)), key=content.__getitem__)  # the order of rows changes no sum
     candidates, references = [candidates[row] for row in order], [references[row] for row in order]
-    names, units, human = [names[row] for row in order], [units[row] for row in order], np.asarray(human)[order]
+    names, units, human = [names[row] for row in order], [units[row] for row in order], human[order]
     judged_rows = {name: np.flatnonzero((np.array(names) == name) & ~np.isnan(human)) for name in dict.fromkeys(names)}
     reasons = {name: correlate_pairs(human[rows], rows.astype(np.float64)).reason for name, rows in judged_rows.items()}
     used = {name: rows for name, rows in judged_rows.items() if not reasons[name]}
@@ -258,24 +264,22 @@ def tune_layers(
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "there are no rows"
         raise InputError(f"No language pair has judgements to correlate with: {listed}.")
     labels: list[int | str] = [*manifest.layers]
-    numbers: list[int | None] = [*manifest.layers]
+    numbers = [*manifest.layers]
     rows_in_use = np.concatenate([*used.values()])
     parts = [_scores(scorer, candidates, references, rows_in_use, verbose)]
     for further in others:
         parts.append(_scores(further, candidates, references, rows_in_use, verbose))
-        labels += _labels(further)
         numbers += further.manifest.layers
+        labels += [f"{layer} by {further.signature.matching or 'bertscore'}" for layer in further.manifest.layers]
     scores = np.concatenate(parts, axis=1)  # (3, layers of all scorers, rows)
     drawn = {name: np.unique(np.array(units)[rows], return_inverse=True)[1] for name, rows in judged_rows.items()}
     counts = {name: len(np.unique(numbers)) for name, numbers in drawn.items()}
     judged = [(human[rows], scores[:, :, rows], drawn[name]) for name, rows in used.items()]
-    by_pair = dict(zip(used, (_correlations(human, layers) for human, layers, _ in judged), strict=True))
+    by_pair = {name: _correlations(human[rows], scores[:, :, rows]) for name, rows in used.items()}
     mean = np.mean([*by_pair.values()], axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
-    has_value = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
-    resampled = resampled[has_value]
+    resampled = resampled[np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)]
     layers, best = _results(labels, by_pair, mean, resampled, sum(counts[name] for name in used))
-    gain = optimism(mean[2], resampled[:, 2]) if len(resampled) else None
     return LayerTuning(
         scorer.hash,
         num_resamples,
@@ -286,7 +290,7 @@ def tune_layers(
         layers,
         labels[best],
         float(mean[2, best]),
-        gain,
+        optimism(mean[2], resampled[:, 2]) if len(resampled) else None,
         export_command(manifest, numbers[best]),
     )
 
@@ -309,12 +313,6 @@ def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
     return " ".join(words)
 
 
-def _check_rows(expected: int, **sizes: int | tuple[int, ...]) -> None:
-    for name, size in sizes.items():
-        if size not in (expected, (expected,)):
-            raise InputError(f"There are {expected} candidates, and {name} is {size} long; expected one for each.")
-
-
 def _scores(
     scorer: BERTScorer,
     candidates: Sequence[Text],
@@ -329,13 +327,6 @@ def _scores(
     for row, score in zip(order, stream, strict=True):
         scores[:, :, row] = np.reshape(np.array(score), (3, -1))
     return scores
-
-
-def _labels(scorer: BERTScorer) -> list[str]:
-    """Return a name for each layer of a further scorer."""
-    signature = scorer.signature
-    layers = scorer.manifest.layers if scorer.manifest.all_layers else [signature.layer]
-    return [f"{layer} by {signature.matching or 'bertscore'}" for layer in layers]
 
 
 def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
@@ -366,23 +357,15 @@ def _results(
     best = int(np.nanargmax(f1))
     p = np.where(np.arange(len(f1)) == best, np.nan, p_values(f1, resampled[:, 2]))
     low, high = intervals(resampled, num_units) if len(resampled) else np.full((2, *mean.shape), np.nan)
-    loss = f1[best] - f1
     loss_high = loss_bounds(resampled[:, 2], num_units) if len(resampled) else np.full(len(f1), np.nan)
 
-    def correlation(score: int, layer: int) -> LayerCorrelation:
-        at = score, layer
-        each = {name: _or_none(values[at]) for name, values in by_pair.items()}
-        return LayerCorrelation(_or_none(mean[at]), _or_none(low[at]), _or_none(high[at]), each)
+    def correlation(*at: int) -> LayerCorrelation:
+        each = {name: finite(values[at]) for name, values in by_pair.items()}
+        return LayerCorrelation(finite(mean[at]), finite(low[at]), finite(high[at]), each)
 
     layers = [
-        LayerResult(
-            labels[layer],
-            correlation(0, layer),
-            correlation(1, layer),
-            correlation(2, layer),
-            *(_or_none(values[layer]) for values in (p, loss, loss_high)),
-        )
-        for layer in range(len(f1))
+        LayerResult(label, correlation(0, at), correlation(1, at), correlation(2, at), *map(finite, tests))
+        for at, (label, *tests) in enumerate(zip(labels, p, f1[best] - f1, loss_high, strict=True))
     ]
     return tuple(layers), best
 
@@ -416,10 +399,6 @@ def optimism(mean: Floats, resampled: Floats) -> float:
     """Return by how much the highest correlation is too high, from those of (layers,) and (resamples, layers)."""
     winners = np.nanargmax(resampled, axis=1)
     return max(0.0, float((resampled[np.arange(len(resampled)), winners] - mean[winners]).mean()))
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 # Which language pairs a layer is tuned on: BERTScore sees texts of the target language alone.

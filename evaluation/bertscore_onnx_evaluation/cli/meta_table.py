@@ -11,7 +11,7 @@ from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
-from bertscore_onnx_evaluation.cli.options import references_of_table
+from bertscore_onnx_evaluation.cli.options import HUMAN_COLUMNS, column_of, filled_column, references_of_table
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
@@ -19,7 +19,6 @@ from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystem
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 """Columns of segments by their names; of other columns of ids the values decide."""
 DOCUMENT_COLUMNS = ("document", "document_id")
-HUMAN_COLUMNS = ("human", "human_score")
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
 
@@ -47,7 +46,7 @@ class _Rows:
 
     def __init__(self, table: WholeTable, options: MetaOptions) -> None:
         segment = _segment_column(table, options)
-        human_column = table.find(options.named("human") or HUMAN_COLUMNS, "--columns human=NAME")
+        human_column = column_of(table, options.named, "human", HUMAN_COLUMNS)
         self.human = table.numbers(human_column)
         self.scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}
         self.language_pairs = _language_pairs(table, options)
@@ -68,16 +67,13 @@ class _Rows:
                 "score. Name the column with --columns id=NAME."
             )
         self.annotators, self.held_out = _annotators(table, options), options.hold_out
-        system = table.find(options.named("system") or "system", "--columns system=NAME")
+        system = column_of(table, options.named, "system")
         self.systems = [""] * len(table) if table.is_blank(system) else table.keys(system)
-        self.documents = None if segment is None else _documents(table, options)
+        self.documents = None if segment is None else filled_column(table, options.named, "document", DOCUMENT_COLUMNS)
         self.candidates, self.references = _texts_of_rows(table, options, human_column, self.human)
 
-    def has_texts(self, row: int) -> bool:
-        return self.candidates is not None and self.candidates[row] is not None
-
     def texts(self, row: int) -> tuple[str | None, tuple[str, ...]]:
-        """Return the candidate and the references of a row."""
+        """Return the candidate and the references of a row, None and none without either."""
         return (None, ()) if self.candidates is None else (self.candidates[row], tuple(self.references[row]))
 
     def scores_of(self, row: int) -> list[float | None]:
@@ -87,9 +83,8 @@ class _Rows:
 
 def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
     """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
-    named = options.named("id")
-    if named or {*SEGMENT_COLUMNS} & {*table.names}:
-        return table.find(named or SEGMENT_COLUMNS, "--columns id=NAME")
+    if options.named("id") or {*SEGMENT_COLUMNS} & {*table.names}:
+        return column_of(table, options.named, "id", SEGMENT_COLUMNS)
     ids = (name for name in ID_COLUMNS if name in table.names)
     return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
 
@@ -104,12 +99,10 @@ def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
 
 def _annotators(table: WholeTable, options: MetaOptions) -> list[str]:
     """Return the annotator of each row, empty where there is none."""
-    named = options.named("annotator")
-    has_any = {*ANNOTATOR_COLUMNS} & {*table.names}
     annotators = [""] * len(table)
-    if not named and not has_any and options.hold_out is None:
+    if not options.named("annotator") and options.hold_out is None and not {*ANNOTATOR_COLUMNS} & {*table.names}:
         return annotators
-    name = table.find(named or ANNOTATOR_COLUMNS, "--columns annotator=NAME")
+    name = column_of(table, options.named, "annotator", ANNOTATOR_COLUMNS)
     present, rows = table.without_nulls(name)
     for row, annotator in zip(rows, present.keys(name), strict=True):
         annotators[row] = annotator
@@ -135,7 +128,7 @@ def _texts_of_rows(
     if not (options.metrics or options.sentinels):
         return None, []
     try:
-        candidate = table.find(options.named("candidate") or "candidate", "--columns candidate=NAME")
+        candidate = column_of(table, options.named, "candidate")
         columns = [
             table.find(names, "--columns reference=NAME") for names in options.named.references or (REFERENCE_COLUMNS,)
         ]
@@ -171,31 +164,20 @@ def _texts_of_rows(
     return candidates, references
 
 
-def _documents(table: WholeTable, options: MetaOptions) -> list[str] | None:
-    """Return the document of each row; None if no column has any."""
-    has_any = any(name in table.names and not table.is_blank(name) for name in DOCUMENT_COLUMNS)
-    named = options.named("document")
-    if not named and not has_any:
-        return None
-    return table.keys(table.find(named or DOCUMENT_COLUMNS, "--columns document=NAME"))
-
-
 def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64]) -> JudgedSystems:
     dropped = sorted((segment for pair, segment in rows.dropped if pair == name), key=natural_key)
-    if dropped:
-        is_kept = [(name, rows.segments[row]) not in rows.dropped for row in chosen]
-        chosen = chosen[is_kept]
-        if not len(chosen):
-            raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
+    chosen = chosen[[(name, rows.segments[row]) not in rows.dropped for row in chosen]]
+    if not len(chosen):
+        raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
     systems = sorted({rows.systems[row] for row in chosen})
     segments = sorted({rows.segments[row] for row in chosen}, key=natural_key)
     cells = _cells(table, rows, chosen, systems, segments)
     shape = (len(systems), len(segments))
 
-    def arranged(values: Floats) -> Floats:
-        matrix = np.full(shape, np.nan)
+    def arranged(values: Floats) -> MetricScores:
+        matrix = np.full(shape, np.nan)  # (systems, segments)
         matrix[tuple(cells.T)] = values[chosen]
-        return matrix  # (systems, segments)
+        return both_levels(matrix)
 
     def both_levels(scores: Floats) -> MetricScores:
         return MetricScores(mean_by_system(scores), scores if rows.has_segments else None)
@@ -207,15 +189,14 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         for is_used in (~is_held_out, is_held_out)
     )
     candidates, references = _texts(rows, chosen, cells, shape)
-    documents = _documents_of_segments(table, rows, chosen, cells) if rows.documents else {}
     return JudgedSystems(
         name,
         tuple(systems),
         mean_by_system(human),
         human if rows.has_segments else None,
-        {metric: both_levels(arranged(values)) for metric, values in rows.scores.items()},
+        {metric: arranged(values) for metric, values in rows.scores.items()},
         segments=tuple(segments) if rows.has_segments else (),
-        documents=tuple(documents[segment] for segment in sorted(documents)),
+        documents=_documents(table, rows.documents, chosen, cells) if rows.documents else (),
         candidates=candidates,
         references=references,
         dropped=tuple(dropped),
@@ -223,11 +204,10 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
     )
 
 
-def _documents_of_segments(
-    table: WholeTable, rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64]
-) -> dict[int, str]:
+def _documents(
+    table: WholeTable, documents: Sequence[str], chosen: NDArray[np.int64], cells: NDArray[np.int64]
+) -> tuple[str, ...]:
     """Return the document of each segment; raise InputError if two rows of a segment contradict each other."""
-    documents = rows.documents or []
     first: dict[int, int] = {}
     for row, segment in zip(chosen.tolist(), cells[:, 1].tolist(), strict=True):
         earlier = first.setdefault(segment, row)
@@ -236,7 +216,7 @@ def _documents_of_segments(
                 f"{table.place(row)}: the document is {documents[row]!r}, but {documents[earlier]!r} in "
                 f"{table.place(earlier)}, which is of the same segment. Give both rows the same."
             )
-    return {segment: documents[row] for segment, row in first.items()}
+    return tuple(documents[first[segment]] for segment in sorted(first))
 
 
 def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
@@ -260,7 +240,7 @@ def _cells(
     by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
-        with_same_text = with_texts.setdefault(cell, row) if rows.has_texts(row) else row
+        with_same_text = row if rows.texts(row)[0] is None else with_texts.setdefault(cell, row)
         by_same = by_annotator.setdefault((cell, rows.annotators[row]), row)
         if earlier == row:
             continue
@@ -288,6 +268,6 @@ def _texts(
     candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
     references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
     for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
-        if rows.has_texts(row):
+        if rows.candidates[row] is not None:
             candidates[system][segment], references[system][segment] = rows.texts(row)
     return tuple(map(tuple, candidates)), tuple(map(tuple, references))

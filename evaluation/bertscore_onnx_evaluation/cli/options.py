@@ -32,6 +32,9 @@ Figure = Annotated[
     str | None, typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`).")
 ]
 
+HUMAN_COLUMNS = ("human", "human_score")
+"""The usual names of a column of human scores."""
+
 
 def sentences_before(settings: "ScorerSettings", requested: int | None) -> int:
     """Return how many preceding sentences are the context of a segment."""
@@ -74,6 +77,17 @@ def _literal(text: str) -> bool | int | float | str:
         except ValueError:
             pass
     return {"true": True, "false": False}.get(text, text)
+
+
+def column_of(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str] = ()) -> str:
+    """Return the column of a role: the named one, or else the first of the usual ones, or of the role's name."""
+    return table.find(columns(role) or usual or role, f"--columns {role}=NAME")
+
+
+def filled_column(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str]) -> list[str] | None:
+    """Return the names in the column of a role, or else in the first of the usual ones that is not blank; or None."""
+    filled = [name for name in usual if name in table.names and not table.is_blank(name)]
+    return table.keys(column_of(table, columns, role, filled)) if columns(role) or filled else None
 
 
 def references_of_table(table: "WholeTable", columns: ColumnNames) -> list[list[str]]:

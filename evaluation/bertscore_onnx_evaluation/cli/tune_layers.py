@@ -1,6 +1,6 @@
 """`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +11,15 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx_evaluation.cli.options import Figure, Matchings, TextJsonOrTsv, references_of_table
+from bertscore_onnx_evaluation.cli.options import (
+    HUMAN_COLUMNS,
+    Figure,
+    Matchings,
+    TextJsonOrTsv,
+    column_of,
+    filled_column,
+    references_of_table,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -88,22 +96,27 @@ def tune_layers(
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)
-    first, *further = _scorers(matching or ["bertscore"], settings)
+    from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
     from bertscore_onnx_evaluation.layers import tune_layers as tune
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
+    matchings = [*dict.fromkeys(map(checked_matching, matching or ["bertscore"]))]
+    scorers: list[ScorerSettings] = [{**settings, "matching": each, "all_layers": True} for each in matchings]
+    for each in scorers:
+        check_contexts(each, "`tune-layers` reads no contexts")
+    first, *further = scorers
     check_figure(figure)
     check_destination(figure, [judgements], "--figure")
     table = read_table(judgements, dialect_of(input_format))
-    human = table.numbers(table.find(named("human") or ("human", "human_score"), "--columns human=NAME"))
-    candidates = table.texts(table.find(named("candidate") or "candidate", "--columns candidate=NAME"))
+    human = table.numbers(column_of(table, named, "human", HUMAN_COLUMNS))
+    candidates = table.texts(column_of(table, named, "candidate"))
     references = references_of_table(table, named)
     pairs = ["all"] * len(table)
     if named("lang_pair") or "lang_pair" in table.names or language_pair:
-        pairs = table.keys(table.find(named("lang_pair") or "lang_pair", "--columns lang_pair=NAME"))
+        pairs = table.keys(column_of(table, named, "lang_pair"))
     for name in language_pair or ():
         if name not in pairs:
             available = ", ".join(dict.fromkeys(pairs))
@@ -115,9 +128,7 @@ def tune_layers(
             f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
         )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
-    segment_columns = (name for name in SEGMENT_COLUMNS if name in table.names and not table.is_blank(name))
-    unit_column = named("id") or next(segment_columns, None)
-    units = table.keys(table.find(unit_column, "--columns id=NAME")) if unit_column else None
+    units = filled_column(table, named, "id", SEGMENT_COLUMNS)
     with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,
@@ -134,27 +145,15 @@ def tune_layers(
     if not quiet:
         for caution in _cautions(tuning):
             echo(f"Warning: {caution}")
-    if output_format == "json":
-        print(tuning.to_json())
-    elif output_format == "tsv":
-        print(tuning.table("tsv"))
-    else:
+    if output_format == "text":
         _print_report(tuning)
+    else:
+        print(tuning.to_json() if output_format == "json" else tuning.table("tsv"))
     save_figure(tuning, figure)
 
 
-def _scorers(specs: Sequence[str], settings: "ScorerSettings") -> "list[ScorerSettings]":
-    """Return the settings of the scorer of each matching."""
-    from bertscore_onnx.matching.variants import checked_matching
-
-    matchings = [*dict.fromkeys(map(checked_matching, specs))]
-    for matching in matchings:
-        check_contexts({"matching": matching}, "`tune-layers` reads no contexts")
-    return [{**settings, "matching": matching, "all_layers": True} for matching in matchings]
-
-
-def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":
-    """Yield scorers, each open until the next one is taken."""
+def _opened(scorers: "list[ScorerSettings]") -> "Iterator[BERTScorer]":
+    """Yield scorers with these settings, each open until the next one is taken."""
     from bertscore_onnx.scorer import BERTScorer
 
     for settings in scorers:
@@ -164,10 +163,13 @@ def _opened(scorers: "Sequence[ScorerSettings]") -> "Iterator[BERTScorer]":
 
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
-    print(tuning.signature)
+    from bertscore_onnx.tables.table import number  # costs start-up time
+
+    short = number(3)
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
     over = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
+    print(tuning.signature)
     print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
     low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
     high = max((layer.f1.high for layer in tuning.layers if layer.f1.high is not None), default=1.0)
@@ -176,11 +178,11 @@ def _print_report(tuning: "LayerTuning") -> None:
     rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
     for layer in tuning.layers:
         f1 = layer.f1
-        interval = "-" if f1.low is None or f1.high is None else f"{f1.low:.3f} to {f1.high:.3f}"
-        p = "best" if layer.layer == tuning.best_layer else "-" if layer.p is None else f"{layer.p:.3f}"
-        scores = [_digits(correlation.pearson) for correlation in (layer.precision, layer.recall, f1)]
-        loss = [_digits(value) for value in (layer.loss, layer.loss_high)]
-        rows.append([str(layer.layer), *scores, interval, *loss, p, _curve(f1, low, high)])
+        interval = "-" if f1.low is None else f"{short(f1.low)} to {short(f1.high)}"
+        p = "best" if layer.layer == tuning.best_layer else short(layer.p)
+        values = (layer.precision.pearson, layer.recall.pearson, f1.pearson, layer.loss, layer.loss_high)
+        *scores, loss, bound = map(_digits, values)
+        rows.append([str(layer.layer), *scores, interval, loss, bound, p, _curve(f1, low, high)])
     print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
     print_text(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_losses(tuning)}")
     if tuning.optimism is not None:

@@ -41,6 +41,11 @@ class Measure:
     """For `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
 
 
+def finite(value: float) -> float | None:
+    """Return a number as Python has it, None for NaN or an infinite one."""
+    return float(value) if np.isfinite(value) else None
+
+
 def no_value(reason: str, n: int) -> Measure:
     """Return a measure without a value."""
     return Measure(None, n, reason, groups=0, left_out=1)
