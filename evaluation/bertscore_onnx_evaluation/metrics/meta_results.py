@@ -24,7 +24,7 @@ from bertscore_onnx.tables.table import (
     plural,
 )
 from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest, sentinel_lines
+from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
@@ -79,22 +79,19 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        if self.outliers is None:
-            special: dict[str, Any] = {"epsilon": self["acc_eq"].epsilon}
-        else:
-            special = {"outliers": list(self.outliers)}
+        values, intervals, reasons = _parts(self.measures)
         measures = self.measures.items()
         return {
             "n": self.n,
-            **_values(self.measures),
-            **special,
+            **values,
+            **({"epsilon": self["acc_eq"].epsilon} if self.outliers is None else {"outliers": list(self.outliers)}),
             "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
-            "intervals": _intervals(self.measures),
+            "intervals": intervals,
             "groups": {name: value.groups for name, value in measures if value.groups > 1},
             "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
             "zeros": {name: value.zeros for name, value in measures if value.zeros},
-            "reasons": _reasons(self.measures),
+            "reasons": reasons,
         }
 
 
@@ -222,25 +219,17 @@ class MetricMean:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        return {
-            "language_pairs": self.language_pairs,
-            **_values(self.measures),
-            "intervals": _intervals(self.measures),
-            "reasons": _reasons(self.measures),
-        }
+        values, intervals, reasons = _parts(self.measures)
+        return {"language_pairs": self.language_pairs, **values, "intervals": intervals, "reasons": reasons}
 
 
-def _intervals(measures: Mapping[str, Measure]) -> dict[str, list[float]]:
-    ends = {name: (measure.low, measure.high) for name, measure in measures.items()}
-    return {name: [low, high] for name, (low, high) in ends.items() if low is not None and high is not None}
-
-
-def _values(measures: Mapping[str, Measure]) -> dict[str, float | None]:
-    return {name: measure.value for name, measure in measures.items()}
-
-
-def _reasons(measures: Mapping[str, Measure]) -> dict[str, str]:
-    return {name: measure.reason for name, measure in measures.items() if measure.value is None}
+def _parts(measures: Mapping[str, Measure]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the values of measures by name, the intervals of those that have one, and why the others lack a value."""
+    return (
+        {name: measure.value for name, measure in measures.items()},
+        {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None},
+        {name: measure.reason for name, measure in measures.items() if measure.value is None},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,8 +271,7 @@ class MetaEvaluation(Result):
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
-                    if agreement:
-                        row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
+                    row |= {f"{level}_{name}": value for name, value in (_row(agreement) if agreement else {}).items()}
                 yield row
 
     def _blocks(self) -> Iterator[str]:
@@ -381,13 +369,11 @@ def _row(agreement: Agreement) -> dict[str, Any]:
         elif name == "outliers":
             row[name] = " ".join(value)
         elif name == "intervals":
-            row |= {
-                f"{of}_{end}": at for of, ends in value.items() for end, at in zip(("low", "high"), ends, strict=True)
-            }
-        elif name in ("groups", "left_out", "zeros"):
-            row |= {f"{of}_{name}": groups for of, groups in value.items()}
+            row |= {f"{of}_{end}": ends[at] for of, ends in value.items() for at, end in enumerate(("low", "high"))}
         elif name == "ties":
             row |= {"pairs": agreement.pairs, "human_ties": agreement.human_ties, "metric_ties": agreement.metric_ties}
+        elif isinstance(value, dict):  # groups, left_out and zeros
+            row |= {f"{of}_{name}": number for of, number in value.items()}
         else:
             row[name] = value
     return row
@@ -429,10 +415,11 @@ def verdict(result: LanguagePairResult) -> str:
 
 
 def _relation(result: LanguagePairResult, best: str, other: str, statistic: str) -> str:
-    differences = [_difference(pair, statistic) for pair in result.pairs if {pair.first, pair.second} == {best, other}]
-    if not differences or differences[0] is None:
+    pair = next(pair for pair in result.pairs if {pair.first, pair.second} == {best, other})
+    difference = _difference(pair, statistic)
+    if difference is None:
         return "not tested against"
-    return "significantly better than" if differences[0].p_holm < SIGNIFICANT else "tied with"
+    return "significantly better than" if difference.p_holm < SIGNIFICANT else "tied with"
 
 
 def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
@@ -443,9 +430,7 @@ def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
     statistic = _STATISTIC_OF[result.ranked_by]
     yield from _tests(result, test, [statistic])
-    tests = [each for each in result.sentinel_tests if each.statistic == statistic]
-    lines = [*sentinel_lines(_STATISTICS[statistic], tests), *_missing(result, shown_only=True), *result.notes]
-    yield from _notes(lines)
+    yield from _notes([*_sentinels(result, [statistic]), *_missing(result, shown_only=True), *result.notes])
 
 
 def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
@@ -471,8 +456,8 @@ def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str,
 
 def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
     rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
+    ranked = rows[: len(result.humans) + len(result.metrics)]
     columns = _columns("metric", "rank")
-    ranked = [_shown_row(result, metric) for metric in (*result.humans, *result.metrics)]
     for title, key, write in _shown_columns(result):
         best = max((row[key] for row in ranked if row[key] is not None), default=None)
         columns.append((title, key, _latex_number(write, best)))
@@ -515,14 +500,9 @@ def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
             title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
             yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
     yield from _tests(result, test, _STATISTICS)
-    sentinels = [
-        line
-        for statistic, title in _STATISTICS.items()
-        for line in sentinel_lines(title, [test for test in result.sentinel_tests if test.statistic == statistic])
-    ]
     outliers = next((system.outliers for system in systems.values()), None)
     named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    yield from _notes(sentinels)
+    yield from _notes(_sentinels(result, _STATISTICS))
     yield from _notes([*named, *_groups(result), *_missing(result), *result.notes])
 
 
@@ -537,14 +517,11 @@ def _table(names: Sequence[str], metrics: Mapping[str, Agreement]) -> str:
     rows: list[dict[str, Any]] = []
     for name, agreement in metrics.items():
         rows.append({"metric": name, **_row(agreement)})
-        intervals = {key: _interval(*ends) for key, ends in _intervals(agreement.measures).items()}
+        _, ends, _ = _parts(agreement.measures)
+        intervals = {key: f"{low:.2f} {high:.2f}".replace("0.", ".") for key, (low, high) in ends.items()}
         if intervals.keys() & {*names}:
             rows.append({"metric": "", **intervals})
     return Table([(title, key, _or_text(write)) for title, key, write in _columns(*names)], rows).text()
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:.2f} {high:.2f}".replace("0.", ".")
 
 
 def _or_text(write: Format) -> Format:
@@ -559,6 +536,19 @@ _STATISTICS = {
     "spa": "SPA",
     "system_pearson": "Pearson of whole systems",
 }
+
+
+def _sentinels(result: LanguagePairResult, statistics: Iterable[str]) -> Iterator[str]:
+    """Yield which metrics are not significantly better than the best sentinel, in each of these statistics."""
+    for statistic in statistics:
+        tests = [test for test in result.sentinel_tests if test.statistic == statistic]
+        not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
+        if not_better:
+            names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
+            best = f"{not_better[0].sentinel}, the best sentinel"
+            yield f"{_STATISTICS[statistic]}: not significantly better than {best}: {names}"
+        elif tests:
+            yield f"{_STATISTICS[statistic]}: every metric is significantly better than every sentinel"
 
 
 def _tests(result: LanguagePairResult, test: str, statistics: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
@@ -121,16 +120,6 @@ def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.in
         members.append(int(metric))
         ranks[metric] = rank
     return ranks
-
-
-def sentinel_lines(title: str, tests: Sequence[SentinelTest]) -> Iterator[str]:
-    """Yield which metrics are not significantly better than the best sentinel; nothing without tests."""
-    not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
-    if not_better:
-        names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
-        yield f"{title}: not significantly better than {not_better[0].sentinel}, the best sentinel: {names}"
-    elif tests:
-        yield f"{title}: every metric is significantly better than every sentinel"
 
 
 def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[str]:
