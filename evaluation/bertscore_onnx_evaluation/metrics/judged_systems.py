@@ -49,6 +49,13 @@ class JudgedSystems:
     of_all_outputs: tuple[str, ...] = ()
     """Metrics whose scores of systems are of all outputs, though some were left out that an annotator did not judge."""
 
+    @property
+    def is_judged(self) -> NDArray[np.bool_]:
+        """Which outputs have a human score, (systems, segments); none if only whole systems were judged."""
+        if self.human_segment is None:
+            return np.zeros((len(self.systems), len(self.segments)), dtype=bool)
+        return ~np.isnan(self.human_segment)
+
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, with all their segments.
 
@@ -56,9 +63,7 @@ class JudgedSystems:
             InputError: there are none, shapes differ, or a metric lacks a score that has a human score.
         """
         self._check_shapes()
-        is_judged = ~np.isnan(self.human_system)
-        if self.human_segment is not None:
-            is_judged |= ~np.isnan(self.human_segment).all(axis=1)
+        is_judged = ~np.isnan(self.human_system) | self.is_judged.any(axis=1)
         if not is_judged.any():
             raise InputError(
                 f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
@@ -157,14 +162,11 @@ class JudgedSystems:
         """Raise InputError if a metric lacks a score that has a human score."""
         for name, scores in self.metrics.items():
             if scores.segment is not None and self.human_segment is not None:
-                missing = np.argwhere(~np.isnan(self.human_segment) & ~np.isfinite(scores.segment))
-                if len(missing):
-                    system, segment = missing[0]
+                for system, segment in np.argwhere(self.is_judged & ~np.isfinite(scores.segment)):
                     self._raise_missing(name, f"segment {self.segments[segment]} of system {self.systems[system]}")
             if scores.system is not None:
-                lacks = ~np.isnan(self.human_system) & ~np.isfinite(scores.system)
-                if lacks.any():
-                    self._raise_missing(name, f"system {self.systems[int(lacks.argmax())]}")
+                for system in np.flatnonzero(~np.isnan(self.human_system) & ~np.isfinite(scores.system)):
+                    self._raise_missing(name, f"system {self.systems[system]}")
 
     def _raise_missing(self, metric: str, what: str) -> None:
         raise InputError(

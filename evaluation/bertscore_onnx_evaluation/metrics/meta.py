@@ -20,6 +20,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     average,
     correlate,
     correlate_pairs,
+    finite,
     no_value,
     outliers,
     pair_signs,
@@ -50,11 +51,11 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
     sentinel_scores,
 )
 from bertscore_onnx_evaluation.metrics.statistics import (
+    MIN_PERMUTATIONS,
     SegmentStatistics,
     SystemStatistics,
     UnitSums,
     bootstrap_error,
-    enough_permutations,
     exchange_systems,
     exchange_units,
     jackknife_error,
@@ -112,8 +113,8 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement 
     human, scores = judged.human_segment, metric.segment
     if human is None or scores is None:
         return None
-    is_judged = ~np.isnan(human).all(axis=0)
-    human, scores = human[:, is_judged], scores[:, is_judged]  # (systems, judged segments)
+    has_any = judged.is_judged.any(axis=0)
+    human, scores = human[:, has_any], scores[:, has_any]  # (systems, judged segments)
     measures = {
         "pearson": correlate(human, scores),
         "pearson_by_item": correlate(human, scores, by="segment"),
@@ -122,7 +123,10 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement 
         "kendall_c": correlate(human, scores, coefficient="kendall_c"),
         "acc_eq": tie_calibrated_accuracy(human, scores),
     }
-    return Agreement(int((~np.isnan(human)).sum()), measures, *_ties(human, scores))
+    first, second = np.triu_indices(len(human), 1)
+    is_pair = ~np.isnan(human[first] - human[second])  # (pairs, segments)
+    human_ties, metric_ties = (int((is_pair & (side[first] == side[second])).sum()) for side in (human, scores))
+    return Agreement(int(judged.is_judged.sum()), measures, int(is_pair.sum()), human_ties, metric_ties)
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
@@ -130,7 +134,7 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: in
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
-    has_any = ~np.isnan(judged.human_segment).all(axis=1)
+    has_any = judged.is_judged.any(axis=1)
     human, scores = judged.human_segment[has_any], metric.segment[has_any]
     return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
 
@@ -139,12 +143,11 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     """Return the measures that rest on fewer than 20 segments, without a value."""
     if judged.human_segment is None:
         return {}
-    has_score = ~np.isnan(judged.human_segment)
-    human, is_judged = (side[has_score.any(axis=1)] for side in (judged.human_segment, has_score))
-    lowest, highest = np.where(is_judged, human, np.inf).min(axis=0), np.where(is_judged, human, -np.inf).max(axis=0)
+    human = judged.human_segment[judged.is_judged.any(axis=1)]
+    is_judged = ~np.isnan(human)
     segments = {
         "spa": (is_judged.all(axis=0), "judged for every system"),
-        "pearson_by_item": (lowest < highest, "with different human scores"),
+        "pearson_by_item": (np.fmin.reduce(human) < np.fmax.reduce(human), "with different human scores"),
         "acc_eq": (is_judged.sum(axis=0) > 1, "judged for two systems or more"),
     }
     return {
@@ -152,17 +155,6 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
         for name, (rests_on, which) in segments.items()
         if rests_on.sum() < MIN_UNITS
     }
-
-
-def _ties(human: Floats, metric: Floats) -> tuple[int, int, int]:
-    """Count the judged pairs of systems within each segment, and those with equal scores by either side.
-
-    Both are (systems, segments).
-    """
-    first, second = np.triu_indices(len(human), 1)
-    is_judged = ~np.isnan(human[first] - human[second])  # (pairs, segments)
-    human_ties, metric_ties = (is_judged & (side[first] == side[second]) for side in (human, metric))
-    return int(is_judged.sum()), int(human_ties.sum()), int(metric_ties.sum())
 
 
 # Statistics as functions of sums over segments (documents, if known), for intervals and tests.
@@ -276,7 +268,7 @@ def _language_pair(
         for name, metric in everything.items()
         if not is_small and (name in sentinels or _varies(judged, metric))
     }
-    num_exchanges = enough_permutations(permutations, len(metrics))
+    num_exchanges = max(permutations, MIN_PERMUTATIONS * len(metrics) * (len(metrics) - 1) // 2)
     tests = (_ByBoth if test == "boot-both" else _ByUnits)(judged, tested, num_exchanges, seed)
     compared: dict[Key, Compared] = {}
     for key in TESTED:
@@ -285,7 +277,8 @@ def _language_pair(
             has_r = {name for name, (system, _) in agreements.items() if system and system["pearson"].value is not None}
             values = {name: 0.0 if name == RANDOM else value for name, value in values.items() if name in has_r}
         compared[key] = compare_metrics(_label(key), values, partial(tests.p_values, key))
-    ranks = compared[OF_SEGMENTS].ranks or compared[OF_SYSTEMS].ranks
+    segment_ranks, system_ranks = compared[OF_SEGMENTS].ranks, compared[OF_SYSTEMS].ranks
+    ranks = segment_ranks or system_ranks
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
@@ -293,8 +286,8 @@ def _language_pair(
         if name != RANDOM:
             system = _changed(system, partial(tests.with_interval, name, "system"))
             segment = _changed(segment, partial(tests.with_interval, name, "segment"))
-        system = system and replace(system, rank=compared[OF_SYSTEMS].ranks.get(name))
-        segment = segment and replace(segment, rank=compared[OF_SEGMENTS].ranks.get(name))
+        system = system and replace(system, rank=system_ranks.get(name))
+        segment = segment and replace(segment, rank=segment_ranks.get(name))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
         return MetricAgreement(name, base_name, metric.signature, system, segment, ranks.get(name))
 
@@ -306,16 +299,22 @@ def _language_pair(
         others = {key[1]: difference for key, difference in differences.items() if difference and key in TESTED[1:-1]}
         return MetricPair(first, second, differences[OF_SYSTEMS], differences[OF_SEGMENTS], others)
 
-    num_ranked = [len(compared[name].ranks) for name in (OF_SEGMENTS, OF_SYSTEMS)]
+    notes = [*_notes(judged), *_notes_of_gold(judged), *notes_of_sentinels(judged, sentinels)]
+    if test == "segments":
+        num_systems = int((~np.isnan(judged.human_system)).sum())
+        notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(segment_ranks))
+        notes += notes_of_exchanges(num_systems, "systems", len(system_ranks))
     is_exact = test == "boot-both" or _num_units(judged) <= MAX_EXACT
     return LanguagePairResult(
         language_pair=judged.language_pair,
         gold=judged.gold,
         reference=judged.reference,
         systems=judged.systems,
-        human_scores=_numbers(judged.human_system),
+        human_scores=tuple(map(finite, judged.human_system)),
         metric_scores={
-            name: _numbers(metric.system) for name, metric in judged.metrics.items() if metric.system is not None
+            name: tuple(map(finite, metric.system))
+            for name, metric in judged.metrics.items()
+            if metric.system is not None
         },
         segments=num_segments,
         metrics=tuple(ordered),
@@ -323,20 +322,10 @@ def _language_pair(
         humans=tuple(humans),
         sentinel_tests=tuple(test for comparison in compared.values() for test in comparison.sentinels),
         pairs=tuple(pair(first.name, second.name) for first, second in combinations([*humans, *ordered], 2)),
-        notes=(
-            *_notes(judged),
-            *_notes_of_gold(judged),
-            *notes_of_sentinels(judged, sentinels),
-            *(_notes_of_tests(judged, *num_ranked) if test == "segments" else ()),
-        ),
+        notes=tuple(notes),
         units=_kind_of_units(judged),
         smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1),
     )
-
-
-def _numbers(scores: Floats) -> tuple[float | None, ...]:
-    """Return scores, and None for those that are not finite."""
-    return tuple(float(score) if np.isfinite(score) else None for score in scores)
 
 
 def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
@@ -380,17 +369,15 @@ class _ByUnits:
     def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
         """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
         key: Key = ("segment", "spa") if name == "spa" else (level, name)
-        least = 0.0 if name in _SHARES else -1.0
-        low, high = (float(np.clip(end, least, 1)) for end in self._interval(metric, key, measure.value or 0.0))
+        if (metric, key) not in self._drawn:
+            return measure
+        ends = self._interval(name, measure.value or 0.0, self._sums[metric][key], self._drawn[metric, key])
+        low, high = np.clip(ends, 0 if name in _SHARES else -1, 1).tolist()
         return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
 
-    def _interval(self, metric: str, key: Key, value: float) -> tuple[float, float]:
-        """Return the ends of the interval of a value; NaN if there is none."""
-        drawn = self._drawn.get((metric, key))
-        if drawn is None:
-            return np.nan, np.nan
-        units = self._sums[metric][key]
-        if key[1].startswith("pearson"):
+    def _interval(self, name: str, value: float, units: UnitSums, drawn: Floats) -> tuple[float, float]:
+        """Return the ends of the interval of a value of a statistic; NaN if there is none."""
+        if name.startswith("pearson"):
             low, high = student_interval(value, *jackknife_error(units), of_z=True)
             if np.isfinite(low + high):
                 return low, high
@@ -398,8 +385,12 @@ class _ByUnits:
 
     def _draw(self) -> dict[tuple[str, Key], Floats]:
         """Return the statistics of the metrics in draws, (resamples,)."""
-        sums = {(name, key): sums for name, by_key in self._sums.items() for key, sums in by_key.items()}
-        sums = {place: of_units for place, of_units in sums.items() if len(of_units.sums) > 1}
+        sums = {
+            (name, key): of_units
+            for name, by_key in self._sums.items()
+            for key, of_units in by_key.items()
+            if len(of_units.sums) > 1
+        }
         drawn = resampled([*sums.values()], np.random.default_rng(self._seed)) if sums else []
         return dict(zip(sums, drawn, strict=True))
 
@@ -443,11 +434,8 @@ class _ByBoth(_ByUnits):
         drawn = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(self._seed))
         return dict(zip(keys, drawn.T, strict=True))
 
-    def _interval(self, metric: str, key: Key, value: float) -> tuple[float, float]:
-        drawn = self._drawn.get((metric, key))
-        if drawn is None:
-            return np.nan, np.nan
-        is_r = key[1] not in _SHARES
+    def _interval(self, name: str, value: float, units: UnitSums, drawn: Floats) -> tuple[float, float]:
+        is_r = name not in _SHARES
         with np.errstate(divide="ignore"):
             error = bootstrap_error(np.arctanh(drawn) if is_r else drawn, len(self._judged.systems))
         return student_interval(value, *error, of_z=is_r)
@@ -497,9 +485,8 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
     for name, metric in judged.metrics.items():
         if metric.segment is None:
             yield f"{name} has no scores of segments, and so no rank among them"
-    is_judged = ~np.isnan(judged.human_segment)
-    counts = is_judged.sum(axis=1)
-    shared = int(is_judged.all(axis=0).sum())
+    counts = judged.is_judged.sum(axis=1)
+    shared = int(judged.is_judged.all(axis=0).sum())
     if not (counts == shared).all():
         yield (
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
@@ -512,12 +499,6 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
         )
     elif (num_units := _num_units(judged)) < MIN_UNITS:
         yield f"{num_units} {_kind_of_units(judged)} are few: below {MIN_UNITS}, intervals are too narrow"
-
-
-def _notes_of_tests(judged: JudgedSystems, num_of_segments: int, num_of_systems: int) -> Iterator[str]:
-    """Yield warnings where too few units can be exchanged, by how many metrics correlate at each level."""
-    yield from notes_of_exchanges(_num_units(judged), _kind_of_units(judged), num_of_segments)
-    yield from notes_of_exchanges(int((~np.isnan(judged.human_system)).sum()), "systems", num_of_systems)
 
 
 def _notes_of_gold(judged: JudgedSystems) -> Iterator[str]:
@@ -538,13 +519,12 @@ def _notes_of_gold(judged: JudgedSystems) -> Iterator[str]:
 
 def _num_segments(judged: JudgedSystems) -> int:
     """Return how many segments have a human score."""
-    return 0 if judged.human_segment is None else int((~np.isnan(judged.human_segment)).any(axis=0).sum())
+    return int(judged.is_judged.any(axis=0).sum())
 
 
 def _num_units(judged: JudgedSystems) -> int:
     """Return how many segments, or documents if they are known, have a human score."""
-    human = judged.human_segment
-    return 0 if human is None else int(judged.unit_numbers((~np.isnan(human)).any(axis=0)).max(initial=-1)) + 1
+    return int(judged.unit_numbers(judged.is_judged.any(axis=0)).max(initial=-1)) + 1
 
 
 def _kind_of_units(judged: JudgedSystems) -> str:

@@ -42,7 +42,7 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
         if name in SENTINELS:
             raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
     sentinels = {RANDOM: next(random_scores(judged, seed))}
-    is_judged = _is_judged(judged)
+    is_judged = judged.is_judged
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             sentinels[name] = _scores(judged, scores)
@@ -54,11 +54,11 @@ def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Ite
     lacking = [name for name in SENTINELS if name not in sentinels]
     if not sentinels or not lacking or judged.candidates is None:
         return
-    is_judged = _is_judged(judged)
-    textless = int((is_judged & ~_has_texts(judged)).sum())
-    reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
-    if not is_judged.any():
-        reason = "only whole systems have human scores"
+    is_judged = judged.is_judged
+    reason = "only whole systems have human scores"
+    if is_judged.any():
+        textless = int((is_judged & ~_has_texts(judged)).sum())
+        reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
     yield f"left out {listed(lacking)}: {reason}"
 
 
@@ -89,11 +89,6 @@ def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
 
 def _shape(judged: JudgedSystems) -> tuple[int, int]:
     return len(judged.systems), len(judged.segments) or 1
-
-
-def _is_judged(judged: JudgedSystems) -> NDArray[np.bool_]:
-    """Return which outputs have a human score, (systems, segments)."""
-    return np.zeros(_shape(judged), bool) if judged.human_segment is None else ~np.isnan(judged.human_segment)
 
 
 def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:

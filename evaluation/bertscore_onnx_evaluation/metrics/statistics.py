@@ -358,11 +358,6 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
         yield rng.choice([-1.0, 1.0], size=(min(chunk, permutations - start), num_units))
 
 
-def enough_permutations(permutations: int, num_metrics: int) -> int:
-    """Return at least as many permutations as corrected p-values need to be below .05."""
-    return max(permutations, MIN_PERMUTATIONS * num_metrics * (num_metrics - 1) // 2)
-
-
 # Intervals, over other units, or over other systems too.
 
 
