@@ -103,20 +103,18 @@ class SegmentStatistics:
         pairs, right = weights_of_pairs @ self._pairs
         by_item = _mean_sums(pearson_of_moments(moments))
         accuracies = _mean_sums(np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan))
+        by_unit = partial(sum_by_unit, units=self._units)
         sums = {
-            "pearson": UnitSums(self._by_unit(moments), _pearson_of_totals),
-            "pearson_by_item": UnitSums(self._by_unit(by_item), ratio),
+            "pearson": UnitSums(by_unit(moments), _pearson_of_totals),
+            "pearson_by_item": UnitSums(by_unit(by_item), ratio),
             "pearson_by_system": UnitSums(self._by_system, partial(_mean_pearson, weights=weights)),
-            "kendall": UnitSums(self._by_unit(kendall), _kendall_ratio),
-            "kendall_c": UnitSums(self._by_unit(kendall), partial(_kendall_ratio, distinct=self._distinct)),
-            "acc_eq": UnitSums(self._by_unit(accuracies), ratio),
+            "kendall": UnitSums(by_unit(kendall), _kendall_ratio),
+            "kendall_c": UnitSums(by_unit(kendall), partial(_kendall_ratio, distinct=self._distinct)),
+            "acc_eq": UnitSums(by_unit(accuracies), ratio),
         }
         if self._spa is not None:
             sums["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=weights_of_pairs))
         return sums
-
-    def _by_unit(self, sums: Floats) -> Floats:
-        return sum_by_unit(sums, self._units)
 
 
 class SystemStatistics:
@@ -137,22 +135,18 @@ class SystemStatistics:
         is_judged = ~np.isnan(segments[0])
         counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
         sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
-        means = _means_of_totals(sums.sum(axis=1))
-        self._offsets = np.concatenate([system - mean for system, mean in zip(systems, means, strict=True)])
+        self._offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
         self._sums = sum_by_unit(sums, units)
         self._kept = kept
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
         weights = np.ones(len(self._kept)) if weights is None else weights
-        statistics = {
-            "pearson": partial(_pearson_of_means, weights=weights),
-            "pearson_without_outliers": partial(_pearson_of_means, weights=weights * self._kept),
-            "accuracy": partial(_accuracy_of_means, weights=pair_weights(weights)),
-        }
+        pearson, accuracy = (partial(of, offsets=self._offsets) for of in (_pearson_of_means, _accuracy_of_means))
         return {
-            name: UnitSums(self._sums, partial(statistic, offsets=self._offsets))
-            for name, statistic in statistics.items()
+            "pearson": UnitSums(self._sums, partial(pearson, weights=weights)),
+            "pearson_without_outliers": UnitSums(self._sums, partial(pearson, weights=weights * self._kept)),
+            "accuracy": UnitSums(self._sums, partial(accuracy, weights=pair_weights(weights))),
         }
 
 
@@ -179,11 +173,11 @@ def _pearson_of_totals(totals: Floats) -> Floats:
 
 def _mean_pearson(totals: Floats, weights: Floats) -> Floats:
     r = _pearson_of_totals(totals.reshape(*totals.shape[:-1], -1, 6))
-    return ratio(np.stack([np.isfinite(r) @ weights, np.nan_to_num(r) @ weights], axis=-1))
+    return ratio(np.moveaxis(_mean_sums(r) @ weights, 0, -1))
 
 
 def _mean_sums(values: Floats) -> Floats:
-    """Return the number and the sum of the values that are not NaN, by segment, (2, segments)."""
+    """Return the number of values, 1 or 0 where there is none, and the values, 0 there; (2, …)."""
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
@@ -192,14 +186,12 @@ def _kendall_sums(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -
 
     With them comes the smaller number of distinct scores, by which τ_c corrects.
     """
-    ranks = [midranks(side[is_judged]).astype(np.float32) for side in (human, metric)]
-    sample = np.random.default_rng(0).permutation(len(ranks[0]))[:KENDALL_SAMPLE]
+    ranks = np.stack([midranks(side[is_judged]).astype(np.float32) for side in (human, metric)])
+    sample = ranks[:, None, np.random.default_rng(0).permutation(ranks.shape[1])[:KENDALL_SAMPLE]]
     blocks = []
-    for start in range(0, len(ranks[0]), KENDALL_SAMPLE):
-        rows = [side[start : start + KENDALL_SAMPLE, None] for side in ranks]
-        signs = [
-            (row > side[sample]).astype(np.int8) - (row < side[sample]) for row, side in zip(rows, ranks, strict=True)
-        ]
+    for start in range(0, ranks.shape[1], KENDALL_SAMPLE):
+        rows = ranks[:, start : start + KENDALL_SAMPLE, None]
+        signs = (rows > sample).astype(np.int8) - (rows < sample)  # (sides, rows, sample)
         products = (signs[0] * signs[1], signs[0] != 0, signs[1] != 0)
         blocks.append(np.stack([product.mean(axis=1, dtype=np.float64) for product in products]))
     projections = np.concatenate(blocks, axis=1)
@@ -241,22 +233,23 @@ def _weighted_mean(values: Floats, weights: Floats) -> Floats:
     return values @ weights / total if total else np.full(values.shape[:-1], np.nan)
 
 
-def _means_of_totals(totals: Floats) -> tuple[Floats, Floats]:
+def _means_of_totals(totals: Floats) -> Floats:
+    """Return the mean human scores of systems and those by the metric, (…, 2 · systems)."""
     counts, human, metric = np.split(totals, 3, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return human / counts, metric / counts
+        return np.concatenate([human / counts, metric / counts], axis=-1)
 
 
 def _pearson_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
-    human, metric = np.split(np.concatenate(_means_of_totals(totals), axis=-1) + offsets, 2, axis=-1)
-    human, metric = (side - _weighted_mean(side, weights)[..., None] for side in (human, metric))
+    sides = np.split(_means_of_totals(totals) + offsets, 2, axis=-1)
+    human, metric = (side - _weighted_mean(side, weights)[..., None] for side in sides)
     with np.errstate(invalid="ignore", divide="ignore"):
         r = (human * metric) @ weights / np.sqrt((human**2 @ weights) * (metric**2 @ weights))
     return np.clip(r, -1, 1)
 
 
 def _accuracy_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
-    sides = np.concatenate(_means_of_totals(totals), axis=-1) + offsets
+    sides = _means_of_totals(totals) + offsets
     human, metric = np.split(sides, 2, axis=-1)
     agrees = pair_signs(human) == pair_signs(metric)
     return np.where(np.isfinite(sides).all(axis=-1), _weighted_mean(agrees.astype(np.float64), weights), np.nan)
@@ -276,10 +269,9 @@ def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, see
     def difference(first: int, second: int, signs: Floats) -> Floats:
         half = (metrics[first].sums - metrics[second].sums) / 2
         changed = half.any(axis=0)  # sums of human scores are those of both
-        mean = np.tile((totals[first] + totals[second]) / 2, (len(signs), 1))
-        change = np.zeros_like(mean)
+        change = np.zeros((len(signs), half.shape[1]))
         change[:, changed] = signs @ half[:, changed]
-        statistic = metrics[first].statistic
+        mean, statistic = (totals[first] + totals[second]) / 2, metrics[first].statistic
         return statistic(mean + change) - statistic(mean - change)
 
     num_units = len(metrics[0].sums) if metrics else 0
