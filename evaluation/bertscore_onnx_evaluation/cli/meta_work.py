@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -59,19 +60,15 @@ def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedS
     """Add scores by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
     texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
     metrics = options.corpus_metrics
-    by_sacrebleu = [score_systems(metrics, *outputs) if metrics else {} for outputs in texts]
-    by_model: list[dict[str, MetricScores]] = [{} for _ in texts]
+    scores = [score_systems(metrics, *outputs) if metrics else {} for outputs in texts]
     verbose = False if options.quiet else None
     for name, settings in options.scorers.items():
         contexts = [_contexts(judged, options.num_context(name)) for judged in language_pairs]
         with BERTScorer(**settings) as scorer:
-            for scores, outputs, before in zip(by_model, texts, contexts, strict=True):
+            for of_pair, outputs, before in zip(scores, texts, contexts, strict=True):
                 scored = score_systems([BERTSCORE], *outputs, scorer=scorer, contexts=before, verbose=verbose)
-                scores[name] = scored[BERTSCORE]
-    return [
-        _with_scores(judged, first | then)
-        for judged, first, then in zip(language_pairs, by_model, by_sacrebleu, strict=True)
-    ]
+                of_pair[name] = scored[BERTSCORE]
+    return [_with_scores(*pair, options.metrics) for pair in zip(language_pairs, scores, strict=True)]
 
 
 def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
@@ -167,8 +164,8 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
     return language_pairs
 
 
-def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores]) -> JudgedSystems:
-    added = {_name_of_texts(name, judged): replace(metric.negated, base_name=name) for name, metric in scores.items()}
+def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores], names: Sequence[str]) -> JudgedSystems:
+    added = {_name_of_texts(name, judged): replace(scores[name].negated, base_name=name) for name in names}
     for name in added:
         if name in judged.metrics:
             raise InputError(
@@ -229,7 +226,7 @@ def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
                 UserWarning,
                 stacklevel=2,
             )
-        systems = [system for system, has_any in zip(judged.systems, is_scored, strict=True) if has_any]
+        systems = [*compress(judged.systems, is_scored)]
         for level, values in (("sys", scores.system), ("seg", scores.segment)):
             if values is not None:
                 files[f"{_with_reference(name)}.{level}.score"] = format_scores(systems, values[is_scored])

@@ -12,6 +12,7 @@ Files that a task does not need may be missing.
 import logging
 import math
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from os import PathLike
 from pathlib import Path
 
@@ -80,9 +81,9 @@ def read_eval_set(
     if human_scores.segment is not None:
         is_judged |= np.isfinite(human_scores.segment).any(axis=1)
     texts = _texts(files, systems, sorted(in_use), segments, may_lack=may_lack) if with_texts else (None, ())
-
+    documents = files.folder / "documents" / f"{language_pair}.docs"
     scores = {}
-    judged = [system for system, has_any in zip(systems, is_judged, strict=True) if has_any]
+    judged = [*compress(systems, is_judged)]
     chosen = files.chosen_metrics(metrics, reference)
     for name in chosen:
         metric = _Scores(files.folder / "metric-scores" / language_pair / name)
@@ -109,7 +110,7 @@ def read_eval_set(
         gold=gold,
         reference=reference,
         segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        documents=_documents(files.folder / "documents" / f"{language_pair}.docs", segments),
+        documents=tuple(segments.lines(documents)) if documents.is_file() else (),
         candidates=texts[0],
         references=texts[1],
         annotators=annotators,
@@ -221,6 +222,12 @@ class _Segments:
                 f"{what} has {count} lines, and {self._origin} has {self.count}; expected one for each segment."
             )
 
+    def lines(self, path: Path) -> list[str]:
+        """Return the lines of a file with one for each segment."""
+        lines = read_lines(path)
+        self.check(len(lines), str(path))
+        return lines
+
 
 class _Scores:
     """The files of one gold or metric, at either level."""
@@ -248,32 +255,20 @@ class _Scores:
 
     def of_systems(self, systems: Sequence[str], segments: _Segments, base_name: str = "") -> MetricScores:
         """Return the scores of systems, by file or as means of segments, and of segments; NaN where there is none."""
-        segments_by_system, wholes = self._scores.get("seg"), self._scores.get("sys")
-        segment = None
-        if segments_by_system is not None:
-            for system, values in segments_by_system.items():
+        whole, segment = np.full(len(systems), np.nan), None
+        if "seg" in self._scores:
+            for system, values in self._scores["seg"].items():
                 segments.check(len(values), f"the system {shortened(system)} in {self._paths['seg']}")
             missing = np.full(segments.count, np.nan)
-            segment = np.array([segments_by_system.get(system, missing) for system in systems])
-        if wholes is None:
-            whole = np.full(len(systems), np.nan) if segment is None else mean_by_system(segment)
-            return MetricScores(whole, segment, base_name=base_name)
-        for system, values in wholes.items():
-            if len(values) > 1:
-                raise InputError(
-                    f"{self._paths['sys']} has {len(values)} lines of the system {shortened(system)}; expected one."
-                )
-        whole = np.array([wholes.get(system, [np.nan])[0] for system in systems])
+            segment = np.array([self._scores["seg"].get(system, missing) for system in systems])
+            whole = mean_by_system(segment)
+        if "sys" in self._scores:
+            for system, values in self._scores["sys"].items():
+                if len(values) > 1:
+                    lines = f"{len(values)} lines of the system {shortened(system)}"
+                    raise InputError(f"{self._paths['sys']} has {lines}; expected one.")
+            whole = np.array([self._scores["sys"].get(system, [np.nan])[0] for system in systems])
         return MetricScores(whole, segment, base_name=base_name)
-
-
-def _documents(path: Path, segments: _Segments) -> tuple[str, ...]:
-    """Return the domain and the document of each segment; none without the file."""
-    if not path.is_file():
-        return ()
-    lines = read_lines(path)
-    segments.check(len(lines), str(path))
-    return tuple(lines)
 
 
 def _texts(
@@ -283,24 +278,17 @@ def _texts(
     language_pair, folder = files.language_pair, files.folder
     if not references:
         raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
-
-    def lines(path: Path) -> list[str]:
-        texts = read_lines(path)
-        segments.check(len(texts), str(path))
-        return texts
-
     available = {*files.outputs}  # names in files of scores are not names of files
     if not may_lack and (lacking := [name for name in systems if name not in available]):
         raise InputError(f"{folder} has no outputs of the system {shortened(lacking[0])!r}, which has human scores.")
-    texts_of_references = [lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
-    references_by_segment = tuple(zip(*texts_of_references, strict=True))
-    outputs = tuple(
-        tuple(lines(folder / "system-outputs" / language_pair / f"{name}.txt"))
-        if name in available
-        else (None,) * len(references_by_segment)
+    texts = [segments.lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
+    references_by_segment = tuple(zip(*texts, strict=True))
+    outputs = folder / "system-outputs" / language_pair
+    candidates = tuple(
+        tuple(segments.lines(outputs / f"{name}.txt")) if name in available else (None,) * segments.count
         for name in systems
     )
-    return outputs, (references_by_segment,) * len(systems)
+    return candidates, (references_by_segment,) * len(systems)
 
 
 # Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, those of a system in order of segments.

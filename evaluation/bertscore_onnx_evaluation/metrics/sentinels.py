@@ -108,10 +108,9 @@ def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
     """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are none."""
     if judged.candidates is None:
         return {}
-    has_texts = _has_texts(judged)
     scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
     words = cache(lambda text: Counter(_WORD.findall(text.lower())))
-    for row, segment in np.argwhere(has_texts).tolist():
+    for row, segment in np.argwhere(_has_texts(judged)).tolist():
         text, references = judged.candidates[row][segment] or "", judged.references[row][segment]
         scores[LENGTH][row, segment] = len(text)
         scores[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(reference)) for reference in references)
