@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -26,6 +27,10 @@ METRICS = ("bertscore", "bleu", "chrf", "ter")
 """The metrics that can be computed from texts."""
 
 
+_eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
+_test_option = partial(typer.Option, rich_help_panel="Tests")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaOptions:
     """The options of the command."""
@@ -35,24 +40,13 @@ class MetaOptions:
     language_pair: Annotated[
         list[str] | None, typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]")
     ] = None
-    gold: Annotated[
-        str | None,
-        typer.Option("--gold", metavar="NAME", help="The judgements, such as mqm.", rich_help_panel="EvalSet"),
-    ] = None
+    gold: Annotated[str | None, _eval_set_option("--gold", metavar="NAME", help="The judgements, such as mqm.")] = None
     reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference", metavar="NAME", help="The reference of metrics, such as refB.", rich_help_panel="EvalSet"
-        ),
+        str | None, _eval_set_option("--reference", metavar="NAME", help="The reference of metrics, such as refB.")
     ] = None
     metric_scores: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric-scores",
-            metavar="METRIC-REF...",
-            help="Scores, such as BLEU-refB.  [default: all]",
-            rich_help_panel="EvalSet",
-        ),
+        _eval_set_option("--metric-scores", metavar="METRIC-REF...", help="Scores, such as BLEU-refB.  [default: all]"),
     ] = None
     score: Annotated[
         list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores; higher is better.")
@@ -61,28 +55,19 @@ class MetaOptions:
     matching: Matchings = None
     context_sentences: ContextSentences = None
     hold_out: Annotated[
-        str | None,
-        typer.Option(
-            "--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.", rich_help_panel="Tests"
-        ),
+        str | None, _test_option("--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.")
     ] = None
     sentinels: Annotated[
-        bool,
-        typer.Option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.", rich_help_panel="Tests"),
+        bool, _test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")
     ] = True
     missing: Annotated[Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")] = "raise"
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: FilesFormat = None
-    resamples: Annotated[
-        int, typer.Option("--resamples", metavar="N", min=1, help="Permutations.", rich_help_panel="Tests")
-    ] = 1000
+    resamples: Annotated[int, _test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
     test: Annotated[
-        Literal["segments", "boot-both"],
-        typer.Option("--test", metavar="TEST", help="segments or boot-both.", rich_help_panel="Tests"),
+        Literal["segments", "boot-both"], _test_option("--test", metavar="TEST", help="segments or boot-both.")
     ] = "segments"
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the draws.", rich_help_panel="Tests")
-    ] = 4
+    seed: Annotated[int, _test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
     ] = None

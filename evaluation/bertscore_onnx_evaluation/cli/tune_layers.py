@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.bundle.store import MODEL_VARIABLE
-from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, complete_model, shared_options
+from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
@@ -35,7 +34,7 @@ _OPTIONAL = (8, 6, 1, 2)
 """The columns of the report that a narrow terminal does not show: the curve, then "at most", P and R."""
 
 
-@shared_options("device", "nthreads", "batch_size")
+@shared_options("model_type", "device", "nthreads", "batch_size", needs_model=False)
 def tune_layers(
     judgements: Annotated[
         str,
@@ -45,16 +44,7 @@ def tune_layers(
         ),
     ],
     *,
-    model_type: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--model",
-            metavar="MODEL",
-            help=f"A bundle of all layers: its path, or the name of its model.  [default: {MODEL_VARIABLE}]",
-            autocompletion=complete_model,
-        ),
-    ] = None,
+    model_type: str | None,
     settings: "ScorerSettings",
     language_pair: Annotated[
         list[str] | None,
