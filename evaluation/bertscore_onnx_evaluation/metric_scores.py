@@ -188,17 +188,11 @@ def _bertscore(
             "export a bundle without --all-layers."
         )
     is_scored = np.array([[text is not None for text in outputs] for outputs in candidates]).T  # (segments, systems)
-    texts: list[Any] = []
-    text_references: list[Any] = []
-    for segment, outputs in enumerate(zip(*candidates, strict=True)):  # those of one reference side by side
-        for system, candidate in enumerate(outputs):
-            if candidate is not None:
-                texts.append(candidate)
-                reference = references[system][segment]
-                text_references.append(reference if isinstance(reference, str) or len(reference) != 1 else reference[0])
-    text_contexts = None
-    if contexts is not None:
-        text_contexts = [contexts[segment] or None for segment, _ in np.argwhere(is_scored)]
+    places = np.argwhere(is_scored).tolist()  # those of one reference side by side
+    texts: list[Any] = [candidates[system][segment] for segment, system in places]
+    several = [references[system][segment] for segment, system in places]
+    text_references: list[Any] = [each if isinstance(each, str) or len(each) != 1 else each[0] for each in several]
+    text_contexts = None if contexts is None else [contexts[segment] or None for segment, _ in places]
     pairs = collect_pairs(texts, text_references, text_contexts)
     scores, stats = scorer.score_pairs(pairs, verbose=verbose)
     stats.warn(scorer.max_length, stacklevel=4)

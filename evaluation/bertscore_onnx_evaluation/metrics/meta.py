@@ -331,9 +331,7 @@ def _language_pair(
 def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
     """Return whether a metric's scores of segments, or else of systems, differ where people judged."""
     outputs = _outputs(judged, metric)
-    if outputs is None or np.isnan(outputs[0]).all():
-        return False
-    return bool(np.ptp(outputs[1][~np.isnan(outputs[0])]) > 0)
+    return outputs is not None and len({*outputs[1][~np.isnan(outputs[0])].tolist()}) > 1
 
 
 _SHARES = ("accuracy", "spa", "acc_eq")
@@ -467,8 +465,12 @@ def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measu
 def _place(metric: MetricAgreement) -> tuple[float, float]:
     """Sort by rank and then by correlation; what has neither comes last."""
     level = metric.segment or metric.system
-    r = level["pearson"].value if level else None
-    return (np.inf if metric.rank is None else metric.rank, np.inf if r is None else -r)
+    return np.inf if metric.rank is None else metric.rank, np.inf if level is None else _falling(level["pearson"])
+
+
+def _falling(measure: Measure) -> float:
+    """Sort by value, the highest first; what has none comes last."""
+    return np.inf if measure.value is None else -measure.value
 
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
@@ -537,13 +539,8 @@ def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
     for kind in get_args(Kind):
         names = dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
         of_kind = [_mean(name, kind, results) for name in names]
-        means += of_kind if kind == "sentinels" else sorted(of_kind, key=_lowest_last)
+        means += of_kind if kind == "sentinels" else sorted(of_kind, key=lambda mean: _falling(mean["accuracy"]))
     return tuple(means)
-
-
-def _lowest_last(mean: MetricMean) -> float:
-    accuracy = mean["accuracy"].value
-    return np.inf if accuracy is None else -accuracy
 
 
 _AVERAGED: dict[str, Key] = {
@@ -585,7 +582,7 @@ def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:
     mean = average(measures)
     if mean.value is not None and mean.groups < num_pairs:
         return no_value(_SOME_PAIRS.format(mean.groups, num_pairs), 0)
-    if mean.value is None or any(measure.low is None or measure.high is None for measure in measures):
+    if mean.value is None or any(measure.low is None for measure in measures):
         return mean
     ends = np.array([(measure.value, measure.low, measure.high) for measure in measures], dtype=np.float64)
     below, above = (np.sqrt(((ends[:, 0] - ends[:, at]) ** 2).sum()) / len(ends) for at in (1, 2))
