@@ -308,6 +308,12 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
     return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
 
 
+def pair_differences(scores: Floats) -> Floats:
+    """Return the differences of every two systems, (pairs, …), from scores, (systems, …)."""
+    first, second = np.triu_indices(len(scores), 1)
+    return scores[first] - scores[second]
+
+
 def pair_signs(scores: Floats) -> Floats:
     """Return the signs of the differences of pairs of systems, (…, pairs), from scores, (…, systems); 0 of rounding."""
     first, second = np.triu_indices(scores.shape[-1], 1)
@@ -361,9 +367,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
     """
-    human, metric = judged_scores(human, metric)
-    first, second = np.triu_indices(len(human), 1)
-    human_delta = (human[first] - human[second]).T  # (segments, pairs)
+    human_delta, metric_delta = (pair_differences(side).T for side in judged_scores(human, metric))  # (segments, pairs)
     is_judged = ~np.isnan(human_delta)
     counts = is_judged.sum(axis=1)
     pairs, segments = int(counts.sum()), int((counts > 0).sum())
@@ -371,8 +375,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         return no_value("no segment has two judged systems", 0)
 
     share = np.repeat(1 / np.maximum(counts, 1), counts) / segments  # a pair's part in the mean, (judged pairs,)
-    human_delta = human_delta[is_judged]
-    metric_delta = (metric[first] - metric[second]).T[is_judged]
+    human_delta, metric_delta = human_delta[is_judged], metric_delta[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no longer concordant.
     gain = share * ((human_delta == 0).astype(np.int64) - is_concordant)
@@ -389,8 +392,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
     """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs, segments)."""
-    first, second = np.triu_indices(len(human), 1)
-    human_delta, metric_delta = human[first] - human[second], metric[first] - metric[second]  # (pairs, segments)
+    human_delta, metric_delta = pair_differences(human), pair_differences(metric)  # (pairs, segments)
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
     return np.stack([~np.isnan(human_delta), is_right])

@@ -161,18 +161,20 @@ class JudgedSystems:
     def _check_complete(self) -> None:
         """Raise InputError if a metric lacks a score that has a human score."""
         for name, scores in self.metrics.items():
+            missing = []
             if scores.segment is not None and self.human_segment is not None:
-                for system, segment in np.argwhere(self.is_judged & ~np.isfinite(scores.segment)):
-                    self._raise_missing(name, f"segment {self.segments[segment]} of system {self.systems[system]}")
+                missing += [
+                    f"segment {self.segments[segment]} of system {self.systems[system]}"
+                    for system, segment in np.argwhere(self.is_judged & ~np.isfinite(scores.segment))
+                ]
             if scores.system is not None:
-                for system in np.flatnonzero(~np.isnan(self.human_system) & ~np.isfinite(scores.system)):
-                    self._raise_missing(name, f"system {self.systems[system]}")
-
-    def _raise_missing(self, metric: str, what: str) -> None:
-        raise InputError(
-            f"{self.language_pair}: {metric} has no score for {what}, which has a human score. Add it, or leave out "
-            "the human score."
-        )
+                lacks = ~np.isnan(self.human_system) & ~np.isfinite(scores.system)
+                missing += [f"system {system}" for system in compress(self.systems, lacks)]
+            if missing:
+                raise InputError(
+                    f"{self.language_pair}: {name} has no score for {missing[0]}, which has a human score. Add it, or "
+                    "leave out the human score."
+                )
 
 
 def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:

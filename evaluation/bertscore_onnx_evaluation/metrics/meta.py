@@ -23,6 +23,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     finite,
     no_value,
     outliers,
+    pair_differences,
     pair_signs,
     pairwise_accuracy,
     soft_pairwise_accuracy,
@@ -123,9 +124,8 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement 
         "kendall_c": correlate(human, scores, coefficient="kendall_c"),
         "acc_eq": tie_calibrated_accuracy(human, scores),
     }
-    first, second = np.triu_indices(len(human), 1)
-    is_pair = ~np.isnan(human[first] - human[second])  # (pairs, segments)
-    human_ties, metric_ties = (int((is_pair & (side[first] == side[second])).sum()) for side in (human, scores))
+    is_pair = ~np.isnan(pair_differences(human))  # (pairs, segments)
+    human_ties, metric_ties = (int((is_pair & (pair_differences(side) == 0)).sum()) for side in (human, scores))
     return Agreement(int(judged.is_judged.sum()), measures, int(is_pair.sum()), human_ties, metric_ties)
 
 

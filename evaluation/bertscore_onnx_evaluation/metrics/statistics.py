@@ -20,6 +20,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     judged_scores,
     midranks,
     ordered_pairs,
+    pair_differences,
     pair_signs,
     pearson_of_moments,
     scipy_module,
@@ -211,8 +212,7 @@ def _kendall_ratio(totals: Floats, distinct: int | None = None) -> Floats:
 def _spa_sums(scores: Floats) -> Floats:
     """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments)."""
     scores = scores / (np.sqrt((scores**2).mean()) or 1.0)
-    first, second = np.triu_indices(len(scores), 1)
-    return np.concatenate([scores, (scores[first] - scores[second]) ** 2])
+    return np.concatenate([scores, pair_differences(scores) ** 2])
 
 
 def _soft_accuracy(totals: Floats, weights: Floats) -> Floats:
