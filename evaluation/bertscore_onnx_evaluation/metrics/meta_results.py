@@ -306,13 +306,14 @@ class MetaEvaluation(Result):
         if len(self.language_pairs) == 1:
             yield verdict(self.language_pairs[0])
             return
-        best = next(
-            (mean for mean in self.means if mean.kind == "metrics" and mean["accuracy"].value is not None), None
-        )
-        number = f"Over {len(self.language_pairs)} language pairs"
-        accuracy = _proportion(best["accuracy"].value) if best else ""
+        with_accuracy = (mean for mean in self.means if mean.kind == "metrics" and mean["accuracy"].value is not None)
+        words = f"Over {len(self.language_pairs)} language pairs"
+        if best := next(with_accuracy, None):
+            accuracy = _proportion(best["accuracy"].value)
+            yield f"{words} {best.name} orders systems best, with an accuracy of {accuracy}."
+        else:
+            yield f"{words}:"
         table = Table(_columns(*_MEANS), [{"metric": mean.name, **mean.to_dict()} for mean in self.means])
-        yield f"{number} {best.name} orders systems best, with an accuracy of {accuracy}." if best else f"{number}:"
         yield f"Means over language pairs, and accuracy over all pairs of systems\n{table.text()}"
         yield "\n".join(f"{result.language_pair}: {verdict(result)}" for result in self.language_pairs)
 
@@ -404,9 +405,14 @@ def verdict(result: LanguagePairResult) -> str:
     of = "systems" if result.ranked_by == "system" else "outputs"
     words = f"{best.name} agrees best with human scores (r {_signed(measure and measure.value)} over all {of})"
     relations: dict[str, list[str]] = {}
+    differences = {frozenset([pair.first, pair.second]): _difference(pair, statistic) for pair in result.pairs}
     for other in result.metrics:
         if other is not best and result.ranking_r(other):
-            relations.setdefault(_relation(result, best.name, other.name, statistic), []).append(other.name)
+            difference = differences[frozenset([best.name, other.name])]
+            relation = "not tested against"
+            if difference is not None:
+                relation = "significantly better than" if difference.p_holm < SIGNIFICANT else "tied with"
+            relations.setdefault(relation, []).append(other.name)
     sentinels = [test for test in result.sentinel_tests if (test.metric, test.statistic) == (best.name, statistic)]
     if sentinels and sentinels[0].p_holm >= SIGNIFICANT:
         relations["not significantly better than a score that reads no meaning,"] = [sentinels[0].sentinel]
@@ -414,18 +420,9 @@ def verdict(result: LanguagePairResult) -> str:
     return f"{words}: {others}." if others else f"{words}."
 
 
-def _relation(result: LanguagePairResult, best: str, other: str, statistic: str) -> str:
-    pair = next(pair for pair in result.pairs if {pair.first, pair.second} == {best, other})
-    difference = _difference(pair, statistic)
-    if difference is None:
-        return "not tested against"
-    return "significantly better than" if difference.p_holm < SIGNIFICANT else "tied with"
-
-
 def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes."""
-    rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
-    columns = [*_columns("metric", "rank"), *_shown_columns(result)]
+    columns, rows = _shown(result)
     columns.insert(3, ("95 % of r", "interval", plain))
     yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
     statistic = _STATISTIC_OF[result.ranked_by]
@@ -433,34 +430,31 @@ def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     yield from _notes([*_sentinels(result, [statistic]), *_missing(result, shown_only=True), *result.notes])
 
 
-def _shown_metrics(result: LanguagePairResult) -> list[MetricAgreement]:
-    return [*result.humans, *result.metrics, *filter(None, [result.best_sentinel])]
-
-
-def _shown_columns(result: LanguagePairResult) -> list[Column]:
-    """Return the columns of the levels that were judged."""
-    levels = {level for level in ("segment", "system") if any(getattr(metric, level) for metric in result.metrics)}
-    return [(title, f"{level} {name}", _COLUMNS[name][1]) for (level, name), title in _SHOWN.items() if level in levels]
-
-
-def _shown_row(result: LanguagePairResult, metric: MetricAgreement) -> dict[str, Any]:
-    row: dict[str, Any] = {"metric": metric.name, "rank": metric.rank, "interval": ""}
-    for level, name in _SHOWN:
-        agreement: Agreement | None = getattr(metric, level)
-        row[f"{level} {name}"] = None if agreement is None else agreement[name].value
-    measure = result.ranking_r(metric)
-    if measure and measure.low is not None and measure.high is not None:
-        row["interval"] = f"{measure.low:+.2f} to {measure.high:+.2f}"
-    return row
+def _shown(result: LanguagePairResult) -> tuple[list[Column], list[dict[str, Any]]]:
+    """Return the columns of the levels that were judged, and rows of annotators, metrics and the best sentinel."""
+    columns = _columns("metric", "rank")
+    for (level, name), title in _SHOWN.items():
+        if any(getattr(metric, level) for metric in result.metrics):
+            columns.append((title, f"{level} {name}", _COLUMNS[name][1]))
+    rows = []
+    for metric in (*result.humans, *result.metrics, *filter(None, [result.best_sentinel])):
+        row: dict[str, Any] = {"metric": metric.name, "rank": metric.rank, "interval": ""}
+        for level, name in _SHOWN:
+            agreement: Agreement | None = getattr(metric, level)
+            row[f"{level} {name}"] = None if agreement is None else agreement[name].value
+        measure = result.ranking_r(metric)
+        if measure and measure.low is not None:
+            row["interval"] = f"{measure.low:+.2f} to {measure.high:+.2f}"
+        rows.append(row)
+    return columns, rows
 
 
 def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
-    rows = [_shown_row(result, metric) for metric in _shown_metrics(result)]
+    columns, rows = _shown(result)
     ranked = rows[: len(result.humans) + len(result.metrics)]
-    columns = _columns("metric", "rank")
-    for title, key, write in _shown_columns(result):
+    for at, (title, key, write) in enumerate(columns[2:], start=2):
         best = max((row[key] for row in ranked if row[key] is not None), default=None)
-        columns.append((title, key, _latex_number(write, best)))
+        columns[at] = (title, key, _latex_number(write, best))
     sentinel = result.best_sentinel
     way = "drawing systems and " if test == "boot-both" else "exchanging "
     caption = (

@@ -174,7 +174,7 @@ def _pearson_of_totals(totals: Floats) -> Floats:
 
 def _mean_pearson(totals: Floats, weights: Floats) -> Floats:
     r = _pearson_of_totals(totals.reshape(*totals.shape[:-1], -1, 6))
-    return ratio(np.moveaxis(_mean_sums(r) @ weights, 0, -1))
+    return ratio(np.stack([side @ weights for side in _mean_sums(r)], axis=-1))
 
 
 def _mean_sums(values: Floats) -> Floats:
