@@ -189,15 +189,15 @@ def _losses(tuning: "LayerTuning") -> str:
 
     if all(layer.p is None for layer in tuning.layers):
         return "There are too few judgements to test the others."
-    if not tuning.not_worse:
-        return f"All others are significantly worse (p below {SIGNIFICANT})."
-    layers = (layer for layer in tuning.layers if layer.layer in tuning.not_worse)
-    losses = (
+    losses = "; ".join(
         f"layer {layer.layer} has r lower by {_digits(layer.loss)}, at most {_digits(layer.loss_high)}"
-        for layer in layers
+        for layer in tuning.layers
+        if layer.layer in tuning.not_worse
     )
+    if not losses:
+        return f"All others are significantly worse (p below {SIGNIFICANT})."
     bound = "At most: at 95 %, for a layer named beforehand."
-    return f"Perhaps as good (p of {SIGNIFICANT} or more): {'; '.join(losses)}. {bound}"
+    return f"Perhaps as good (p of {SIGNIFICANT} or more): {losses}. {bound}"
 
 
 def _cautions(tuning: "LayerTuning") -> list[str]:

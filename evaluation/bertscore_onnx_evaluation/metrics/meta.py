@@ -160,10 +160,6 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
 # Statistics as functions of sums over segments (documents, if known), for intervals and tests.
 
 
-Sums = Callable[[Floats], dict[Key, UnitSums]]
-"""The statistics of a metric, by how often each system counts, (systems,)."""
-
-
 def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Floats] | None:
     """Return human scores and a metric's, (systems, segments); of whole systems, each is one segment."""
     if judged.human_segment is not None and metric.segment is not None:
@@ -171,8 +167,10 @@ def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Float
     return None if metric.system is None else (judged.human_system[:, None], metric.system[:, None])
 
 
-def _statistics(judged: JudgedSystems, metric: MetricScores, outputs: tuple[Floats, Floats]) -> Sums:
-    """Return the statistics of a metric in one language pair."""
+def _statistics(
+    judged: JudgedSystems, metric: MetricScores, outputs: tuple[Floats, Floats]
+) -> Callable[[Floats], dict[Key, UnitSums]]:
+    """Return the statistics of a metric in one language pair, by how often each system counts, (systems,)."""
     has_segments = outputs[0] is judged.human_segment
     is_judged = ~np.isnan(outputs[0]).all(axis=0)
     units = judged.unit_numbers(is_judged) if has_segments else np.zeros(1, dtype=np.int64)

@@ -313,7 +313,8 @@ class MetaEvaluation(Result):
             yield f"{words} {best.name} orders systems best, with an accuracy of {accuracy}."
         else:
             yield f"{words}:"
-        table = Table(_columns(*_MEANS), [{"metric": mean.name, **mean.to_dict()} for mean in self.means])
+        columns = _columns("metric", "language_pairs", *self.means[0].measures)
+        table = Table(columns, [{"metric": mean.name, **mean.to_dict()} for mean in self.means])
         yield f"Means over language pairs, and accuracy over all pairs of systems\n{table.text()}"
         yield "\n".join(f"{result.language_pair}: {verdict(result)}" for result in self.language_pairs)
 
@@ -353,7 +354,6 @@ _COLUMNS: Mapping[str, tuple[str, Format]] = {
 _SYSTEMS = ("metric", "rank", "pearson", "pearson_without_outliers", "accuracy", "spa", "metric_ties")
 _SEGMENTS = ("metric", "rank", "pearson", "pearson_by_item", "pearson_by_system", "kendall", "kendall_c")
 _SEGMENT_PAIRS = ("metric", "acc_eq", "epsilon", "metric_ties")
-_MEANS = ("metric", "language_pairs", "accuracy", "system_pearson", "spa", "segment_pearson", "kendall", "acc_eq")
 
 
 def _columns(*names: str) -> list[Column]:
@@ -523,13 +523,9 @@ def _or_text(write: Format) -> Format:
     return write if write is str else lambda value: value if isinstance(value, str) else write(value)
 
 
-_STATISTICS = {
-    "pearson": "Pearson",
-    "pearson_by_item": "by item",
-    "acc_eq": "acc*_eq",
-    "spa": "SPA",
-    "system_pearson": "Pearson of whole systems",
-}
+_STATISTICS = {name: _COLUMNS[name][0] for name in ("pearson", "pearson_by_item", "acc_eq", "spa")}
+_STATISTICS["system_pearson"] = "Pearson of whole systems"
+"""The titles of the tests, by the name of their statistic."""
 
 
 def _sentinels(result: LanguagePairResult, statistics: Iterable[str]) -> Iterator[str]:

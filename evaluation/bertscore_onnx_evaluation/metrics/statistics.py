@@ -39,9 +39,6 @@ MIN_PERMUTATIONS = 30
 KENDALL_SAMPLE = 500
 """Outputs that each is compared with for the interval of Kendall's τ."""
 
-Totals = Callable[[Floats], Floats]
-"""A statistic, (…), from the totals of its sums, (…, sums); NaN without a value."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitSums:
@@ -49,7 +46,8 @@ class UnitSums:
 
     sums: Floats
     """(units, sums)."""
-    statistic: Totals
+    statistic: Callable[[Floats], Floats]
+    """From the totals of the sums, (…, sums), it returns (…), NaN without a value."""
 
     @property
     def value(self) -> float:
