@@ -66,14 +66,11 @@ class LayerCorrelation:
 
     pearson: float | None
     """None where the scores are constant in a language pair, and so have no correlation."""
-
     low: float | None
     """The lower end of the 95 % interval by bootstrap, widened for few units as Student's t is; None where no resample
     has a value."""
-
     high: float | None
     """The upper end."""
-
     language_pairs: Mapping[str, float | None]
     """Pearson's r in each language pair."""
 
@@ -84,18 +81,14 @@ class LayerResult:
 
     layer: int | str
     """Its number; 0 is the embeddings. Of a further scorer also its matching: `3 by code-bert-score`."""
-
     precision: LayerCorrelation
     recall: LayerCorrelation
     f1: LayerCorrelation
-
     p: float | None
     """The p-value of F's distance to the best layer, tested against the maximum over all layers; None for that layer
     itself, and without a value."""
-
     loss: float | None
     """How much lower F's correlation is than the best layer's, 0 for that one; None without a value."""
-
     loss_high: float | None
     """How much lower it may be than that of any other layer: the upper bound at 95 % for a layer named beforehand; for
     one that was chosen on these judgements, as the best one was, the bound is too low more often."""
@@ -109,33 +102,24 @@ class LayerTuning(Result):
 
     signature: str
     """How the scores were made."""
-
     num_resamples: int
     seed: int
-
     language_pairs: Mapping[str, int]
     """How many rows have a human score, by language pair."""
-
     units: Mapping[str, int]
     """How many units were drawn from: documents, segments or references."""
-
     left_out: Mapping[str, str]
     """The language pairs that are left out of all means, with the reason why they have no correlation."""
-
     layers: tuple[LayerResult, ...]
     """Every layer, from 0; then those of further scorers."""
-
     best_layer: int | str
     """The layer with the highest correlation of F; the first of equals."""
-
     best_pearson: float
     """Its correlation."""
-
     optimism: float | None
     """By how much that correlation is too high, because the layer was chosen for it: the mean over resamples of the
     best layer's correlation in the resample minus its correlation in all rows. It is too small: in simulations of
     equally good layers about two thirds of the gain. None without resamples."""
-
     export_command: str
     """The command that exports the model at that layer."""
 
