@@ -13,7 +13,7 @@ from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta import MetaOptions
 from bertscore_onnx_evaluation.cli.options import HUMAN_COLUMNS, column_of, filled_column, references_of_table
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
 
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
@@ -78,7 +78,7 @@ class _Rows:
 
     def scores_of(self, row: int) -> list[float | None]:
         """Return the scores of a row, which belong to an output and not to its judgement, as its texts do."""
-        return [None if np.isnan(values[row]) else float(values[row]) for values in self.scores.values()]
+        return [finite(values[row]) for values in self.scores.values()]
 
 
 def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
