@@ -49,7 +49,6 @@ USES = {
         "__version__",
         "bundle.catalogue",
         "bundle.manifest",
-        "bundle.store",
         "cli.inputs",
         "cli.options",
         "cli.outputs",
