@@ -10,7 +10,7 @@ from bertscore_onnx.errors import InputError, listed, meant
 from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
-from bertscore_onnx_evaluation.cli.meta import MetaOptions
+from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.options import HUMAN_COLUMNS, column_of, filled_column, references_of_table
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system

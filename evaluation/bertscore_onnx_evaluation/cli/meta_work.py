@@ -19,7 +19,7 @@ from bertscore_onnx.files import write_errors, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
-from bertscore_onnx_evaluation.cli.meta import MetaOptions
+from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores, preceding_sentences, score_systems
 from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set

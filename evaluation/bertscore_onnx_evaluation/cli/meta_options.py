@@ -1,0 +1,122 @@
+"""The options of `bertscore-onnx meta`, as one record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from bertscore_onnx.cli.options import FilesFormat, chosen_model, matching_of
+from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
+from bertscore_onnx_evaluation.cli.options import (
+    ContextSentences,
+    Figure,
+    Matchings,
+    Metrics,
+    metrics_of,
+    sentences_before,
+)
+
+if TYPE_CHECKING:
+    from bertscore_onnx.settings import ScorerSettings
+
+_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator")
+
+METRICS = ("bertscore", "bleu", "chrf", "ter")
+"""The metrics that can be computed from texts."""
+
+
+_eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
+_test_option = partial(typer.Option, rich_help_panel="Tests")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaOptions:
+    """The options of the command."""
+
+    source: Annotated[str, typer.Argument(metavar="EVALSET|TABLE", help="A folder of mt-metrics-eval, or a table.")]
+    settings: "ScorerSettings"
+    language_pair: Annotated[
+        list[str] | None, typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]")
+    ] = None
+    gold: Annotated[str | None, _eval_set_option("--gold", metavar="NAME", help="The judgements, such as mqm.")] = None
+    reference: Annotated[
+        str | None, _eval_set_option("--reference", metavar="NAME", help="The reference of metrics, such as refB.")
+    ] = None
+    metric_scores: Annotated[
+        list[str] | None,
+        _eval_set_option("--metric-scores", metavar="METRIC-REF...", help="Scores, such as BLEU-refB.  [default: all]"),
+    ] = None
+    score: Annotated[
+        list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores; higher is better.")
+    ] = None
+    metric: Metrics = None
+    matching: Matchings = None
+    context_sentences: ContextSentences = None
+    hold_out: Annotated[
+        str | None, _test_option("--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.")
+    ] = None
+    sentinels: Annotated[
+        bool, _test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")
+    ] = True
+    missing: Annotated[Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")] = "raise"
+    columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
+    input_format: FilesFormat = None
+    resamples: Annotated[int, _test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
+    test: Annotated[
+        Literal["segments", "boot-both"], _test_option("--test", metavar="TEST", help="segments or boot-both.")
+    ] = "segments"
+    seed: Annotated[int, _test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
+    ] = None
+    output_format: Annotated[
+        Literal["text", "full", "json", "tsv", "latex"],
+        typer.Option("--format", metavar="FORMAT", help="text, full, json, tsv or latex."),
+    ] = "text"
+    figure: Figure = None
+    quiet: bool = False
+
+    @property
+    def named(self) -> ColumnNames:
+        """The columns of a table that are named."""
+        return columns_of(self.columns, *_ROLES)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics to compute, those of the model first."""
+        return (*self.scorers, *self.corpus_metrics)
+
+    @property
+    def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for an unknown one."""
+        named = metrics_of(self.metric or ())
+        for name in named:
+            if name not in METRICS:
+                raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
+        return {name: named[name] for name in METRICS[1:] if name in named}
+
+    @property
+    def model(self) -> str | None:
+        """The model to score with: the given one, or with `--metric bertscore` the default one; None for none."""
+        is_named = METRICS[0] in metrics_of(self.metric or ())
+        model: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
+        return chosen_model(model) if is_named else model
+
+    @property
+    def scorers(self) -> "Mapping[str, ScorerSettings]":
+        """The settings of the scorer of each metric of the model, one for each matching."""
+        if not self.model:
+            return {}
+        matchings = self.matching or ["bertscore"]
+        return {
+            str(matching): {**self.settings, "model_type": self.model, "matching": matching} for matching in matchings
+        }
+
+    def num_context(self, metric: str) -> int:
+        """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""
+        settings = self.scorers[metric]
+        if len(self.scorers) > 1 and matching_of(settings).context == "excluded":
+            return 0
+        return sentences_before(settings, self.context_sentences)
