@@ -22,14 +22,14 @@ class Shared(Generic[R]):
         self._make, self._is_kept = make, is_kept
         self._current: R | None = None
         self._num_users: Counter[int] = Counter()
-        self._is_closed = False
+        self.is_closed = False  # whether no more users are admitted
         self._making, self._counting = threading.Lock(), threading.Lock()
 
     def acquire(self) -> R:
         """Return the resource to one more user; while a thread makes it the others wait."""
         with self._making:
             with self._counting:
-                if self._is_closed:
+                if self.is_closed:
                     raise ClosedError("The shared resource was closed. Make a new one.")
                 current = self._current
                 if current is not None:
@@ -38,7 +38,7 @@ class Shared(Generic[R]):
             made = self._make()
             with self._counting:
                 self._num_users[id(made)] += 1
-                if not self._is_closed:  # else it is closed with this user
+                if not self.is_closed:  # else it is closed with this user
                     self._current = made
             return made
 
@@ -67,15 +67,10 @@ class Shared(Generic[R]):
     def close(self) -> None:
         """Admit no more users; the resource is closed at once, or with its last user."""
         with self._counting:
-            self._is_closed = True
+            self.is_closed = True
             current = self._current
         if current is not None:
             self.replace(current)
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether no more users are admitted."""
-        return self._is_closed
 
     @property
     def is_being_made(self) -> bool:

@@ -74,15 +74,6 @@ class ReusedMemory:
         self._free.append(block.reshape(-1))
 
 
-def trim_memory() -> None:
-    """Return the freed memory that the C library keeps to the system, if it is glibc."""
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another library, or Windows
-        return
-    trim(0)
-
-
 # Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
 # tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
 # capping it, rather than the number of sequences, makes runs of short and of long texts need the same memory.
@@ -469,7 +460,8 @@ class Encoder:
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system; later runs allocate it again."""
         self.session.release_memory()
-        trim_memory()
+        with suppress(AttributeError, OSError, TypeError):  # a C library other than glibc, or Windows
+            ctypes.CDLL(None).malloc_trim(0)
 
     def close(self) -> None:
         """Release the model and its memory; runs in progress finish first."""
