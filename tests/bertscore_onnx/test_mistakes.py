@@ -288,6 +288,7 @@ AT_THE_SHELL = {
     "serve -m absent --limits drain=1,drain=2": ("drain is given 2 times", "expected once"),
     "serve -m absent --limits max_queue=8,drain=0": ("drain is 0.0 seconds", "expected more than 0"),
     "serve -m $M --api-key-file keys.txt": ("keys.txt", "16"),
+    "serve -m absent --api-key-file missing.txt": ("Cannot read the keys in missing.txt (No such file",),
 }
 
 FRAME = pd.DataFrame({"candidate": ["the cat", "a dog"], "reference": ["a cat", "the dog"]})

@@ -98,8 +98,10 @@ class ApiKeys:
             lines = path.read_text(encoding="utf-8").splitlines()
             if path.stat().st_mode & stat.S_IROTH:
                 _log.warning("Every user of this machine can read the keys in %s. `chmod o= FILE` ends that.", path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"Cannot read the keys in {path}: {error}") from error
+        except OSError as error:
+            raise InputError(f"Cannot read the keys in {path} ({error.strerror}).") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"The keys in {path} are not in UTF-8; expected printable ASCII characters.") from error
         numbered = [(number, line.strip()) for number, line in enumerate(lines, 1)]
         keys = [(number, key) for number, key in numbered if key and not key.startswith("#")]
         for number, key in keys:

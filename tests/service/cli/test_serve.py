@@ -14,11 +14,6 @@ def test_others_are_not_let_in_without_keys(refused, host):
     assert "--api-key-file" in refused("serve", "--model", "nothing", "--host", host)
 
 
-def test_keys_that_cannot_be_read_are_refused_before_a_model_is_loaded(refused):
-    message = refused("serve", "--model", "nothing", "--api-key-file", "/does/not/exist")
-    assert "Cannot read the keys in /does/not/exist" in message
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_this_machine_is_let_in_without_keys(refused, tmp_path, host):
     assert "There is no folder" in refused("serve", "--model", tmp_path / "nothing", "--host", host)
