@@ -26,7 +26,6 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    "sphinx_design",
     "extensions.commands",
     "extensions.demo",
     "extensions.docstrings",
@@ -39,7 +38,6 @@ extensions = [
 exclude_patterns = ["extensions", "templates"]
 templates_path = ["templates"]
 
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # as on GitHub: links between documents use these anchors
 
 autoclass_content = "both"

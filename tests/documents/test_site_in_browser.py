@@ -64,7 +64,7 @@ def test_the_first_page_can_be_read_in_either_scheme(browser, opened, scheme):
         "return ['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name])"
     )
     assert contrast(ink, paper) > 7
-    links = [card.get_attribute("href") for card in browser.find_elements("css selector", ".sd-card a")]
+    links = [link.get_attribute("href") for link in browser.find_elements("css selector", "article li a")]
     assert [link.rpartition("/")[2] for link in links] == ["tutorial.html", "which_system.html", "server.html"]
 
 
