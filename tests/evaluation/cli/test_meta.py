@@ -107,6 +107,9 @@ def test_documents_of_a_set_or_a_column_are_the_units(judged, table, tmp_path):
     of_column = judged(path, "--columns", "document=topic", "--score", "BLEU")["a-b"]
     assert (of_column["units"], of_column["notes"][-1][:15]) == ("documents", "12 documents ar")
     assert judged(path, "--score", "BLEU")["a-b"]["units"] == "segments"
+    with_blank = [(*row[:3], "", *row[3:]) for row in rows]
+    path = table(with_blank, header="lang_pair system segment document document_id human BLEU")
+    assert judged(path, "--score", "BLEU")["a-b"] == of_column
 
 
 def test_numbered_segments_are_in_order_wherever_their_rows_stand(judged, table, tmp_path):
