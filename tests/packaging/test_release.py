@@ -117,7 +117,7 @@ METADATA_CHANGES = {
     ),
     "a link to a file that is not there": ("blob/main/docs/tutorial.md", "blob/main/docs/absent.md", "absent.md"),
     "an export without an upper bound": ("transformers<6,>=4.57", "transformers>=4.57", "cuts graphs"),
-    "a hub without an upper bound": ("huggingface-hub<3,>=0.34", "huggingface-hub>=0.34", "HTTP client"),
+    "a hub without an upper bound": ("huggingface-hub<3,>=0.34.4", "huggingface-hub>=0.34.4", "HTTP client"),
     "a dependency without a lower bound": ("msgspec>=0.19", "msgspec", "msgspec has no lower bound"),
     "a bounded dependency under another name": ("sacrebleu<3", "sacrebleu2<3", "sacrebleu, which needs"),
     "an address without TLS": ("Repository, https", "Repository, http", "not an https address"),

@@ -73,6 +73,11 @@ def test_a_bundle_lands_where_its_model_is_looked_for(hub, commit, place, tiny_b
         assert np.array_equal(pulled.score(*PAIRS).F, own.score(*PAIRS).F)
 
 
+def test_a_bundle_lands_in_a_folder_of_a_long_path(hub, commit, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / ("long" * 20)))
+    assert (pull("org/tiny") / "model.onnx").is_file()
+
+
 @pytest.mark.parametrize("variant", ["", f"/{VARIANT}"])
 @pytest.mark.parametrize("name", ["org/tiny@v1", "hf://org/tiny@v1", "org/tiny@refs/pr/1"])
 def test_a_revision_can_be_named(hub, tiny_bundle, changed, name, variant):
