@@ -108,7 +108,7 @@ AT_THE_SHELL = {
     # layers, devices and other settings
     f"{SCORE} -l 1": ("layer 1", "cut at layer 2", "export --model MODEL --num-layers 1"),
     f"{SCORE} -l 12": ("Layer 12", "has 3", "cut at layer 2", "leave num_layers out"),
-    f"{SCORE} -l four": ("'--num-layers'", "'four'"),
+    f"{SCORE} -l four": ("'--num-layers'", "valid int"),
     f"{SCORE} --all-layers": ("layer 2 only", "all layers are needed", "--all-layers"),
     f"{SCORE} -l 2 --all-layers": ("--num-layers", "no effect", "leave out one"),
     f"{SCORE} --nthreads 100000": ("nthreads is 100,000", "expected at most", "Leave it out for all CPUs"),
