@@ -103,7 +103,7 @@ def compare(
         _test_option("--power", metavar="D...", help="Also print how often a true difference of D is found."),
     ] = None,
     fail_if_worse: Annotated[
-        bool, _test_option("--fail-if-worse", help="Exit with 1 if a system is worse; 2 if that is open.")
+        bool, _test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
     ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
