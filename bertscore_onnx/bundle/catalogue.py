@@ -196,7 +196,8 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 def largest_differences() -> Mapping[str, float]:
     """Return by family the largest difference between scores and those of the originals, on tiny random models."""
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
-        return {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
+        largest = {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
+    return MappingProxyType(largest)
 
 
 @cache

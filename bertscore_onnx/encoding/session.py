@@ -300,7 +300,7 @@ class OnnxSession:
             if name not in outputs:
                 raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
             given = outputs[name]
-            sizes = zip(given, shape, strict=False)
+            sizes = zip(given, shape, strict=True)  # read only where there are as many
             if len(given) != len(shape) or any(size != wanted for size, wanted in sizes if isinstance(wanted, int)):
                 raise GraphError(
                     f"The graph gives {name!r} of shape {given}; expected {[*shape]}. Export the model again."

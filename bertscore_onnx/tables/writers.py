@@ -154,10 +154,7 @@ class ParquetWriter:
 
     def add(self, row: RawRow, score: Score) -> None:
         """Add a row."""
-        is_of_other_batch = (
-            isinstance(self._rows.table, ParquetReader) and self._pending[:1] and (row[0] is not self._pending[0][0])
-        )
-        if len(self._pending) == ROWS_PER_BATCH or is_of_other_batch:
+        if self._pending and (len(self._pending) == ROWS_PER_BATCH or self._is_of_other_batch(row)):
             self._end_batch()
         self._pending.append(row)
         self._scores.append(self._rows.added.row(score))
@@ -169,6 +166,9 @@ class ParquetWriter:
         if self._batches:
             self._write_row_group()
         self._writer.close()
+
+    def _is_of_other_batch(self, row: RawRow) -> bool:
+        return isinstance(self._rows.table, ParquetReader) and row[0] is not self._pending[0][0]
 
     def _end_batch(self) -> None:
         import pyarrow

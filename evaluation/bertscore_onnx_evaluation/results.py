@@ -58,11 +58,11 @@ class Result(ABC):
 
     def _blocks(self) -> Iterator[str]:
         """Yield the tables of text, with their titles and notes."""
-        raise NotImplementedError
+        raise NotImplementedError  # only called for a format in `_FORMATS`
 
     def _details(self) -> Iterator[str]:
         """Yield the blocks of text with all details."""
-        raise NotImplementedError
+        raise NotImplementedError  # only called for a format in `_FORMATS`
 
     def _latex(self) -> Iterator[str]:
-        raise NotImplementedError
+        raise NotImplementedError  # only called for a format in `_FORMATS`

@@ -271,7 +271,8 @@ class MetaEvaluation(Result):
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
-                    row |= {f"{level}_{name}": value for name, value in (_row(agreement) if agreement else {}).items()}
+                    if agreement:
+                        row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
                 yield row
 
     def _blocks(self) -> Iterator[str]:
