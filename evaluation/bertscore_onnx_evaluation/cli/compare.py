@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -30,6 +29,7 @@ from bertscore_onnx_evaluation.cli.options import (
     given_settings,
     metrics_of,
     sentences_before,
+    test_option,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
     from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
-
-_test_option = partial(typer.Option, rich_help_panel="Tests")
 _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document", "run")
 
 
@@ -81,13 +79,13 @@ def compare(
     metric: Metrics = None,
     test: Annotated[
         Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
-        _test_option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar."),
+        test_option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar."),
     ] = "permutation",
     resamples: Annotated[
-        int | None, _test_option("--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]")
+        int | None, test_option("--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]")
     ] = None,
-    seed: Annotated[int, _test_option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
-    all_pairs: Annotated[bool, _test_option("--all-pairs", help="Also test every pair of systems.")] = False,
+    seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    all_pairs: Annotated[bool, test_option("--all-pairs", help="Also test every pair of systems.")] = False,
     documents: Annotated[
         str | None, typer.Option("--documents", metavar="FILE", help="The documents, which tests take as wholes.")
     ] = None,
@@ -96,14 +94,14 @@ def compare(
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
-        float | None, _test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
+        float | None, test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
     ] = None,
     power: Annotated[
         list[float] | None,
-        _test_option("--power", metavar="D...", help="Also print how often a true difference of D is found."),
+        test_option("--power", metavar="D...", help="Also print how often a true difference of D is found."),
     ] = None,
     fail_if_worse: Annotated[
-        bool, _test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
+        bool, test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
     ] = False,
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],

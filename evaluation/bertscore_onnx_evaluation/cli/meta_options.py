@@ -16,6 +16,7 @@ from bertscore_onnx_evaluation.cli.options import (
     Metrics,
     metrics_of,
     sentences_before,
+    test_option,
 )
 
 if TYPE_CHECKING:
@@ -23,12 +24,7 @@ if TYPE_CHECKING:
 
 _ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator")
 
-METRICS = ("bertscore", "bleu", "chrf", "ter")
-"""The metrics that can be computed from texts."""
-
-
 _eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
-_test_option = partial(typer.Option, rich_help_panel="Tests")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +51,19 @@ class MetaOptions:
     matching: Matchings = None
     context_sentences: ContextSentences = None
     hold_out: Annotated[
-        str | None, _test_option("--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.")
+        str | None, test_option("--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.")
     ] = None
-    sentinels: Annotated[
-        bool, _test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")
-    ] = True
+    sentinels: Annotated[bool, test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")] = (
+        True
+    )
     missing: Annotated[Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")] = "raise"
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: FilesFormat = None
-    resamples: Annotated[int, _test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
+    resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
     test: Annotated[
-        Literal["segments", "boot-both"], _test_option("--test", metavar="TEST", help="segments or boot-both.")
+        Literal["segments", "boot-both"], test_option("--test", metavar="TEST", help="segments or boot-both.")
     ] = "segments"
-    seed: Annotated[int, _test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
+    seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
     ] = None
@@ -91,16 +87,20 @@ class MetaOptions:
     @property
     def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
         """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for an unknown one."""
+        from bertscore_onnx_evaluation.metric_scores import METRICS, SACREBLEU
+
         named = metrics_of(self.metric or ())
         for name in named:
             if name not in METRICS:
                 raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
-        return {name: named[name] for name in METRICS[1:] if name in named}
+        return {name: named[name] for name in SACREBLEU if name in named}
 
     @property
     def model(self) -> str | None:
         """The model to score with: the given one, or with `--metric bertscore` the default one; None for none."""
-        is_named = METRICS[0] in metrics_of(self.metric or ())
+        from bertscore_onnx_evaluation.metric_scores import BERTSCORE
+
+        is_named = BERTSCORE in metrics_of(self.metric or ())
         model: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
         return chosen_model(model) if is_named else model
 

@@ -1,6 +1,7 @@
 """The options that several commands of evaluation have, and the columns of references that these read."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -31,6 +32,9 @@ Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write 
 Figure = Annotated[
     str | None, typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`).")
 ]
+
+test_option = partial(typer.Option, rich_help_panel="Tests")
+"""Declares an option in the part of the help on tests."""
 
 HUMAN_COLUMNS = ("human", "human_score")
 """The usual names of a column of human scores."""
