@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 from bertscore_onnx.concurrency.cpus import cpu_features, usable_cpus
 from bertscore_onnx_evaluation.metric_scores import corpus_metric
 from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
-from bertscore_onnx_evaluation.systems.paired_tests import paired_bootstrap
+from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from harness.models import Model
 from harness.processes import ChildError, environment
 from harness.results import Case, Goal, Timing, figure, percentile, ratio
@@ -41,7 +41,7 @@ FEW_STREAMED, MANY_STREAMED = 10_000, 1_000_000
 SYSTEMS, COMPARED_SYSTEMS = 10, 3
 
 SEGMENTS = 3000
-BLEU, PEER_BLEU = "BLEU and its bootstrap, ours", "BLEU and its bootstrap, sacreBLEU's PairedTest"
+BLEU, PEER_BLEU = "BLEU and its test, ours", "BLEU and its test, sacreBLEU's PairedTest"
 
 HOST_PAIRS, HOST_TOKENS = 4000, 50
 HOST_GOAL = 250_000  # tokens per second and thread: 60 % of an H100 takes 900,000
@@ -277,7 +277,7 @@ def judging(settings: Settings) -> Case:
     bertscore = draw.normal(0.9, 0.03, (3, SYSTEMS, SEGMENTS))  # P, R and F
     ratings, scores = draw.integers(0, 26, (13, 1590)) / 25, draw.normal(size=(13, 1590))  # 124,020 pairs
     on_scores = {
-        "1,000 resamples of P, R and F": (1.0, lambda: [paired_bootstrap(matrix) for matrix in bertscore]),
+        "10,000 swaps of P, R and F": (4.0, lambda: [paired_permutation(matrix) for matrix in bertscore]),
         "acc*_eq of 124,020 pairs": (0.2, lambda: tie_calibrated_accuracy(ratings, scores)),
     }
     candidates, references = settings.first_pairs(SEGMENTS)
@@ -286,7 +286,7 @@ def judging(settings: Settings) -> Case:
     calls = {name: call for name, (_, call) in on_scores.items()}
     seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
     case = Case("i", f"{SYSTEMS} systems of {SEGMENTS:,} segments")
-    case.note = f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and its p-values are those of sacreBLEU."
+    case.note = f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and tested with 10,000 swaps."
     case.timings = [Timing(name, taken) for name, taken in seconds.items()]
     case.figures = [figure(name, "s", seconds[name], Goal(goal, at_most=True)) for name, (goal, _) in on_scores.items()]
     case.figures.append(ratio("BLEU, against sacreBLEU's PairedTest", seconds[BLEU], seconds[PEER_BLEU]))
@@ -294,10 +294,10 @@ def judging(settings: Settings) -> Case:
 
 
 def p_of_ours(systems: list[list[str]], references: list[str]) -> list[float]:
-    """Compare all systems with the first by the paired bootstrap of BLEU."""
+    """Compare all systems with the first by swaps of BLEU."""
     corpus = corpus_metric("bleu", systems, references).corpus
     assert corpus is not None
-    p: list[float] = paired_bootstrap(corpus).p.tolist()
+    p: list[float] = paired_permutation(corpus).p.tolist()
     return p
 
 
@@ -307,7 +307,7 @@ def p_of_peer(systems: list[list[str]], references: list[str]) -> list[float]:
     from sacrebleu.significance import PairedTest, Result
 
     named: list[tuple[str, Sequence[str]]] = [(str(number), texts) for number, texts in enumerate(systems)]
-    _, results = PairedTest(named, {"BLEU": BLEU(references=[references])}, None, test_type="bs")()
+    _, results = PairedTest(named, {"BLEU": BLEU(references=[references])}, None, test_type="ar")()
     return [result.p_value for result in results["BLEU"][1:] if isinstance(result, Result) and result.p_value]
 
 

@@ -19,12 +19,7 @@ from bertscore_onnx_evaluation.metrics.ranks import clusters
 from bertscore_onnx_evaluation.systems.compare_systems import compare
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans, SummedStatistics
-from bertscore_onnx_evaluation.systems.paired_tests import (
-    approximate_randomization,
-    holm,
-    paired_bootstrap,
-    paired_permutation,
-)
+from bertscore_onnx_evaluation.systems.paired_tests import holm, paired_permutation
 
 __all__ = [
     "Comparison",
@@ -34,7 +29,6 @@ __all__ = [
     "MetricScores",
     "SegmentMeans",
     "SummedStatistics",
-    "approximate_randomization",
     "clusters",
     "compare",
     "correlate",
@@ -43,7 +37,6 @@ __all__ = [
     "holm",
     "meta_evaluate",
     "outliers",
-    "paired_bootstrap",
     "paired_permutation",
     "pairs_into_one_language",
     "pairwise_accuracy",

@@ -247,7 +247,6 @@ AT_THE_SHELL = {
         "3 segments",
         "a column of ids",
     ),
-    "compare --scores wide.csv --test t": ("'t'", "'permutation'"),
     "compare --scores wide.csv --systems A B --margin -1": ("-1", "expected numbers above 0"),
     "compare --scores wide.csv --systems A B --lower-better C": ("'C'", "'wide'"),
     "meta judged.csv": ("--score COLUMN", "--model MODEL"),

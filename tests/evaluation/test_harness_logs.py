@@ -127,10 +127,13 @@ def judged(logs):
     result = run("--format", "json", "--scores", *logs)
     if result.exit_code:
         return {}, result.stderr
-    first, second = (system["metrics"] for system in json.loads(result.stdout)["systems"])
-    return {name: (first[name]["score"], second[name]["score"], second[name]["wins"] > 0.5) for name in first}, (
-        result.stderr
-    )
+    record = json.loads(result.stdout)
+    first, second = record["systems"]
+    judgements = {}
+    for name, of_second in second["metrics"].items():
+        is_better = record["headlines"][name].startswith(f"{second['name']} scores best")
+        judgements[name] = first["metrics"][name]["score"], of_second["score"], is_better
+    return judgements, result.stderr
 
 
 OF_TASKS = {

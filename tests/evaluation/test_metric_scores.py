@@ -1,7 +1,6 @@
 """Scores of systems: BERTScore against the scorer, BLEU, chrF and TER against sacreBLEU run live."""
 
 import sys
-from itertools import product
 
 import numpy as np
 import pytest
@@ -11,13 +10,12 @@ from sacrebleu.significance import PairedTest
 
 from bertscore_onnx.errors import InputError, MissingExtraError
 from bertscore_onnx_evaluation.metric_scores import corpus_metric, score_systems
-from bertscore_onnx_evaluation.systems.paired_tests import approximate_randomization, paired_bootstrap
+from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from tests.support.metaeval import FOLDER, needs_metaeval
 
 TEXT = "the a cat dog house tree runs sits sees under over red green big small and or not with ."
 WORDS = TEXT.split()
 METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
-PAIRED_TESTS = {"bs": paired_bootstrap, "ar": approximate_randomization}
 
 
 def changed(texts, rng, rate):
@@ -54,36 +52,27 @@ def assert_equal(result, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("num_references", "num_segments", "seed"),
-    [(1, 80, 12345), (2, 80, 7), (3, 80, 2024), pytest.param(1, 4, 12345, id="ties of few segments")],
+    [(1, 80, 12345), (2, 80, 7), (3, 80, 2024)],
 )
-@pytest.mark.parametrize("name", METRICS)
-def test_paired_tests_are_sacrebleus(name, num_references, num_segments, seed, monkeypatch):
+@pytest.mark.parametrize("name", ["bleu", "chrf"])
+def test_without_ties_p_is_that_of_sacrebleus_swaps(name, num_references, num_segments, seed, monkeypatch):
     systems, streams = made_texts(num_references, num_segments)
     corpus = corpus_metric(name, systems, [*zip(*streams, strict=True)]).corpus
-    result = paired_bootstrap(corpus, seed=seed)
-    assert_equal(result, oracle(name, systems, streams, seed, monkeypatch, test_type="bs"))
-    assert num_segments == 4 or (result.p > 0.002).all()
-    result = approximate_randomization(corpus, seed=seed, num_swaps=1000, num_resamples=300)
-    expected = oracle(name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=300)
+    result = paired_permutation(corpus, seed=seed, num_swaps=1000)
+    expected = oracle(name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=1)
     assert_equal(result, expected)
-    assert num_segments == 4 or (result.p > 0.002).all()
+    assert (result.p > 0.002).all()
 
 
 @pytest.mark.slow
 @needs_metaeval
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        pytest.param(*pair, marks=() if pair in (("bs", "bleu"), ("ar", "chrf")) else pytest.mark.full)
-        for pair in product(PAIRED_TESTS, METRICS)
-    ],
-)
-def test_real_systems_are_compared_as_by_sacrebleu(name, kind, monkeypatch):
+@pytest.mark.parametrize("name", ["chrf", pytest.param("bleu", marks=pytest.mark.full)])
+def test_real_systems_are_compared_as_by_sacrebleu(name, monkeypatch):
     outputs = sorted((FOLDER / "wmt23" / "system-outputs" / "he-en").glob("*.txt"))[:4]
     files = [FOLDER / "wmt23" / "references" / "he-en.refB.txt", *outputs]
     reference, *systems = [path.read_text(encoding="utf-8").split("\n")[:200] for path in files]
-    expected = oracle(name, systems, [reference], 12345, monkeypatch, test_type=kind, n_ar_confidence=1000)
-    assert_equal(PAIRED_TESTS[kind](corpus_metric(name, systems, reference).corpus), expected)
+    expected = oracle(name, systems, [reference], 12345, monkeypatch, test_type="ar", n_ar_confidence=1)
+    assert_equal(paired_permutation(corpus_metric(name, systems, reference).corpus), expected)
 
 
 def test_segments_and_corpora_are_scored_as_by_sacrebleu():

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.similarity import TokenSimilarity
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems import compare_systems
-from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
+from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult
 
-NUM_RESAMPLES = 200
+NUM_SWAPS = 200
 
 
 def metric_result(
@@ -30,7 +30,7 @@ def metric_result(
     lower = name == "ter"
     metric = MetricScores(None, matrix, signature or name, lower_is_better=lower, unrelated=unrelated)
     means = SegmentMeans(matrix, lower_is_better=lower)
-    tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_RESAMPLES, num_resamples=NUM_RESAMPLES)
+    tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_SWAPS)
     return compare_systems.metric_result(
         name, metric, tested, systems, "version:1", (matrix.shape[1], "segment"), all_pairs=all_pairs
     )
@@ -41,7 +41,6 @@ def comparison_of(
     candidates: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     *,
-    test: Test = "permutation",
     num_examples: int = 3,
     matches: dict[tuple[int, int], TokenSimilarity] | None = None,
 ) -> Comparison:
@@ -60,8 +59,7 @@ def comparison_of(
             pair = (matches[0, segment], matches[row, segment]) if matches else None
             examples.append(Example(segment, name, float(deltas[segment]), pair))
     return Comparison(
-        test,
-        NUM_RESAMPLES,
+        NUM_SWAPS,
         12345,
         names,
         tuple(tuple(texts) for texts in candidates),
@@ -79,7 +77,6 @@ def random_comparison(
     *,
     names: Sequence[str] | None = None,
     all_pairs: bool = False,
-    test: Test = "permutation",
 ) -> Comparison:
     """Return a comparison of random scores; from system to system they get better."""
     rng = np.random.default_rng(3)
@@ -94,4 +91,4 @@ def random_comparison(
         quality += 0.01 * np.arange(len(names))[:, None]
         results.append(metric_result(metric, names, width * quality, all_pairs=all_pairs))
     references = [["reference " * (1 + segment % 11)] for segment in range(num_segments)]
-    return comparison_of(results, texts, references, test=test)
+    return comparison_of(results, texts, references)

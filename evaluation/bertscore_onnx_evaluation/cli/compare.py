@@ -77,14 +77,8 @@ def compare(
         list[str] | None, typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better.")
     ] = None,
     metric: Metrics = None,
-    test: Annotated[
-        Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"],
-        test_option("--test", metavar="TEST", help="mid-p, sacrebleu-bs or -ar."),
-    ] = "permutation",
-    resamples: Annotated[
-        int | None, test_option("--resamples", metavar="N", min=1, help="Number of swaps.  [default: 10,000]")
-    ] = None,
-    seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Number of swaps.")] = 10_000,
+    seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the swaps.")] = 12345,
     all_pairs: Annotated[bool, test_option("--all-pairs", help="Also test every pair of systems.")] = False,
     documents: Annotated[
         str | None, typer.Option("--documents", metavar="FILE", help="The documents, which tests take as wholes.")
@@ -126,8 +120,8 @@ def compare(
         bertscore-onnx compare --lang en -r ref.txt -c base.txt other.txt
         # Compare columns of a table by whole documents, a column too
         bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
-        # Compare by BLEU, with a test of sacreBLEU
-        bertscore-onnx compare --metric bleu --test sacrebleu-ar -r ref.txt -c a b
+        # Compare by BLEU
+        bertscore-onnx compare --metric bleu -r ref.txt -c a b
         # Compare given scores, and draw the differences for a paper
         bertscore-onnx compare --scores comet.csv --systems a b --figure diff.pdf
         # Fail in a continuous build if the new evaluation run is worse
@@ -224,7 +218,6 @@ def compare(
             missing=missing,
             scorer=scorer,
             metrics=metrics or None,
-            test=test,
             num_resamples=resamples,
             seed=seed,
             all_pairs=all_pairs,

@@ -1,11 +1,11 @@
-"""Compare systems: score them by several metrics, and test their differences on the same resamples."""
+"""Compare systems: score them by several metrics, and test their differences by the same swaps."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
-from bertscore_onnx_evaluation.systems.comparison import Comparison, Example, Test
+from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
@@ -38,15 +38,12 @@ from bertscore_onnx_evaluation.systems.inputs import (
 from bertscore_onnx_evaluation.systems.join import Missing
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
-    NUM_RESAMPLES,
     NUM_SWAPS,
     SEED,
     PairedTestResult,
-    approximate_randomization,
     check_draws,
     holm,
     margin_intervals,
-    paired_bootstrap,
     paired_permutation,
     segment_outcomes,
 )
@@ -82,8 +79,7 @@ def compare(
     missing: Missing = "raise",
     scorer: "BERTScorer | None" = None,
     metrics: Iterable[str] | Mapping[str, Mapping[str, Any]] | None = None,
-    test: Test = "permutation",
-    num_resamples: int | None = None,
+    num_resamples: int = NUM_SWAPS,
     seed: int = SEED,
     all_pairs: bool = False,
     documents: Documents | None = None,
@@ -96,7 +92,7 @@ def compare(
 ) -> Comparison:
     """Compare the outputs of systems for the same segments.
 
-    References are encoded once for all systems, and all metrics share the resamples. Scores are those of
+    References are encoded once for all systems, and all metrics share the swaps. Scores are those of
     sacreBLEU; the score of BERTScore is the mean of F over the segments.
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
@@ -134,11 +130,8 @@ def compare(
         metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`, `chrf`, `ter`, or the
             last three with options of sacreBLEU's class, such as `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`,
             or with `scores` and without a scorer for none. The first chooses the examples.
-        test: "permutation" for `paired_permutation`, "mid-p" for its `mid_p`; "sacrebleu-bs" and "sacrebleu-ar" for
-            sacreBLEU's tests, to the digit: `paired_bootstrap` and `approximate_randomization`.
-        num_resamples: the swaps, 10,000 by default, or for "sacrebleu-bs" the resamples, 1,000 by default. The
-            `wins` of the other tests come from 1,000 resamples.
-        seed: of the resamples and swaps, 0 or more.
+        num_resamples: the swaps of the test, which is `paired_permutation`, at least 1.
+        seed: of the swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
         documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
             one document resemble each other, so that tests and intervals then take whole documents; without it they
@@ -160,14 +153,11 @@ def compare(
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
-    if test not in get_args(Test):
-        raise InputError(f"There is no test {test!r}. Choose one of {', '.join(get_args(Test))}.")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
     if not isinstance(context_sentences, int) or context_sentences < 0:
         raise InputError(f"context_sentences is {context_sentences!r}; expected an integer of 0 or more.")
-    draws = (NUM_RESAMPLES if test == "sacrebleu-bs" else NUM_SWAPS) if num_resamples is None else num_resamples
-    check_draws(draws, seed)
+    check_draws(num_resamples, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
     if context_sentences and not any(map(is_bertscore, options)):
@@ -221,16 +211,11 @@ def compare(
         matcher = weighted if contexts is None else None  # the tokens of a pair in context have no best match each
         examples = find_examples(names, first_runs, lists, first, matcher, num_examples) if runs else ()
     num_documents = None if numbers is None else int(numbers.max()) + 1
-    settings = f"test:{test}{f'|documents:{num_documents}' if num_documents else ''}|resamples:{draws}|seed:{seed}"
+    of_documents = f"|documents:{num_documents}" if num_documents else ""
+    settings = f"test:permutation{of_documents}|resamples:{num_resamples}|seed:{seed}"
     settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
 
-    def tested(corpus: CorpusScores, *, all_pairs: bool) -> PairedTestResult:
-        if test == "sacrebleu-bs":
-            return paired_bootstrap(corpus, all_pairs=all_pairs, num_resamples=draws, seed=seed)
-        if test == "sacrebleu-ar":
-            return approximate_randomization(corpus, all_pairs=all_pairs, num_swaps=draws, seed=seed)
-        return paired_permutation(corpus, all_pairs=all_pairs, mid_p=test == "mid-p", num_swaps=draws, seed=seed)
-
+    test = partial(paired_permutation, num_swaps=num_resamples, seed=seed)
     results = []
     for name, metric in scored.items():
         by_segment = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
@@ -239,7 +224,7 @@ def compare(
         result = metric_result(
             name,
             metric,
-            tested(corpus, all_pairs=all_pairs),
+            test(corpus, all_pairs=all_pairs),
             names,
             settings,
             units,
@@ -249,14 +234,10 @@ def compare(
             planned=planned,
         )
         if joined.groups:
-            result = replace(
-                result,
-                groups=group_results(by_segment, names, joined.groups, numbers, partial(tested, all_pairs=False)),
-            )
+            result = replace(result, groups=group_results(by_segment, names, joined.groups, numbers, test))
         results.append(result)
     return Comparison(
-        test,
-        draws,
+        num_resamples,
         seed,
         names,
         first_runs,
@@ -314,7 +295,7 @@ def metric_result(
     run_effects = ((name, run_effect(scores)) for name, scores in zip(names, runs, strict=False))
 
     def test_result(row: int) -> dict[str, Any]:
-        columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm, "wins": tested.wins}
+        columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm}
         values = {name: float(column[row]) for name, column in (columns | {"delta_error": tested.error}).items()}
         low, high = _finite(tested.interval[row])
         return {**values, "delta_low": low, "delta_high": high}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from json import dumps
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import InputError, needs_package
@@ -54,22 +54,6 @@ if TYPE_CHECKING:
 
     from bertscore_onnx.similarity import TokenSimilarity
 
-Test = Literal["permutation", "mid-p", "sacrebleu-bs", "sacrebleu-ar"]
-"""A paired permutation test, or its mid-p; or sacreBLEU's paired bootstrap or approximate randomization, to the
-digit."""
-
-TESTS = {
-    "permutation": ("paired permutation test", "swaps", "a two-sided paired permutation test"),
-    "mid-p": ("mid-p of a paired permutation test", "swaps", "the mid-p of a two-sided paired permutation test"),
-    "sacrebleu-bs": ("sacreBLEU's paired bootstrap", "resamples", "the paired bootstrap test of sacreBLEU"),
-    "sacrebleu-ar": (
-        "sacreBLEU's approximate randomization",
-        "swaps",
-        "the approximate randomization test of sacreBLEU",
-    ),
-}
-"""The name of a test, that of its draws, and the test in a paper."""
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -98,8 +82,8 @@ class Comparison(Result):
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
-    test: Test
     num_resamples: int
+    """The number of swaps."""
     seed: int
     systems: tuple[str, ...]
     """Their names, the baseline first."""
@@ -158,15 +142,14 @@ class Comparison(Result):
         documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
         documents += number_of_references(self.references)
         draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
-        return f"bertscore-onnx|test:{self.test}{documents}|{draws}|version:{__version__}"
+        return f"bertscore-onnx|test:permutation{documents}|{draws}|version:{__version__}"
 
     @property
     def test_settings(self) -> str:
         """The test with its settings, in words."""
-        test, draws, _ = TESTS[self.test]
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
         dropped = f", {plural(len(self.dropped), 'segment')} left out" if self.dropped else ""
-        return f"{test}{by}, {count(self.num_resamples)} {draws}, seed {self.seed}{dropped}"
+        return f"paired permutation test{by}, {count(self.num_resamples)} swaps, seed {self.seed}{dropped}"
 
     @property
     def warnings(self) -> list[str]:
@@ -201,12 +184,11 @@ class Comparison(Result):
         num_units, unit = metric.units
         in_groups = sum(system.p is not None for group in metric.groups for system in group.systems)
         num_tests = max(metric.num_tests, in_groups)
-        is_exact = self.test in ("permutation", "mid-p") and (num_units <= MAX_EXACT or self.is_mcnemar(metric))
+        is_exact = num_units <= MAX_EXACT or self.is_mcnemar(metric)
         smallest = 2.0 ** max(1 - num_units, -1000) if is_exact else 1 / (self.num_resamples + 1)
-        if num_tests * smallest * (0.5 if self.test == "mid-p" else 1) < SIGNIFICANT and self.num_segments > 1:
+        if num_tests * smallest < SIGNIFICANT and self.num_segments > 1:
             return ""
-        _, draws, _ = TESTS[self.test]
-        given = plural(num_units, unit) if is_exact else f"{count(self.num_resamples)} {draws}"
+        given = plural(num_units, unit) if is_exact else f"{count(self.num_resamples)} swaps"
         remedy = f"Give more {unit}s" if is_exact else f"Draw {count(math.ceil(num_tests / SIGNIFICANT))} or more"
         corrected = f" after Holm's correction for {count(num_tests)} tests" if num_tests > 1 else ""
         return f"With {given} no p can be below {SIGNIFICANT}{corrected}. {remedy}."
@@ -267,7 +249,6 @@ class Comparison(Result):
         record: dict[str, Any] = {
             "signature": self.signature,
             "signatures": {name: metric.signature for name, metric in metrics.items()},
-            "test": self.test,
             "resamples": self.num_resamples,
             "seed": self.seed,
             "num_segments": self.num_segments,
@@ -430,13 +411,11 @@ class Comparison(Result):
 
     def is_mcnemar(self, metric: MetricResult) -> bool:
         """Return whether the test is McNemar's, since scores are 0 or 1."""
-        return self.test in ("permutation", "mid-p") and not self.documents and metric.is_binary
+        return not self.documents and metric.is_binary
 
     def mcnemar(self, metric: MetricResult) -> str:
-        """Return which test it is of scores of 0 and 1; nothing for others, or for other tests."""
-        if not self.is_mcnemar(metric):
-            return ""
-        return f"The scores are 0 or 1, so the test is McNemar's{', mid-p' if self.test == 'mid-p' else ', exact'}."
+        """Return which test it is of scores of 0 and 1; nothing for others."""
+        return "The scores are 0 or 1, so the test is McNemar's, exact." if self.is_mcnemar(metric) else ""
 
     def _latex(self) -> Iterator[str]:
         columns: list[Column] = [("system", "system", str)]

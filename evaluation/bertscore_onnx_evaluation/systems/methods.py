@@ -3,8 +3,8 @@
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
-from bertscore_onnx_evaluation.systems.comparison import TESTS, Comparison
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_SWAPS
+from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 
 _BERTSCORE = """\
 @inproceedings{zhang-etal-2020-bertscore,
@@ -36,7 +36,7 @@ _SOFTWARE = f"""\
 def methods_paragraph(comparison: Comparison) -> str:
     """Return three sentences: what was compared, by which test and correction, and with which settings."""
     baseline, *others = comparison.systems
-    (number, unit), draws = comparison.metrics[0].units, comparison.num_resamples
+    number, unit = comparison.metrics[0].units
     segments = plural(comparison.num_segments, "segment")
     references = comparison.num_references
     several = "" if references == [1] else f" with {' to '.join(map(str, references))} references"
@@ -44,9 +44,6 @@ def methods_paragraph(comparison: Comparison) -> str:
     runs = [number for metric in comparison.metrics for number in metric.num_runs]
     means = f", each the mean of {' to '.join(map(str, sorted({min(runs), max(runs)})))} runs" if runs else ""
     metrics = listed([metric.title for metric in comparison.metrics])
-    is_bootstrap = comparison.test == "sacrebleu-bs"
-    drawn = f"{count(draws)} resamples of {unit}s, seed {comparison.seed}" if is_bootstrap else _swaps(comparison)
-    test = f"a paired permutation test with {count(NUM_SWAPS)} swaps does" if is_bootstrap else "the same swaps do"
     num_tests = comparison.metrics[0].num_tests
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
@@ -57,8 +54,8 @@ def methods_paragraph(comparison: Comparison) -> str:
     by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
     return (
         f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
-        f"tested with {TESTS[comparison.test][2]} ({drawn}){holm}; 95 % intervals of differences "
-        f"hold those that {test} not reject.{by_group} All figures were computed with bertscore-onnx "
+        f"tested with a two-sided paired permutation test ({_swaps(comparison)}){holm}; 95 % intervals of differences "
+        f"hold those that the same swaps do not reject.{by_group} All figures were computed with bertscore-onnx "
         f"{__version__} ({signatures})."
     )
 
@@ -67,8 +64,6 @@ def _swaps(comparison: Comparison) -> str:
     """Return which swaps gave p."""
     _, unit = comparison.metrics[0].units
     swaps = f"{count(comparison.num_resamples)} random swaps of whole {unit}s, seed {comparison.seed}"
-    if comparison.test == "sacrebleu-ar":
-        return swaps
     exact = [
         comparison.is_mcnemar(metric) or (system.differing or 0) <= MAX_EXACT
         for metric in comparison.metrics
@@ -80,8 +75,8 @@ def _swaps(comparison: Comparison) -> str:
 
 
 def bibtex(comparison: Comparison) -> str:
-    """Return the entries of the metrics and tests that were used, and of this software."""
+    """Return the entries of the metrics that were used, and of this software."""
     names = {metric.name for metric in comparison.metrics}
-    uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"}) or comparison.test.startswith("sacrebleu")
+    uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"})
     entries = ((any(map(is_bertscore, names)), _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
     return "\n\n".join(entry for is_cited, entry in entries if is_cited)

@@ -1,9 +1,8 @@
-"""Paired tests of corpus scores: a permutation test, and the two tests of sacreBLEU's `significance.py`.
+"""The paired permutation test of corpus scores, with its intervals.
 
-Corpus scores are means over segments, or functions of sums. Koehn, "Statistical significance tests for machine
-translation evaluation", EMNLP 2004; Riezler and Maxwell, "On some pitfalls in automatic evaluation and significance
-testing for MT", 2005. All metrics that are tested with the same seed, numbers of resamples and segments share their
-resamples.
+Corpus scores are means over segments, or functions of sums. Riezler and Maxwell, "On some pitfalls in
+automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same seed, numbers of
+swaps and segments share their swaps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     ROUNDING,
     CorpusScores,
     SegmentMeans,
-    SummedStatistics,
     UnitValues,
     draw_counts,
     run_variance,
@@ -61,8 +59,8 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-# The random draws of the paired tests, a block at a time: for one seed, those of sacreBLEU (`significance.py`). A
-# numpy generator continues where it stopped, so blocks hold the same numbers as one draw of all of them.
+# The random draws, a block at a time. A numpy generator continues where it stopped, so blocks hold the same numbers as
+# one draw of all of them.
 
 
 SEED = 12345
@@ -72,7 +70,7 @@ NUM_RESAMPLES = 1000
 """The default number of bootstrap resamples, as in sacreBLEU."""
 
 NUM_SWAPS = 10_000
-"""The default number of trials of approximate randomization, as in sacreBLEU."""
+"""The default number of swaps, as in sacreBLEU."""
 
 BLOCK_CELLS = 1 << 20
 """Draws in memory at a time: 8 MB of indices."""
@@ -128,8 +126,6 @@ class PairedTestResult:
     """The p-value of the difference, two-sided, (pairs,)."""
     p_holm: NDArray[np.float64]
     """The same, corrected for all the pairs of this test, (pairs,)."""
-    wins: NDArray[np.float64]
-    """The share of resamples in which the other system is ahead of the baseline; a tie is no win; (pairs,)."""
     names: tuple[str, ...] = ()
     """The names of the systems, if they came as the columns of a data frame."""
 
@@ -158,9 +154,7 @@ def paired_permutation(
     *,
     value: Value = "F",
     all_pairs: bool = False,
-    mid_p: bool = False,
     num_swaps: int = NUM_SWAPS,
-    num_resamples: int = NUM_RESAMPLES,
     seed: int = SEED,
 ) -> PairedTestResult:
     """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
@@ -172,10 +166,6 @@ def paired_permutation(
     differences that the same swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample
     values as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
 
-    Where many ways give the same difference, as with scores of few grades, p is larger than it need be. `mid_p` counts
-    half of those equal to the observed one: about α of comparisons of equal systems have p ≤ α, on average over such
-    scores, and not at most α (Lancaster, "Significance tests in discrete distributions", 1961).
-
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
             or `Scores` of each system; or a mapping of names to these, or a data frame with the columns `system`,
@@ -183,40 +173,37 @@ def paired_permutation(
             baseline.
         value: which numbers of `Scores` count: "P", "R" or "F".
         all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
-        mid_p: whether ways that give the observed difference count half.
         num_swaps: n, at least 1.
-        num_resamples: the resamples of the wins, at least 1.
-        seed: of the swaps and the resamples, 0 or more.
+        seed: of the swaps, 0 or more.
 
     Raises:
         InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
             an option out of its range.
     """
-    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_swaps, num_resamples)
-    num_units, own = metric.shape[1], 0.5 if mid_p else 1.0  # the observed assignment is one of the ways
+    check_draws(num_swaps, seed)
+    names, metric, pairs = _pairs_of(scores, value, all_pairs)
+    num_units = metric.shape[1]
     if num_units <= MAX_EXACT:
         swaps = _swaps(metric, pairs, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0)
     else:
         ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
-        swaps = _swaps(metric, pairs, ways, num_swaps + 1, own=own)
-    p = swaps.p(mid_p=mid_p)
+        swaps = _swaps(metric, pairs, ways, num_swaps + 1)
+    p = swaps.p()
     for row, differing in enumerate(metric.differing(pairs)):
         if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
-            p[row] = sign_test(*signs, mid_p=mid_p)
+            p[row] = sign_test(*signs)
         elif differing.sum() <= MAX_EXACT < num_units:
             every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
-            p[row] = every.p(mid_p=mid_p)[0]
+            p[row] = every.p()[0]
     interval = _agreeing(swaps.interval(), p, metric.deltas(pairs))
-    resampled = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
-    return _result(metric, pairs, p, interval, resampled, names)
+    return _result(metric, pairs, p, interval, names)
 
 
 class _Swaps(NamedTuple):
     """What swaps of the units of two systems do to their differences."""
 
     reached: NDArray[np.float64]
-    exceeded: NDArray[np.float64]
-    """The numbers of swaps whose difference is at least as large as the observed one, and larger, (pairs,)."""
+    """The number of swaps whose difference is at least as large as the observed one, (pairs,)."""
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
     """The smallest of the differences at which a swap would be as extreme as the data, ascending, and the largest,
@@ -225,10 +212,9 @@ class _Swaps(NamedTuple):
     own: float
     """What p is a share of, and what the observed assignment adds to the swaps that reach it."""
 
-    def p(self, *, mid_p: bool = False) -> NDArray[np.float64]:
-        """Return the p-values, two-sided, (pairs,); a mid-p counts half of the swaps that only reach."""
-        counted = (self.reached + self.exceeded) / 2 if mid_p else self.reached
-        return (counted + self.own) / self.total
+    def p(self) -> NDArray[np.float64]:
+        """Return the p-values, two-sided, (pairs,)."""
+        return (self.reached + self.own) / self.total
 
     def interval(self, level: float = SIGNIFICANT) -> NDArray[np.float64]:
         """Return the differences whose p is not below a level, from low to high, (pairs, 2)."""
@@ -248,7 +234,6 @@ def _swaps(
     total: float,
     *,
     own: float = 1.0,
-    exact_ties: bool = False,
     level: float = SIGNIFICANT,
 ) -> _Swaps:
     """Swap units in many ways; intervals will be asked for at this level at most.
@@ -257,8 +242,7 @@ def _swaps(
     the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
     For a score that is no mean, it is half of what the swap changes, over the share of segments that it takes.
     """
-    delta, rounding = metric.deltas(pairs), np.zeros(len(pairs)) if exact_ties else metric.rounding(pairs)
-    reached, exceeded = np.zeros(len(pairs)), np.zeros(len(pairs))
+    delta, rounding, reached = metric.deltas(pairs), metric.rounding(pairs), np.zeros(len(pairs))
     kept_values = _place(level, total, own)
     lows = highs = np.empty((len(pairs), 0))
     differences_of, bounds, total_size = metric.swapping(pairs), metric.bounds(pairs), metric.sizes.sum()
@@ -266,14 +250,13 @@ def _swaps(
         kept = way.astype(np.float64)
         swapped, kept_size = differences_of(kept), kept @ metric.sizes  # (swaps, pairs), (swaps,)
         reached += (np.abs(swapped) >= np.abs(delta) - rounding).sum(axis=0)
-        exceeded += (np.abs(swapped) > np.abs(delta) + rounding).sum(axis=0)
         for size, change in ((total_size - kept_size, delta - swapped), (kept_size, delta + swapped)):
             share, is_taken = (size / total_size)[:, None], size[:, None] > 0
             change = np.where(np.abs(change) <= rounding, 0, change) / 2
             values = np.clip(change / np.where(is_taken, share, 1), *bounds)
             lows = _smallest(lows, np.where(is_taken, values, -np.inf), kept_values)
             highs = -_smallest(-highs, np.where(is_taken, -values, -np.inf), kept_values)
-    return _Swaps(reached, exceeded, np.sort(lows), -np.sort(-highs), total, own)
+    return _Swaps(reached, np.sort(lows), -np.sort(-highs), total, own)
 
 
 def _smallest(smallest: NDArray[np.float64], values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
@@ -293,16 +276,9 @@ def _agreeing(interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDAr
     return np.stack([low, high], axis=1)
 
 
-def sign_test(won: int, lost: int, *, mid_p: bool = False) -> float:
-    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart.
-
-    A mid-p counts half of the ways that are as far apart as the observed one.
-    """
-    number, most = won + lost, max(won, lost)
-    tail = _binomial(number)[most:]
-    p = min(1.0, 2 * tail.sum())
-    equal = tail[0] * (1 if won == lost else 2)
-    return float(p - equal / 2 if mid_p else p)
+def sign_test(won: int, lost: int) -> float:
+    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart."""
+    return min(1.0, 2 * float(_binomial(won + lost)[max(won, lost) :].sum()))
 
 
 def _binomial(number: int) -> NDArray[np.float64]:
@@ -325,79 +301,16 @@ def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
         yield kept
 
 
-def paired_bootstrap(
-    scores: ArrayLike | CorpusScores,
-    *,
-    value: Value = "F",
-    all_pairs: bool = False,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = SEED,
-) -> PairedTestResult:
-    """Test whether systems differ, on resamples of the segments that are the same for all systems.
-
-    p = (#{ |Δ*| - mean(|Δ*|) > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_bs_test`). A difference equal to the
-    observed one is not counted. Where two systems are equally good this p is too small: hardly above .43, and below .05
-    in 11 of 100 comparisons.
-
-    Args:
-        scores, value, all_pairs: as for `paired_permutation`.
-        num_resamples: n, at least 1.
-        seed: of the resamples, 0 or more.
-
-    Raises:
-        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
-            an option out of its range.
-    """
-    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_resamples)
-    differences = _resampled(metric, np.random.default_rng(seed), num_resamples, pairs)
-    spread = np.abs(differences) - np.abs(differences).mean(axis=0)
-    p = ((spread > np.abs(metric.deltas(pairs))).sum(axis=0) + 1) / (num_resamples + 1)
-    ways = kept_segments(np.random.default_rng(seed), metric.shape[1], NUM_SWAPS)
-    return _result(metric, pairs, p, _swaps(metric, pairs, ways, NUM_SWAPS + 1).interval(), differences, names)
-
-
-def approximate_randomization(
-    scores: ArrayLike | CorpusScores,
-    *,
-    value: Value = "F",
-    all_pairs: bool = False,
-    num_swaps: int = NUM_SWAPS,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = SEED,
-) -> PairedTestResult:
-    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
-
-    p = (#{ |Δ*| > |Δ| } + 1) / (n + 1), as in sacreBLEU (`_paired_ar_test`): a difference equal to the observed one is
-    not counted. Wins come from bootstrap resamples, drawn after the swaps.
-
-    Args:
-        scores, value, all_pairs: as for `paired_permutation`.
-        num_swaps: n, at least 1.
-        num_resamples: the resamples of the wins, at least 1.
-        seed: of the swaps and the resamples, 0 or more.
-
-    Raises:
-        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
-            an option out of its range.
-    """
-    names, metric, pairs = _pairs_of(scores, value, all_pairs, seed, num_swaps, num_resamples)
-    rng = np.random.default_rng(seed)
-    ways = kept_segments(rng, metric.shape[1], num_swaps)
-    swaps = _swaps(metric, pairs, ways, num_swaps + 1, exact_ties=isinstance(metric, SummedStatistics))
-    p = (swaps.exceeded + 1) / (num_swaps + 1)
-    return _result(metric, pairs, p, swaps.interval(), _resampled(metric, rng, num_resamples, pairs), names)
-
-
 def check_draws(number: int, seed: int) -> None:
-    """Raise InputError where fewer than one resample or swap is to be drawn, or the seed is below 0."""
+    """Raise InputError where fewer than one swap is to be drawn, or the seed is below 0."""
     if number < 1:
-        raise InputError(f"{number} resamples or swaps were asked for. Draw at least one.")
+        raise InputError(f"{number} swaps were asked for. Draw at least one.")
     if seed < 0:
         raise InputError(f"The seed is {seed}. Give 0 or a positive number.")
 
 
 def _pairs_of(
-    scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool, seed: int, *draws: int
+    scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool
 ) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64]]:
     """Check the arguments of a test; return the names of a data frame's systems, the metric, and its pairs."""
     names: tuple[str, ...] = ()
@@ -416,8 +329,6 @@ def _pairs_of(
             )
     if metric.shape[0] < 2:
         raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
-    for number in draws:
-        check_draws(number, seed)
     pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
     return names, metric, pairs
 
@@ -442,15 +353,6 @@ def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num
     squares = (pair_units.deviations()[0] / largest) ** 2
     kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
     return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
-
-
-def _resampled(
-    metric: CorpusScores, rng: np.random.Generator, num_resamples: int, pairs: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the differences of pairs on resamples, which all systems share, (resamples, pairs)."""
-    indices = bootstrap_indices(rng, metric.shape[1], num_resamples)
-    scores = np.concatenate([metric.resampled(drawn) for drawn in indices])
-    return scores[:, pairs[:, 1]] - scores[:, pairs[:, 0]]
 
 
 def margin_intervals(
@@ -488,7 +390,6 @@ def _result(
     pairs: NDArray[np.int64],
     p: NDArray[np.float64],
     interval: NDArray[np.float64],
-    resampled: NDArray[np.float64],
     names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test."""
@@ -497,7 +398,6 @@ def _result(
     is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
     interval = np.where(is_degenerate, delta[:, None], interval)
     differing = metric.differing(pairs)
-    wins = (resampled < 0 if metric.lower_is_better else resampled > 0).mean(axis=0)
     return PairedTestResult(
         metric.observed(),
         pairs,
@@ -510,7 +410,6 @@ def _result(
         _run_share(metric, pairs, error),
         p,
         holm(p),
-        wins,
         names,
     )
 

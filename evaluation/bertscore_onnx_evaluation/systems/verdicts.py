@@ -63,8 +63,6 @@ class SystemResult:
     """The p-value of the difference, two-sided."""
     p_holm: float | None = None
     """p, corrected for all tests under this metric (Holm); that of a group for all groups and systems."""
-    wins: float | None = None
-    """The share of resamples in which the system is better than the baseline."""
     won: int | None = None
     """Segments on which the system is better."""
     lost: int | None = None
@@ -113,7 +111,6 @@ class PairResult:
     p: float
     p_holm: float
     """p, corrected for all pairs under this metric (Holm)."""
-    wins: float
     delta_error: float
     """The standard error of the difference."""
 

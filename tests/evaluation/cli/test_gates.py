@@ -156,8 +156,6 @@ GATES = {
     "worse, 12 segments": fails(FEW[12]),
     "worse, all ties but 8": fails(wide(np.where(ROWS < 8, OLD - 0.1, OLD))),
     "worse, one value very large": fails(wide(np.where(ROWS == 9, 5e13, WORSE), np.where(ROWS == 9, 5e13, OLD))),
-    "worse, mid-p": fails(wide(WORSE), f"{KNOWN} --test mid-p"),
-    "worse, sacreBLEU's bootstrap": fails(wide(WORSE), f"{KNOWN} --test sacrebleu-bs"),
     "worse by runs": fails(runs(WORSE - 0.1)),
     "worse, scores of the baseline missing": fails(wide(WORSE, GAPS), f"{KNOWN} --missing drop"),
     "worse in a group": fails(
@@ -222,7 +220,6 @@ GATES = {
         "--scores s.csv --systems old new third --higher-better s --resamples 39",
         "Draw 40",
     ),
-    "19 resamples of sacreBLEU": errs(wide(LIKE), f"{KNOWN} --resamples 19 --test sacrebleu-bs", "19 resamples"),
     "five documents": errs(wide(LIKE, **DOCUMENTS), f"{KNOWN} --documents s.csv", "With 5 documents"),
     "a group too small": errs(wide(LIKE, **UNEVEN), f"{KNOWN} --by group", "fewer than 20 segments: b"),
     "few swaps for groups": errs(wide(LIKE, group=HALVES), f"{KNOWN} --by group --resamples 30", "for 2 tests"),

@@ -55,7 +55,6 @@ CASES = {
     "two": lambda: random_comparison(2, metrics=["bertscore"]),
     "three": lambda: random_comparison(3),
     "twenty": lambda: random_comparison(20, 100, ["bertscore", "bleu", "chrf", "ter"], all_pairs=True),
-    "swaps": lambda: random_comparison(3, test="sacrebleu-ar"),
     "matches": matches,
     "evil": evil,
     "constant": constant,

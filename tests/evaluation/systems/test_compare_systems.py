@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sacrebleu.metrics import BLEU, TER
-from sacrebleu.significance import PairedTest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.baselines import compute_baseline, write_baseline
@@ -62,19 +60,7 @@ def test_idf_weights_are_those_of_the_references_counted_once(tiny_bundle):
             assert metric.signature.startswith(str(fixed.signature))
 
 
-@pytest.mark.parametrize("test", ["bs", "ar"])
-def test_scores_and_p_are_those_of_sacrebleu(test, monkeypatch):
-    monkeypatch.setenv("SACREBLEU_SEED", "7")
-    paired = PairedTest([*SYSTEMS.items()], {"BLEU": BLEU(), "TER": TER()}, [REFERENCES], test, 300, 1000)
-    _, expected = paired()
-    ours = compare(SYSTEMS, REFERENCES, metrics=["bleu", "ter"], test=f"sacrebleu-{test}", num_resamples=300, seed=7)
-    for metric, theirs in ((metric_of(ours, "bleu"), expected["BLEU"]), (metric_of(ours, "ter"), expected["TER"])):
-        for system, their in zip(metric.systems, theirs, strict=True):
-            assert system.score == pytest.approx(their.score, rel=1e-6)
-            assert system.p == (None if their.p_value is None else pytest.approx(their.p_value, abs=1e-12))
-
-
-def test_metrics_share_their_resamples_and_keep_their_order(comparison, scorer):
+def test_metrics_share_their_swaps_and_keep_their_order(comparison, scorer):
     [alone] = compare(SYSTEMS, REFERENCES, scorer=scorer, num_resamples=200).metrics
     assert [metric.name for metric in comparison.metrics] == ["bertscore", "bleu", "ter"]
     assert alone.systems == metric_of(comparison, "bertscore").systems
@@ -84,7 +70,6 @@ def test_a_lower_error_rate_wins(comparison):
     base, _, closest = metric_of(comparison, "ter").systems
     assert closest.score < base.score
     assert closest.delta < 0
-    assert closest.wins > 0.9
     assert closest.won > closest.lost
     assert closest.won + closest.lost + closest.tied == SEGMENTS
 
@@ -93,7 +78,7 @@ def test_json_has_null_where_the_baseline_has_no_value(comparison):
     record = json.loads(comparison.to_json())
     assert [system["name"] for system in record["systems"]] == list(SYSTEMS)
     base, closer, _ = (system["metrics"]["bleu"] for system in record["systems"])
-    assert [base[key] for key in ("delta", "p", "wins", "won")] == [None] * 4
+    assert [base[key] for key in ("delta", "p", "won")] == [None] * 3
     assert closer["delta"] == pytest.approx(closer["score"] - base["score"])
     assert 0 < closer["p"] <= 1
     for part in ("test:permutation", "resamples:200", "seed:12345"):
@@ -157,8 +142,7 @@ def test_a_table_of_latex_or_tsv_escapes_names():
         ({"metrics": []}, "no metrics"),
         ({"context_sentences": -1}, "context_sentences is -1; expected an integer of 0 or more"),
         ({"metrics": ["bleu"], "context_sentences": 2}, "context_sentences has no effect without the metric bertscore"),
-        ({"metrics": ["bleu"], "test": "t"}, "no test 't'"),
-        ({"metrics": ["bleu"], "num_resamples": 0}, "0 resamples"),
+        ({"metrics": ["bleu"], "num_resamples": 0}, "0 swaps"),
         ({"metrics": ["bleu"], "num_examples": -1}, "num_examples is -1"),
         ({"metrics": ["bleu"], "seed": -1}, "seed is -1"),
     ],
@@ -269,5 +253,5 @@ def test_identical_systems_cannot_be_told_apart():
     comparison = compare(same, REFERENCES, metrics=["bleu"], power=[1])
     _, system = comparison.metrics[0].systems
     assert (system.p, system.detectable, system.power) == (1, None, ())
-    assert (system.delta, system.wins, system.won, system.lost, system.tied) == (0, 0, 0, 0, SEGMENTS)
+    assert (system.delta, system.won, system.lost, system.tied) == (0, 0, 0, SEGMENTS)
     assert not comparison.examples

@@ -171,7 +171,7 @@ def test_many_systems_have_a_matrix_and_few_a_list_of_pairs():
 def test_equal_systems_seldom_differ_in_any_group(record_property):
     sizes = [20, 30, 50, 100, 200]
     groups = np.repeat([*"abcde"], sizes)
-    test = partial(paired_permutation, num_swaps=1999, num_resamples=1)
+    test = partial(paired_permutation, num_swaps=1999)
 
     def differ(seed):
         corpus = SegmentMeans(np.random.default_rng(seed).normal(size=(3, sum(sizes))))
@@ -189,7 +189,7 @@ def test_ranks_hold_the_true_ones(record_property):
 
     def holds(seed):
         scores = np.random.default_rng(seed).normal(size=(6, 200)) + quality[:, None]
-        tested = paired_permutation(scores, all_pairs=True, num_swaps=1999, num_resamples=1)
+        tested = paired_permutation(scores, all_pairs=True, num_swaps=1999)
         metric = MetricScores(None, scores, "m")
         systems = metric_result("m", metric, tested, [*"abcdef"], "", (200, "segment"), all_pairs=True).systems
         return all(

@@ -69,7 +69,7 @@ def promised_and_found(shape, segments, trials, *, of_detectable=None, differenc
     promised, found = [], []
     for seed in range(trials):
         rng = np.random.default_rng([seed, segments])
-        [curve] = permutation_test(shape(rng, segments), seed, num_swaps=1, num_resamples=1).power_curves
+        [curve] = permutation_test(shape(rng, segments), seed, num_swaps=1).power_curves
         if curve is None or not curve.is_known:
             continue
         if of_detectable is None:
@@ -80,7 +80,7 @@ def promised_and_found(shape, segments, trials, *, of_detectable=None, differenc
             promised.append(curve.power(true))
         other = shape(rng, number)
         differs = other != 0
-        p = permutation_test(other + differs * true / shape.differing, seed, num_swaps=999, num_resamples=1).p[0]
+        p = permutation_test(other + differs * true / shape.differing, seed, num_swaps=999).p[0]
         found.append(p < 0.05)
     return (np.mean(promised), np.mean(found)) if len(found) >= trials / 100 else (None, None)
 
@@ -136,7 +136,7 @@ def rates_at_the_margin(name, segments, trials, *, systems=1, together=48):
     for start in range(0, trials * systems, together):
         drawn = [shape(np.random.default_rng([segments, start, row]), segments) - margin for row in range(together)]
         metric = SegmentMeans([np.zeros(segments), *drawn])
-        result = paired_permutation(metric, seed=start, num_swaps=1, num_resamples=1)
+        result = paired_permutation(metric, seed=start, num_swaps=1)
         ends = margin_intervals(metric, margin_levels(systems), num_swaps=2000, seed=start)
         names = [f"system {row}" for row in range(together + 1)]
         scores = MetricScores(None, np.stack([np.zeros(segments), *drawn]), "simulated")

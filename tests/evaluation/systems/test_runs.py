@@ -159,7 +159,7 @@ def rates(share, trials):
     for seed in range(trials):
         scores = draw(np.random.default_rng([seed, round(100 * share)]), share)
         for form in (scores, scores.reshape(2, -1)):
-            result = paired_permutation(form, num_swaps=999, num_resamples=500, seed=seed)
+            result = paired_permutation(form, num_swaps=999, seed=seed)
             low, high = result.interval[0]
             found.append((result.p[0] < 0.05, low <= 0 <= high))
     return np.mean(np.reshape(found, (trials, 2, 2)), axis=0)

@@ -35,7 +35,6 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
         equivalent_high=delta + 0.02 * scale,
         p=p,
         p_holm=p,
-        wins=0.9,
         won=won,
         lost=lost,
         tied=tied,
