@@ -64,8 +64,6 @@ class MetricScores:
     """Two segments tie if their scores differ by no more than this."""
     best_reference: NDArray[np.int64] | None = None
     """The position of the reference that each text matches best, (systems, segments); None if the metric has none."""
-    unrelated: Floats | None = None
-    """Scores of unrelated pairs in ascending order, (quantiles,); None if they are not known."""
 
     @property
     def negated(self) -> "MetricScores":
@@ -211,7 +209,6 @@ def _bertscore(
             corpus=SegmentMeans(segment_scores) if is_scored.all() else None,
             tie_tolerance=TIE_TOLERANCE,
             best_reference=best_reference if value == "F" else None,
-            unrelated=None if pairs.are_in_context or value != "F" else scorer.unrelated_scores(),
         )
     return metrics
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bertscore_onnx.similarity import TokenSimilarity
 from bertscore_onnx_evaluation.metric_scores import MetricScores
@@ -23,12 +23,11 @@ def metric_result(
     *,
     all_pairs: bool = False,
     signature: str = "",
-    unrelated: NDArray[np.float64] | None = None,
 ) -> MetricResult:
     """Test systems by the means of their segment scores, (systems, segments)."""
     matrix = np.asarray(scores, dtype=np.float64)
     lower = name == "ter"
-    metric = MetricScores(None, matrix, signature or name, lower_is_better=lower, unrelated=unrelated)
+    metric = MetricScores(None, matrix, signature or name, lower_is_better=lower)
     means = SegmentMeans(matrix, lower_is_better=lower)
     tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_SWAPS)
     return compare_systems.metric_result(

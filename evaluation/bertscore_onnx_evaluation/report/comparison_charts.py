@@ -1,4 +1,4 @@
-"""The drawings of a comparison, in SVG: distributions, intervals, differences by length, and a scatter plot."""
+"""The drawings of a comparison, in SVG: distributions, intervals, and a scatter plot."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.tables.table import count, plural
 from bertscore_onnx_evaluation.report.wording import typographic
-from bertscore_onnx_evaluation.systems.corpus_scores import UnitValues
-from bertscore_onnx_evaluation.systems.power import MIN_TESTED_UNITS, SIGNIFICANT, student_quantile
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, score, signed
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
@@ -19,6 +16,9 @@ from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, scor
 MARGIN = 0.04
 """The share of the range that is left empty at each end, so that a mark at the end is whole."""
 
+ROOM = 44
+"""The characters for which there is room beside each other, with two between the texts of ticks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -26,8 +26,6 @@ class Scale:
 
     low: float
     high: float
-    room: int = 44
-    """The characters for which there is room beside each other, with two between the texts of ticks."""
 
     def share(self, value: float) -> float:
         """Return where a number lies: 0 at the low end, 1 at the high one."""
@@ -40,7 +38,7 @@ class Scale:
     def ticks(self, most: int = 6) -> list[tuple[float, str]]:
         """Return round numbers within the scale, at most `most` and as many as have room, with their texts."""
         ticks = self._ticks(most)
-        while most > 2 and sum(len(text) + 2 for _, text in ticks) > self.room:
+        while most > 2 and sum(len(text) + 2 for _, text in ticks) > ROOM:
             most -= 1
             ticks = self._ticks(most)
         return ticks
@@ -57,15 +55,15 @@ class Scale:
         return []
 
 
-def scale_over(values: Iterable[float], room: int = 44) -> Scale:
+def scale_over(values: Iterable[float]) -> Scale:
     """Return a scale on which all these finite numbers have a place, also where they are one number."""
     numbers = [float(value) for value in values]
     low, high = min(numbers), max(numbers)
     if high - low <= 1e-6 * max(abs(low), abs(high)):
         half = abs(low) / 10 or 0.5
-        return Scale(low - half, high + half, room)
+        return Scale(low - half, high + half)
     margin = MARGIN * (high - low)
-    return Scale(low - margin, high + margin, room)
+    return Scale(low - margin, high + margin)
 
 
 # Rows below each other, and the axis below them.
@@ -82,7 +80,6 @@ class Drawing:
     box: str = ""
     """Its `viewBox`; empty if it fills its place."""
     name: str = ""
-    note: str = ""
     style: str = ""
     """The class of its row, such as `baseline`."""
 
@@ -121,23 +118,21 @@ HEIGHT = 100
 
 
 def distributions(metric: MetricResult) -> Chart:
-    """Draw a histogram for each system, with the baseline's behind it, and one for unrelated pairs where known."""
-    rows = [(metric.systems[row].name, metric.segment_scores[row], "area") for row in metric.ranked]
-    if metric.unrelated is not None and len(metric.unrelated):
-        rows.append(("Unrelated pairs", metric.unrelated, "area unrelated"))
-    scale = scale_over(end for _, scores, _ in rows for end in (scores.min(), scores.max()))
-    shares = [_shares(scores, scale) for _, scores, _ in rows]
+    """Draw a histogram for each system, with the baseline's behind it."""
+    rows = [(metric.systems[row].name, metric.segment_scores[row]) for row in metric.ranked]
+    scale = scale_over([metric.segment_scores.min(), metric.segment_scores.max()])
+    shares = [_shares(scores, scale) for _, scores in rows]
     highest = max(float(bins.max()) for bins in shares)
     outlines = [_outline(bins / highest) for bins in shares]
     drawn, baseline = [], metric.ranked.index(0)
-    for row, (name, scores, style) in enumerate(rows):
+    for row, (name, scores) in enumerate(rows):
         low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
         text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
-        behind = f'<path class="outline" d="{outlines[baseline]}"/>' if baseline != row < len(metric.systems) else ""
+        behind = f'<path class="outline" d="{outlines[baseline]}"/>' if row != baseline else ""
         x = scale.percent(middle)
         body = (
             f'{grid(scale)}<svg width="100%" height="100%" viewBox="0 0 {NUM_BINS} {HEIGHT}" '
-            f'preserveAspectRatio="none"><path class="{style}" d="{outlines[row]}"/>{behind}</svg>'
+            f'preserveAspectRatio="none"><path class="area" d="{outlines[row]}"/>{behind}</svg>'
             f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
         )
         drawn.append(Drawing(body, text, name=name, style=BASELINE if row == baseline else ""))
@@ -178,96 +173,6 @@ def intervals(metric: MetricResult) -> Chart:
         body = f'{across}{bar}<circle class="dot" cx="{scale.percent(delta)}" cy="50%" r="3"/>'
         rows.append(Drawing(body, text, name=system.name, style=BASELINE if system.delta is None else ""))
     return Chart(rows, scale)
-
-
-# Where a system differs from the baseline: the mean difference of the segment scores by length of the reference.
-
-
-NUM_BUCKETS = 5
-
-NARROW = 26
-"""The characters for which there is room below a drawing of a column of its own."""
-
-
-def length_differences(
-    metric: MetricResult, systems: Sequence[int], lengths: Sequence[int], documents: Sequence[int] = ()
-) -> list[Chart]:
-    """Draw for each system a bar from zero to its mean difference to the baseline, by length of the reference.
-
-    The intervals, of Student's t and of whole documents where these are given, hold all of a system's means in 95 of
-    100 cases; a bucket of few units has none. One scale serves all systems, which are rows of the scores.
-    """
-    characters = np.asarray(lengths)
-    buckets = length_buckets(characters)
-    names = [_range(int(characters[bucket].min()), int(characters[bucket].max())) for bucket in buckets]
-    differences = [metric.segment_scores[row] - metric.segment_scores[0] for row in systems]
-    units = np.asarray(documents) if documents else np.arange(len(characters))
-    tail = SIGNIFICANT / 2 / len(buckets)  # Bonferroni: one of five may well miss its mean by chance
-    means = [[_mean_difference(scores[bucket], units[bucket], tail) for bucket in buckets] for scores in differences]
-    widths = [(mean, half_width or 0.0) for row in means for mean, half_width in row]
-    scale = scale_over([0, *(end for mean, width in widths for end in (mean - width, mean + width))], NARROW)
-    labels = [(name, plural(len(bucket), "segment")) for name, bucket in zip(names, buckets, strict=True)]
-    level = level_of(len(buckets))
-    return [
-        Chart([_bar(metric, scale, level, *label, *mean) for label, mean in zip(labels, row, strict=True)], scale)
-        for row in means
-    ]
-
-
-def level_of(num_intervals: int) -> str:
-    """Return the level of each of some intervals that hold all their values in 95 of 100 cases, such as 99 %."""
-    return f"{100 * (1 - SIGNIFICANT / num_intervals):.3g} %"
-
-
-def length_buckets(lengths: NDArray[np.int_]) -> list[NDArray[np.int_]]:
-    """Return the segments by length, in at most `NUM_BUCKETS` parts of about the same size; equal lengths are together.
-
-    The shortest come first, and no part is empty.
-    """
-    edges = np.unique(np.quantile(lengths, np.arange(1, NUM_BUCKETS) / NUM_BUCKETS, method="lower"))
-    bucket_of = np.searchsorted(edges, lengths, side="left")
-    return [np.flatnonzero(bucket_of == bucket) for bucket in np.unique(bucket_of)]
-
-
-def _range(low: int, high: int) -> str:
-    return count(low) if low == high else f"{count(low)}–{count(high)}"
-
-
-def _mean_difference(
-    differences: NDArray[np.float64], units: NDArray[np.int_], tail: float
-) -> tuple[float, float | None]:
-    """Return the mean of some segments, and the half-width of its interval, which leaves out `tail` at each end.
-
-    The interval is by units; there is none of few units.
-    """
-    mean = float(differences.mean())
-    _, numbers = np.unique(units, return_inverse=True)
-    num_units = int(numbers.max()) + 1
-    if num_units < MIN_TESTED_UNITS:
-        return mean, None
-    sums, sizes = np.bincount(numbers, differences).astype(np.float64), np.bincount(numbers).astype(np.float64)
-    [error] = UnitValues(sums[None], sizes).errors(np.ones((1, num_units)))[:, 0]
-    return mean, student_quantile(1 - tail, num_units) * float(error)
-
-
-def _bar(
-    metric: MetricResult, scale: Scale, level: str, name: str, note: str, mean: float, half_width: float | None
-) -> Drawing:
-    low, high = mean - (half_width or 0.0), mean + (half_width or 0.0)
-    text = f"Mean difference {signed(mean, metric)}"
-    if half_width is not None:
-        text += f", {level} interval {signed(low, metric)} to {signed(high, metric)}"
-    style = "better" if (mean < 0) == metric.lower_is_better else "worse"
-    if half_width is None or low <= 0 <= high:
-        style += " unsure"
-    left, right = sorted([scale.share(0), scale.share(mean)])
-    zero, x1, x2 = (scale.percent(value) for value in (0, low, high))
-    body = (
-        f'{grid(scale)}<rect class="{style}" x="{100 * left:.2f}%" width="{100 * (right - left):.2f}%" '
-        f'y="28%" height="44%"/><line class="whisker" x1="{x1}" x2="{x2}" y1="50%" y2="50%"/>'
-        f'<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
-    )
-    return Drawing(body, text, name=name, note=note)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.

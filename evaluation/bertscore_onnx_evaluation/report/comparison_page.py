@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
-from itertools import zip_longest
 from typing import Any
 
 from bertscore_onnx.errors import needs_extra
@@ -17,8 +16,6 @@ from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import (
     distributions,
     intervals,
-    length_differences,
-    level_of,
     scatter,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
@@ -65,12 +62,11 @@ def report_html(comparison: Comparison) -> str:
     """
     first = comparison.metrics[0]
     detailed = [first.systems[row].name for row in first.ranked if row][:MAX_DETAILED]
-    lengths = [len(references[0]) for references in comparison.references]
     return _render(
         "comparison.html",
         comparison,
         significant=SIGNIFICANT,
-        sections=[_metric_section(comparison, metric, detailed, lengths) for metric in comparison.metrics],
+        sections=[_metric_section(comparison, metric, detailed) for metric in comparison.metrics],
         verdict_of=verdict_of,
         match_html=match_html,
         match_style=MATCH_STYLE,
@@ -121,14 +117,10 @@ def _interval(result: SystemResult | PairResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
-def _metric_section(
-    comparison: Comparison, metric: MetricResult, detailed: Sequence[str], lengths: Sequence[int]
-) -> dict[str, Any]:
-    """Return the values of a metric's section, with plots of the detailed systems; lengths are those of references."""
+def _metric_section(comparison: Comparison, metric: MetricResult, detailed: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a metric's section, with plots of the detailed systems."""
     scores = metric.segment_scores
     drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
-    by_length = length_differences(metric, drawn, lengths, comparison.documents) if lengths else []
-    num_lengths = len(by_length[0].rows) if by_length else 0
     return {
         "metric": metric,
         "rows": _rows(metric),
@@ -139,15 +131,12 @@ def _metric_section(
         "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],
         "intervals": intervals(metric),
         "distributions": distributions(metric),
-        "num_lengths": num_lengths,
-        "length_level": level_of(num_lengths) if num_lengths else "",
         "plots": [
             {
                 "name": metric.systems[row].name,
                 "scatter": scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better),
-                "lengths": chart,
             }
-            for row, chart in zip_longest(drawn, by_length)
+            for row in drawn
         ],
     }
 

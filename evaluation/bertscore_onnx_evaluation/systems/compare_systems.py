@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.matching.weights import high_unrelated
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import (
@@ -286,9 +285,6 @@ def metric_result(
     won, lost, tied = segment_outcomes(
         segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
     ).tolist()
-    above: list[float | None] = [None] * len(names)
-    if metric.unrelated is not None:
-        above = (segment_scores > high_unrelated(metric.unrelated)).mean(axis=1).tolist()
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
     runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
@@ -307,7 +303,6 @@ def metric_result(
             float(tested.score[system]),
             num_runs[system] if num_runs else None,
             int(np.isnan(runs[system]).sum()) if runs else 0,
-            above_unrelated=above[system],
         )
         if row is None:
             return score
@@ -346,7 +341,6 @@ def metric_result(
         if all_pairs
         else (),
         segment_scores,
-        metric.unrelated,
         margin,
         units,
         tested.effective_units,

@@ -354,7 +354,7 @@ class Comparison(Result):
         for metric in self.metrics:
             for system in metric.systems:
                 values = _values(system)
-                del values["above_unrelated"], values["power"]
+                del values["power"]
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
                 yield {"metric": metric.name, "system": system.name, **values, **dropped}
             for group in metric.groups:
@@ -478,7 +478,7 @@ MAX_WORDED_SYSTEMS = 7
 MAX_LISTED_PAIRS = 15
 """Pairs that text lists, those of six systems; of more there is a matrix."""
 
-_OPTIONAL = ("run_share", "above_unrelated", "differing", "counts", "p", "rank")
+_OPTIONAL = ("run_share", "differing", "counts", "p", "rank")
 """The columns that a narrow terminal does not show, the least important first; p only where it is corrected."""
 
 _MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
@@ -499,8 +499,6 @@ def _systems(metrics: Sequence[MetricResult]) -> Table:
                 "score": f"{system.score:.{metric.digits}f}",
                 **_test_cells(metric, system),
             }
-            if metric.unrelated is not None and system.above_unrelated is not None:
-                row["above_unrelated"] = f"{system.above_unrelated:.1%}"
             if system.p is not None:
                 row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
                 row["differing"] = count(system.differing)
@@ -519,8 +517,6 @@ def _systems(metrics: Sequence[MetricResult]) -> Table:
     ]
     if any(system.run_share is not None for metric in metrics for system in metric.systems):
         columns.append(("due to runs", "run_share", plain))
-    if any("above_unrelated" in row for row in rows):
-        columns.append(("above unrelated", "above_unrelated", plain))
     return Table(columns, rows, [key for key in _OPTIONAL if one.is_corrected or key != "p"])
 
 

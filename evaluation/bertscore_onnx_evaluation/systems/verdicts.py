@@ -88,8 +88,6 @@ class SystemResult:
     """The high end."""
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
-    above_unrelated: float | None = None
-    """The share of segments that score higher than 99 % of unrelated pairs, where these were measured."""
     rank_low: int | None = None
     """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
     rank_high: int | None = None
@@ -142,9 +140,6 @@ class MetricResult:
     """Every pair of systems if all were tested; else none."""
     segment_scores: NDArray[np.float64]
     """(systems, segments)."""
-    unrelated: NDArray[np.float64] | None = None
-    """Scores of unrelated pairs with the same model in ascending order, as evenly spaced quantiles, if they are
-    known."""
     margin: float | None = None
     """The difference from which on a system counts as worse, if one was given."""
     units: tuple[int, str] = (0, "segment")

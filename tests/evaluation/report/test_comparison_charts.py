@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats
 
 from bertscore_onnx_evaluation.report.comparison_charts import (
     LEFT,
@@ -15,8 +14,6 @@ from bertscore_onnx_evaluation.report.comparison_charts import (
     Scale,
     distributions,
     intervals,
-    length_buckets,
-    length_differences,
     scale_over,
     scatter,
 )
@@ -114,36 +111,3 @@ def test_a_histogram_has_the_height_of_its_shares():
     ]
     assert tops == [{100, 50}, {100, 0}]  # half of the segments, and all of them
     assert chart.rows[1].text == "Median 0.0000, middle half 0.0000 to 0.0000"
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ([7], [[0]]),
-        ([3, 3, 3, 3], [[0, 1, 2, 3]]),
-        ([5, 1, 4, 2, 3], [[1], [3], [4], [2], [0]]),
-        ([1, 1, 1, 1, 1, 1, 1, 1, 9], [[0, 1, 2, 3, 4, 5, 6, 7], [8]]),
-    ],
-)
-def test_segments_are_put_together_by_length(lengths, expected):
-    assert [bucket.tolist() for bucket in length_buckets(np.array(lengths))] == expected
-
-
-def test_a_bar_is_the_mean_difference_of_its_bucket():
-    gains = [0.1, -0.1] * 3 + [0.1, 0.2] * 4 + [-0.2, -0.3] * 5 + [0.4]
-    metric = metric_result("bertscore", ["a", "b"], [[0.5] * 25, 0.5 + np.array(gains)])
-    [chart] = length_differences(metric, [1], [10] * 6 + [20] * 8 + [30] * 10 + [1500])
-    assert [(row.name, row.note) for row in chart.rows] == [
-        ("10", "6 segments"),
-        ("20", "8 segments"),
-        ("30", "10 segments"),
-        ("1,500", "1 segment"),
-    ]
-    half_width = stats.t.ppf(1 - 0.025 / 4, 5) * np.std(gains[:6], ddof=1) / 6**0.5
-    low, high = re.findall(r"0\.\d+", chart.rows[0].text)[1:]
-    assert (float(low), float(high)) == (pytest.approx(half_width, rel=0.02),) * 2
-    assert chart.rows[3].text == "Mean difference +0.4000"
-    styles = [re.search(r'<rect class="([\w ]+)"', row.body)[1] for row in chart.rows]
-    assert styles == ["better unsure", "better", "worse", "better unsure"]
-    [chart] = length_differences(metric_result("ter", ["a", "b"], [[50.0] * 6, [40.0] * 6]), [1], [10] * 6)
-    assert '<rect class="better"' in chart.rows[0].body

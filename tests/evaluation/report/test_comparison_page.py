@@ -169,14 +169,6 @@ def test_matches_of_very_many_tokens_are_left_out_and_counted(tokens, shown):
     assert ("Its 301 tokens and those of the reference are too many" in text_of(segments)) != shown
 
 
-def test_unrelated_pairs_are_drawn_where_they_are_known():
-    unrelated = np.linspace(0.1, 0.3, 50)
-    metric = metric_result("bertscore", ["a", "b"], [[0.8] * 40, [0.9] * 40], unrelated=unrelated)
-    page = tree_of(report_html(comparison_of([metric], [["x"] * 40] * 2, [["r"]] * 40)))
-    labels = [one.get("aria-label") for one in page.iter("svg")]
-    assert "Unrelated pairs. Median 0.2000, middle half 0.1500 to 0.2500." in labels
-
-
 def test_the_table_has_the_systems_under_each_metric(comparison):
     page = tree_of(comparison._repr_html_())
     [table] = page.iter("table")

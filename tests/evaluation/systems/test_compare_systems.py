@@ -1,14 +1,11 @@
 """Comparing systems, from Python."""
 
 import json
-import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.baselines import compute_baseline, write_baseline
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation import compare
@@ -185,22 +182,6 @@ def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
         pytest.raises(InputError, match="scored by one layer"),
     ):
         compare(SYSTEMS, REFERENCES, scorer=scorer)
-
-
-def test_segments_above_measured_unrelated_pairs_are_counted(tiny_bundle, tmp_path):
-    bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
-    with BERTScorer(bundle, device="cpu") as scorer:
-        write_baseline(bundle, replace(compute_baseline(scorer, sentences(5) * 3, num_pairs=50), num_pairs=100), "en")
-    with BERTScorer(bundle, device="cpu") as scorer:
-        comparison = compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=10)
-    bertscore, bleu = comparison.metrics
-    np.testing.assert_array_equal(bertscore.unrelated, scorer.unrelated_scores())
-    high = bertscore.unrelated[-2]  # of 101 quantiles
-    expected = [float(np.mean(scores > high)) for scores in bertscore.segment_scores]
-    assert 0 < expected[1] < 1
-    assert [system.above_unrelated for system in bertscore.systems] == expected
-    assert {system.above_unrelated for system in bleu.systems} == {None}
-    assert f"{expected[1]:.1%}" in comparison.table()
 
 
 def test_texts_may_come_from_iterators_and_be_one_segment():
