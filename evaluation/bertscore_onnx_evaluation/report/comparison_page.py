@@ -24,9 +24,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     LABELS,
     SYMBOLS,
     MetricResult,
-    PairResult,
     SystemResult,
-    clusters_in_words,
     headline,
     interval,
     p_value,
@@ -113,7 +111,7 @@ def _typographic(write: Callable[[float, MetricResult], str], value: float, metr
     return wording.typographic(write(value, metric))
 
 
-def _interval(result: SystemResult | PairResult, metric: MetricResult) -> str:
+def _interval(result: SystemResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
@@ -125,7 +123,6 @@ def _metric_section(comparison: Comparison, metric: MetricResult, detailed: Sequ
         "metric": metric,
         "rows": _rows(metric),
         "headline": headline(metric),
-        "clusters": clusters_in_words(metric),
         "untested": untested_groups(metric),
         "outcomes": pair_outcomes(metric),
         "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],

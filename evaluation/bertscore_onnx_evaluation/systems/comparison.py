@@ -28,9 +28,7 @@ from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     Outcome,
-    PairResult,
     SystemResult,
-    clusters_in_words,
     equals,
     fixed,
     headline,
@@ -371,9 +369,7 @@ class Comparison(Result):
         yield _systems(self.metrics).text()
         for metric in self.metrics:
             of_metric = f" by {metric.title}" if several else ""
-            if 0 < len(metric.pairs) <= MAX_LISTED_PAIRS:
-                yield _pairs(metric, of_metric).text()
-            elif metric.pairs:
+            if len(metric.pairs) > 1:
                 yield f"{_matrix(metric, of_metric).text()}\n{_MATRIX_KEY}"
             if metric.groups:
                 table = _groups(metric, of_metric).text()
@@ -403,7 +399,6 @@ class Comparison(Result):
 
     def _sentences(self, metric: MetricResult) -> Iterator[str]:
         """Yield what the table does not show."""
-        yield from filter(None, [clusters_in_words(metric)])
         for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
             if words := remarks(metric, metric.systems[row], self.systems[0]):
                 yield f"{self.systems[row]}: {words}"
@@ -475,13 +470,10 @@ def _of_group(system: SystemResult) -> dict[str, Any]:
 MAX_WORDED_SYSTEMS = 7
 """Systems, with the baseline, that have a sentence each; the table has all."""
 
-MAX_LISTED_PAIRS = 15
-"""Pairs that text lists, those of six systems; of more there is a matrix."""
-
 _OPTIONAL = ("run_share", "differing", "counts", "p", "rank")
 """The columns that a narrow terminal does not show, the least important first; p only where it is corrected."""
 
-_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON and HTML list every pair."
+_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON has every pair."
 _MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
 
 
@@ -530,7 +522,7 @@ def _test_columns(metric: MetricResult) -> list[Column]:
     return [*columns, ("p (Holm)", "p_holm", plain)] if metric.is_corrected else columns
 
 
-def _test_cells(metric: MetricResult, test: SystemResult | PairResult) -> dict[str, Any]:
+def _test_cells(metric: MetricResult, test: SystemResult) -> dict[str, Any]:
     """Return the cells of these columns; the difference alone where there was no test."""
     if test.delta is None:
         return {"delta": "baseline"}
@@ -541,11 +533,6 @@ def _test_cells(metric: MetricResult, test: SystemResult | PairResult) -> dict[s
     ends = interval(metric, test.delta_low, test.delta_high)
     p = {"p": f"{test.p:.4f} ", "p_holm": f"{test.p_holm:.4f}{mark}"}
     return {"delta": delta, "delta_interval": ends, **(p if metric.is_corrected else {"p": p["p_holm"]})}
-
-
-def _pairs(metric: MetricResult, of_metric: str) -> Table:
-    rows = [{"pair": f"{pair.system} - {pair.baseline}", **_test_cells(metric, pair)} for pair in metric.pairs]
-    return Table([(f"all pairs{of_metric}", "pair", str), *_test_columns(metric)], rows, ("p",))
 
 
 def _matrix(metric: MetricResult, of_metric: str) -> Table:

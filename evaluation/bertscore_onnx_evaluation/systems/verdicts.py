@@ -92,8 +92,6 @@ class SystemResult:
     """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
     rank_high: int | None = None
     """The number of systems that are not significantly worse, itself among them."""
-    cluster: int | None = None
-    """The number of its cluster, from 1: all systems of a cluster are significantly better than all of the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,27 +309,11 @@ def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
     return outcomes
 
 
-def clusters(metric: MetricResult) -> list[list[int]]:
-    """Return the systems by cluster, the best first; none unless all pairs were tested.
-
-    A cluster ends where all systems so far are significantly better than all that score lower.
-    """
-    outcomes, ranked = pair_outcomes(metric), metric.ranked
-    parts: list[list[int]] = []
-    start = 0
-    for end in range(1, len(ranked) + 1) if metric.pairs else ():
-        if all(outcomes[above, below] == "better" for above in ranked[:end] for below in ranked[end:]):
-            parts.append([*ranked[start:end]])
-            start = end
-    return parts
-
-
 def with_ranks(metric: MetricResult) -> MetricResult:
-    """Add the ranks and the clusters of the systems; return a metric as it is unless all pairs were tested."""
+    """Add the ranks of the systems; return a metric as it is unless all pairs were tested."""
     outcomes, num_systems = pair_outcomes(metric), len(metric.systems)
     if not metric.pairs:
         return metric
-    cluster_of = {row: number for number, rows in enumerate(clusters(metric), 1) for row in rows}
 
     def tests_with(row: int, outcome: Outcome) -> int:
         return sum(outcomes[row, rival] == outcome for rival in range(num_systems) if rival != row)
@@ -341,7 +323,6 @@ def with_ranks(metric: MetricResult) -> MetricResult:
             system,
             rank_low=1 + tests_with(row, "worse"),
             rank_high=num_systems - tests_with(row, "better"),
-            cluster=cluster_of[row],
         )
         for row, system in enumerate(metric.systems)
     )
@@ -351,16 +332,6 @@ def with_ranks(metric: MetricResult) -> MetricResult:
 def rank(system: SystemResult) -> str:
     """Return the ranks that a system may have, such as `2-4`; nothing unless all pairs were tested."""
     return f"{system.rank_low}" if system.rank_low == system.rank_high else f"{system.rank_low}-{system.rank_high}"
-
-
-def clusters_in_words(metric: MetricResult) -> str:
-    """Return which systems are better than all others; nothing unless all pairs of several systems were tested."""
-    names = [listed([metric.systems[row].name for row in rows]) for rows in clusters(metric)]
-    if len(metric.systems) < 3 or not names:
-        return ""
-    if len(names) == 1:
-        return "No group of systems is significantly better than all others."
-    return f"Each of these clusters is significantly better than all after it: {'; '.join(names)}."
 
 
 def untested_groups(metric: MetricResult) -> str:

@@ -122,7 +122,7 @@ def test_small_groups_are_named_in_every_form():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_ranks_and_clusters_are_those_of_a_plain_loop(seed):
+def test_ranks_are_those_of_a_plain_loop(seed):
     scores = few_differences(seed, 5, 40)
     names = [f"s{row}" for row in range(5)]
     systems = compare(scores=dict(zip(names, scores, strict=True)), all_pairs=True).metrics[0].systems
@@ -139,28 +139,19 @@ def test_ranks_and_clusters_are_those_of_a_plain_loop(seed):
         for row in range(5)
     ]
     assert [(one.rank_low, one.rank_high) for one in systems] == ranks
-    ranked = sorted(range(5), key=lambda row: -means[row])
-    number, clusters = 1, {}
-    for end, row in enumerate(ranked, 1):
-        clusters[row] = number
-        number += all((above, below) in better for above in ranked[:end] for below in ranked[end:])
-    assert [one.cluster for one in systems] == [clusters[row] for row in range(5)]
 
 
-def test_many_systems_have_a_matrix_and_few_a_list_of_pairs():
+def test_several_systems_have_a_matrix_of_their_pairs():
     rng = np.random.default_rng(1)
     scores = {f"system-{row}": rng.normal(size=40) + row for row in range(7)}
     found = compare(scores=scores, all_pairs=True, num_resamples=2000)
     text = found.table()
-    assert "system-6 - system-5" not in text
     matrix = [line.split()[2:] for line in text.splitlines() if line[:1].isdigit()]
     assert matrix == [["<"] * row + [">"] * (6 - row) for row in range(7)]
     assert "all others" in text
-    assert "system-6; system-5; system-4;" in text
     assert "▲" in found.to_html()
     three = dict([*scores.items()][:3])
     few = compare(scores=three, all_pairs=True).table()
-    assert "system-2 - system-1" in few
     verdict, table, *_ = few.split("\n\n")
     assert [line.split()[0] for line in table.splitlines()[2:5]] == ["system-2", "system-1", "system-0"]
     assert verdict == "system-2 scores best: significantly better than system-1 and system-0."
