@@ -57,7 +57,6 @@ USES = {
         "errors",
         "files",
         "matching.variants",
-        "matching.weights",
         "scorer",
         "scoring.inputs",
         "settings",
