@@ -24,7 +24,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     score_systems,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, run_effect
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
     Documents,
@@ -58,10 +58,6 @@ from bertscore_onnx_evaluation.systems.verdicts import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
-
-
-RUNS_DIFFER = 0.01
-"""A p below it brings a warning that the runs of a system differ as wholes."""
 
 
 def compare(
@@ -100,7 +96,7 @@ def compare(
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
-    Units stay segments; the results state which part of the error is due to runs.
+    Units stay segments.
 
     Args:
         candidates: the texts of each system by its name: a list with one for each segment, or a data frame with the
@@ -288,7 +284,6 @@ def metric_result(
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
     runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
-    run_effects = ((name, run_effect(scores)) for name, scores in zip(names, runs, strict=False))
 
     def test_result(row: int) -> dict[str, Any]:
         columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm}
@@ -306,7 +301,7 @@ def metric_result(
         )
         if row is None:
             return score
-        curve, share = tested.power_curves[row], None if tested.run_share is None else float(tested.run_share[row])
+        curve = tested.power_curves[row]
         judged: dict[str, Any] = {}
         if margin is not None and margin_ends is not None:
             (not_worse_low, not_worse_high), (equivalent_low, equivalent_high) = margin_ends[:, row].tolist()
@@ -323,7 +318,6 @@ def metric_result(
             lost=lost[system],
             tied=tied[system],
             differing=int(tested.differing[row]),
-            run_share=None if share is None or math.isnan(share) else share,
             detectable=None if curve is None else curve.detectable(),
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
@@ -344,7 +338,6 @@ def metric_result(
         margin,
         units,
         tested.effective_units,
-        tuple((name, p) for name, p in run_effects if p < RUNS_DIFFER),
     )
     return with_ranks(result)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import InputError, needs_package
 from bertscore_onnx.tables.table import (
-    MISSING,
     Column,
     Table,
     TableFormat,
@@ -163,18 +162,6 @@ class Comparison(Result):
             )
         if number > MAX_EXACT and (finds_nothing := next(filter(None, map(self._finds_nothing, self.metrics)), "")):
             sentences.append(finds_nothing)
-        for metric in self.metrics:
-            if len(metric.num_runs) > 1:
-                fewest, most = metric.num_runs
-                sentences.append(
-                    f"Under {metric.title} some systems have {fewest} and others {most} runs: p may be too small, and "
-                    "intervals too short. Give each system as many."
-                )
-            sentences += [
-                f"The runs of {name} differ as wholes under {metric.title} (p {equals(p)}): results are about these "
-                "runs, and others may differ by more than the intervals."
-                for name, p in metric.run_effects
-            ]
         return sentences
 
     def _finds_nothing(self, metric: MetricResult) -> str:
@@ -470,7 +457,7 @@ def _of_group(system: SystemResult) -> dict[str, Any]:
 MAX_WORDED_SYSTEMS = 7
 """Systems, with the baseline, that have a sentence each; the table has all."""
 
-_OPTIONAL = ("run_share", "differing", "counts", "p", "rank")
+_OPTIONAL = ("differing", "counts", "p", "rank")
 """The columns that a narrow terminal does not show, the least important first; p only where it is corrected."""
 
 _MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON has every pair."
@@ -494,7 +481,6 @@ def _systems(metrics: Sequence[MetricResult]) -> Table:
             if system.p is not None:
                 row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
                 row["differing"] = count(system.differing)
-                row["run_share"] = MISSING if system.run_share is None else f"{100 * system.run_share:.0f} %"
             rows.append(row)
             title = {}
     one, several = metrics[0], len(metrics) > 1
@@ -507,8 +493,6 @@ def _systems(metrics: Sequence[MetricResult]) -> Table:
         ("won/lost/tied", "counts", plain),
         ("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain),
     ]
-    if any(system.run_share is not None for metric in metrics for system in metric.systems):
-        columns.append(("due to runs", "run_share", plain))
     return Table(columns, rows, [key for key in _OPTIONAL if one.is_corrected or key != "p"])
 
 

@@ -369,42 +369,6 @@ def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
 
 
-def run_variance(runs: NDArray[np.float64]) -> float:
-    """Return the part of the variance of a system's mean that is due to its runs, (runs, segments); 0 for one run.
-
-    E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640, 2024, section 3: the mean variance within a segment, over
-    the number of scores; for segments that some run lacks, over the number of theirs.
-    """
-    counts = (~np.isnan(runs)).sum(axis=0)
-    if (several := counts > 1).sum() == 0:
-        return 0.0
-    within = float(np.nanvar(runs[:, several], axis=0, ddof=1).mean())
-    return within * float((1 / counts).mean()) / runs.shape[1]
-
-
-def run_effect(runs: NDArray[np.float64]) -> float:
-    """Return p of the test whether runs, (runs, segments), differ as wholes: F of a two-way layout; 1 for one run.
-
-    Needs scipy. If runs do differ as wholes, as those of models trained with other seeds may, they are few units
-    themselves, and tests by segments hold for these runs only.
-    """
-    from scipy.special import fdtrc
-
-    runs = runs[:, ~np.isnan(runs).any(axis=0)]
-    num_runs, num_segments = runs.shape
-    if not num_segments:
-        return 1.0
-    freedom = (num_runs - 1) * (num_segments - 1)
-    means = runs.mean(axis=1, keepdims=True)
-    residual = ((runs - means - runs.mean(axis=0) + runs.mean()) ** 2).sum()
-    effect = num_segments * ((means - runs.mean()) ** 2).sum()
-    if not freedom or effect <= ROUNDING * float((runs**2).sum()):
-        return 1.0
-    if residual <= ROUNDING * float((runs**2).sum()):
-        return 0.0
-    return float(fdtrc(num_runs - 1, freedom, effect / (num_runs - 1) / (residual / freedom)))
-
-
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
     """Return segment scores as a matrix of finite float64, (systems, segments); raise InputError for anything else."""
     try:

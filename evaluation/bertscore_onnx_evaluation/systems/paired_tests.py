@@ -22,7 +22,6 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     SegmentMeans,
     UnitValues,
     draw_counts,
-    run_variance,
 )
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
 from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_interval
@@ -119,9 +118,6 @@ class PairedTestResult:
     """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ s²."""
     power_curves: tuple[PowerCurve | None, ...]
     """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
-    run_share: NDArray[np.float64] | None
-    """The part of the squared standard error that is due to runs, (pairs,), from 0 to 1; NaN where a system has a
-    single run, whose part cannot be seen, or of fewer than `MIN_UNITS` units; None without runs."""
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
     p_holm: NDArray[np.float64]
@@ -407,25 +403,10 @@ def _result(
         differing.sum(axis=1),
         effective_units(metric.sizes),
         tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
-        _run_share(metric, pairs, error),
         p,
         holm(p),
         names,
     )
-
-
-def _run_share(
-    metric: CorpusScores, pairs: NDArray[np.int64], error: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """Return the part of each squared error that is due to runs, (pairs,): see `PairedTestResult.run_share`."""
-    if not isinstance(metric, SegmentMeans) or not metric.runs:
-        return None
-    share = np.full(len(pairs), np.nan)
-    for row, pair in enumerate(pairs):
-        runs = [metric.runs[system] for system in pair]
-        if min(map(len, runs)) > 1 and effective_units(metric.sizes) >= MIN_UNITS and error[row] > 0:
-            share[row] = min(1, sum(map(run_variance, runs)) / error[row] ** 2)
-    return share
 
 
 def segment_outcomes(

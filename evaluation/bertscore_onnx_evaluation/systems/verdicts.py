@@ -71,9 +71,6 @@ class SystemResult:
     """Segments on which neither is."""
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
-    run_share: float | None = None
-    """The part of the squared standard error of the difference that is due to runs; None without runs, for a single run
-    of either system, or with fewer than 20 segments or documents."""
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
@@ -144,8 +141,6 @@ class MetricResult:
     """The number of units that the test exchanged, and what they are: segments or documents."""
     effective_units: float = inf
     """How many units of one size would tell as much: fewer, where documents have unequal sizes."""
-    run_effects: tuple[tuple[str, float], ...] = ()
-    """The systems whose runs differ as wholes, with p of the test."""
     groups: tuple[GroupResult, ...] = ()
     """The results by group of segments, if groups were given."""
 
@@ -430,7 +425,7 @@ def power(metric: MetricResult) -> str:
 
 
 def runs(metric: MetricResult) -> str:
-    """Return what results of runs are about, and how much of the error is due to runs; nothing without runs."""
+    """Return what results of runs are about; nothing without runs."""
     if not metric.num_runs:
         return ""
     each = " to ".join(map(str, metric.num_runs))
@@ -438,21 +433,4 @@ def runs(metric: MetricResult) -> str:
     without = (
         f", and of fewer where {plural(missing, 'score')} {'is' if missing == 1 else 'are'} missing" if missing else ""
     )
-    words = (
-        f"Scores are means of {each} runs{without}. Results are about these runs, unless runs differ by sampling alone."
-    )
-    shares = [(system.run_share, system.name) for system in metric.systems if system.run_share is not None]
-    if not shares:
-        return words
-    share, name = max(shares)
-    _, unit = metric.units
-    subject = f"{name}'s difference" if len(metric.systems) > 2 else "the difference"
-    more_runs, more_units = (_percent(1 - (1 - part / 2) ** 0.5) for part in (share, 1.0))
-    return (
-        f"{words} Of the squared error of {subject}, {_percent(share)} is due to runs and {_percent(1 - share)} to "
-        f"{unit}s: twice the runs would narrow the interval by {more_runs}, twice the {unit}s by {more_units}."
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"Scores are means of {each} runs{without}. Results are about these runs."

@@ -1,12 +1,10 @@
-"""Several runs of a system: their means are compared, and their part of the error is stated."""
+"""Several runs of a system: their means are compared, and the test over runs stands beside."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
-from bertscore_onnx_evaluation.systems.corpus_scores import run_effect, run_variance
 
 NUM_RUNS, NUM_SEGMENTS = 5, 100
 SYSTEMS = ("base", "other")
@@ -42,8 +40,6 @@ def test_means_of_runs_are_compared(scores):
     for found in (paired_permutation(scores), paired_permutation(SegmentMeans([*scores]))):
         assert found.p.tolist() == means.p.tolist()
         assert found.interval[0] == pytest.approx(means.interval[0], abs=1e-12)
-        assert 0 < found.run_share[0] < 1
-    assert means.run_share is None
 
 
 def test_every_form_of_runs_gives_the_same(scores):
@@ -58,43 +54,9 @@ def test_every_form_of_runs_gives_the_same(scores):
     assert compare(scores=tables).to_dict()["systems"] == expected
 
 
-def test_the_share_of_runs_is_that_of_a_plain_loop(scores):
-    deltas = scores[1].mean(axis=0) - scores[0].mean(axis=0)
-    squared_error = deltas.var(ddof=1) / NUM_SEGMENTS
-    of_runs = 0.0
-    for system in scores:
-        of_runs += np.mean([np.var(system[:, segment], ddof=1) for segment in range(NUM_SEGMENTS)])
-    share = of_runs / NUM_RUNS / NUM_SEGMENTS / squared_error
-    assert paired_permutation(scores).run_share[0] == pytest.approx(share, rel=1e-9)
-    text = compare(scores=dict(zip(SYSTEMS, scores, strict=True))).table()
-    assert f"Of the squared error of the difference, {100 * share:.0f} % is due to runs" in text
-
-
-def test_a_run_that_differs_as_a_whole_is_named(scores):
-    shifted = scores.copy()
-    shifted[1, 2] += 1
-    [warning] = compare(scores=dict(zip(SYSTEMS, shifted, strict=True))).warnings
-    assert "The runs of other differ as wholes" in warning
-    assert compare(scores=dict(zip(SYSTEMS, scores, strict=True))).warnings == []
-
-
-def test_the_test_of_whole_runs_is_that_of_a_two_way_layout():
-    scores = np.random.default_rng(3).normal(size=(4, 30)) + np.arange(4)[:, None] / 4
-    rows, columns = scores.mean(axis=1, keepdims=True), scores.mean(axis=0)
-    residual = ((scores - rows - columns + scores.mean()) ** 2).sum() / (3 * 29)
-    value = 30 * rows.var(ddof=1) / residual
-    assert run_effect(scores) == pytest.approx(stats.f.sf(value, 3, 3 * 29), rel=1e-9)
-    assert run_effect(scores[:1]) == run_effect(np.ones((3, 5))) == 1
-    assert run_effect(np.arange(3.0)[:, None] + np.zeros((3, 5))) == 0
-    assert run_variance(scores[:1]) == 0
-
-
 def test_systems_may_have_other_numbers_of_runs(scores):
     found = compare(scores={"base": scores[0, :1], "other": scores[1]})
     assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
-    assert found.metrics[0].systems[1].run_share is None  # a single run does not show how much runs differ
-    assert "Under score some systems have 1 and others 5 runs" in found.table()
-    assert compare(scores=dict(zip(SYSTEMS, scores[:, :, :19], strict=True))).metrics[0].systems[1].run_share is None
     assert "|runs:1/5|" in found.metrics[0].signature
 
 
@@ -144,7 +106,6 @@ def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
         assert found.metrics[0].systems[1].delta == pytest.approx(expected[1].mean() - expected[0].mean())
         assert [system.missing_runs for system in found.metrics[0].systems] == [1, 2]
         assert "Scores are means of 5 runs, and of fewer where 3 scores are missing." in " ".join(found.table().split())
-        assert 0 < found.metrics[0].systems[1].run_share < 1
 
 
 def test_a_run_that_occurs_twice_is_refused(scores):
