@@ -3,6 +3,7 @@
 import csv
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -300,7 +301,7 @@ def _decoded(line: str, place: str) -> Record:
     try:
         values = _OBJECTS.decode(line)
         if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
-            json.loads(line, object_pairs_hook=lambda pairs: _checked_keys(pairs, place), parse_int=str)
+            json.loads(line, object_pairs_hook=lambda pairs: unique_keys(pairs, place), parse_int=str)
     except (msgspec.MsgspecError, RecursionError) as error:
         fault = _fault_of_value(line)
         if not fault:
@@ -339,12 +340,13 @@ def _fault_of_value(line: str) -> str:
     return next(iter(faults), "")
 
 
-def _checked_keys(pairs: list[tuple[str, object]], place: str) -> Record:
-    keys = [key for key, _ in pairs]
-    if len({*keys}) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InputError(f"{place}: the key {twice!r} occurs {keys.count(twice)} times; expected once.")
-    return dict(pairs)
+def unique_keys(pairs: list[tuple[str, object]], place: str) -> Record:
+    """Return the pairs of a JSON object as a dict; raise an InputError for a key that occurs again."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        [(twice, number)] = Counter(key for key, _ in pairs).most_common(1)
+        raise InputError(f"{place}: the key {twice!r} occurs {number} times; expected once.")
+    return values
 
 
 _OBJECTS = msgspec.json.Decoder(dict[str, object])

@@ -1,5 +1,6 @@
 """The JSON bodies of requests and answers: their schemas, which the OpenAPI document shows, and decoding and checks."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -7,9 +8,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from bertscore_onnx.errors import json_fault
+from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
+from bertscore_onnx.tables.readers import unique_keys
 from bertscore_onnx.text.texts import Text, in_context
 from bertscore_onnx_service.http.errors import ApiError
 
@@ -261,10 +263,14 @@ def check_tokens(tokens: int, max_tokens: int, position: int) -> None:
 
 
 def _parse(content: bytes) -> msgspec.Raw:
-    """Check that a text is JSON to its end, so that this is reported rather than a wrong type before."""
+    """Check that a text is JSON to its end, and that no key occurs twice in an object, before any type is checked."""
     try:
         content.decode()
-        return msgspec.json.decode(content, type=msgspec.Raw)
+        raw = msgspec.json.decode(content, type=msgspec.Raw)
+        json.loads(content, object_pairs_hook=lambda pairs: unique_keys(pairs, "The body"), parse_int=str)
+        return raw
+    except InputError as error:
+        raise ApiError(422, "invalid", str(error)) from error
     except UnicodeDecodeError as error:
         raise _malformed(f"The byte at offset {error.start} is not UTF-8.") from error
     except RecursionError as error:

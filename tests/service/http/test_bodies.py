@@ -111,8 +111,21 @@ def test_a_number_out_of_range_is_of_the_wrong_type(client, number):
     assert (*refusal(response), error_of(response)["pair"]) == (422, "invalid", 0)
 
 
-def test_the_last_value_of_a_repeated_key_counts(client):
-    body = b'{"pairs": [], "pairs": [{"candidate": "a", "reference": "x", "reference": "\\ud83d\\ude00"}]}'
-    twice = client.post("/v1/score", content=body, headers=JSON)
-    once = client.post("/v1/score", json={"pairs": [{"candidate": "a", "reference": "😀"}]})
-    assert twice.json() == once.json()
+@pytest.mark.parametrize(
+    ("path", "body", "key"),
+    [
+        ("/v1/score", '{"pairs": [], "pairs": [{"candidate": "a", "reference": "b"}]}', "pairs"),
+        ("/v1/score", '{"pairs": [{"candidate": "a", "reference": "b", "reference": "b"}]}', "reference"),
+        ("/v1/score", r'{"pairs": [{"candidate": "a", "reference": "b", "c\u0061ndidate": "c"}]}', "candidate"),
+        ("/v1/match", '{"candidate": "a", "reference": "b", "html": true, "html": true}', "html"),
+    ],
+)
+def test_a_key_that_occurs_twice_in_an_object_is_refused(client, path, body, key):
+    response = client.post(path, content=body.encode(), headers=JSON)
+    message = f"The body: the key '{key}' occurs 2 times; expected once."
+    assert (response.status_code, error_of(response)) == (422, {"code": "invalid", "message": message})
+
+
+def test_a_key_may_occur_in_a_text_and_in_every_pair(client):
+    pairs = [{"candidate": '"candidate": "a", "candidate": "b"', "reference": "a"}] * 2
+    assert client.post("/v1/score", json={"pairs": pairs}).status_code == 200
