@@ -169,6 +169,8 @@ class RequestMiddleware:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = log.id
                 headers["X-Content-Type-Options"] = "nosniff"
+                if self._admission.is_draining:
+                    headers["Connection"] = "close"
             try:
                 async with asyncio.timeout(self._send_timeout):
                     await send(message)

@@ -9,7 +9,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
 import h11
@@ -31,6 +32,8 @@ _OTHER_FILES = 64
 
 _LAST_SECONDS = 2.0
 """Seconds of the drain time for failing the remaining requests and sending their answers; at most half of it."""
+
+_LOOK_SECONDS = 0.01
 
 _IDLE_SECONDS = 15
 
@@ -71,13 +74,33 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
     waiting = asyncio.create_task(is_stopping.wait())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     _log.info("Stopping; %d requests are in progress.", admission.active)
-    seconds = limits.drain - min(_LAST_SECONDS, limits.drain / 2)
+    last = min(_LAST_SECONDS, limits.drain / 2)
+    seconds = limits.drain - last
     if not await admission.drain(seconds):
         _log.warning("%d requests were not answered in %g s.", admission.active, seconds)
     await asyncio.to_thread(models.close)
+    await _stop_listening(server, listener)
+    until = loop.time() + last / 2  # for the next request of each connection: its answer closes the connection
+    while server.server_state.connections and not server.should_exit and loop.time() < until:
+        await asyncio.sleep(_LOOK_SECONDS)
     server.should_exit = True
     await serving
     _log.info("Stopped.")
+
+
+async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Accept the connections that wait, and close the listener at once: the system resets all that wait then."""
+    loop, waiting = asyncio.get_running_loop(), []
+    with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
+        loop.remove_reader(listener)
+        await asyncio.sleep(_LOOK_SECONDS)  # for asyncio to begin those that it has accepted
+        while True:
+            waiting.append(listener.accept()[0])
+    for listening in server.servers:
+        listening.close()
+    make = partial(server.config.http_protocol_class, server.config, server.server_state, {})  # type: ignore[call-arg]
+    for connection in waiting:
+        await loop.connect_accepted_socket(make, connection)
 
 
 def end_at_signals() -> None:
@@ -196,11 +219,11 @@ class _Server(uvicorn.Server):
 
 
 # The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of `make reliability`: uvicorn
-# answers 503 instead of closing idle connections, and begins to time one after its first answer; hypercorn accepts more
-# connections than the system allows, and gives half-closed clients no answer; granian keeps requests of clients that
-# have gone. A client could otherwise keep a connection for ever by an incomplete request head, by not receiving a
-# finished answer, or by continuing to send after a refusal; open more connections than the system allows; or block the
-# event loop with a body in chunks of one byte or a head of thousands of lines.
+# answers 503 instead of closing idle connections, begins to time one after its first answer, and gives half-closed
+# clients no answer; hypercorn accepts more connections than the system allows. A client could otherwise keep a
+# connection for ever by an incomplete request head, by not receiving a finished answer, or by continuing to send after
+# a refusal; open more connections than the system allows; or block the event loop with a body in chunks of one byte or
+# a head of thousands of lines.
 
 READ_BYTES = 16_384
 """Bytes that are read from a connection in one turn of the event loop."""
@@ -239,6 +262,7 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the checks; if there are too many connections, break off an idle one (case 11)."""
         super().connection_made(transport)
+        self._has_ended = False
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self._next_check = self.loop.call_later(self.timeout_keep_alive, self._check, None)
@@ -261,6 +285,11 @@ class _Connection(H11Protocol):
         """Whether there is nothing to answer."""
         return self.cycle is None or self.cycle.response_complete
 
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether a request has arrived to its end, and has no answer yet."""
+        return not self.is_idle and not self.cycle.more_body
+
     def data_received(self, data: bytes) -> None:
         """Read data; if that was costly, let other connections go first (case 11: chunks of one byte)."""
         begun = time.thread_time()
@@ -271,9 +300,16 @@ class _Connection(H11Protocol):
             self.transport.pause_reading()
             self.loop.call_at(self.config.next_costly, self._resume_reading)
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection open while a whole request waits for its answer, which the client can still receive."""
+        self._has_ended = True
+        return self._is_waiting
+
     def on_response_complete(self) -> None:
         """Continue with the next request, or end a connection that still sends the rest of a refused one (case 11)."""
         super().on_response_complete()
+        if self._has_ended and not self._is_waiting:
+            self.transport.close()
         if self.conn.their_state is h11.SEND_BODY:
             self.loop.call_later(LINGER_SECONDS, self._end_upload, self.cycle)
 

@@ -1,6 +1,8 @@
 """Every answer that is not a success."""
 
 import logging
+import socket
+import struct
 
 import pytest
 
@@ -159,8 +161,9 @@ def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplo
     batcher = fake_batcher()
     body = b'{"pairs": [{"candidate": "a", "reference": "b"}]}'
     with serving(models) as client:
-        with connected(client, head(length=len(body)) + body):
+        with connected(client, head(length=len(body)) + body) as connection:
             wait_until(lambda: batcher.calls)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # to reset it
         assert batcher.cancelled.wait(10)
     [record] = [record for record in caplog.records if "status=499" in record.getMessage()]
     assert record.fields["reason"] == "client_gone"
@@ -179,4 +182,5 @@ def test_a_draining_server_refuses_to_score(models):
         client.app.state.admission.is_draining = True
         assert refusal(client.post("/v1/score", json=BODY)) == (503, "draining")
         assert client.get("/health/ready").json() == {"status": "not ready", "reasons": ["The server is stopping."]}
-        assert client.get("/health/live").status_code == 200
+        live = client.get("/health/live")
+        assert (live.status_code, live.headers["Connection"]) == (200, "close")

@@ -38,6 +38,23 @@ def test_a_connection_that_waits_for_its_answer_is_not_closed(quick_client, fake
         assert one.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_client_that_has_finished_sending_gets_its_answers(client, fake_batcher, number):
+    batcher = fake_batcher()
+    with connected(client, (head(length=len(BODY)) + BODY) * number) as one:
+        one.shutdown(socket.SHUT_WR)
+        wait_until(lambda: batcher.calls)
+        batcher.released.set()
+        assert received(one).count(b"HTTP/1.1 200 ") == number  # and the connection ends
+
+
+@pytest.mark.parametrize("sent", [BODY[:-1], BODY + b"GET /"])
+def test_a_client_that_ends_within_a_request_is_let_go(client, sent):
+    with connected(client, head(length=len(BODY)) + sent) as one:
+        one.shutdown(socket.SHUT_WR)
+        assert received(one).count(b"HTTP/1.1 200 ") == (len(sent) > len(BODY))
+
+
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_a_name_is_looked_up_and_a_taken_address_is_refused(name):
     with listen(name, 0) as listener:
