@@ -63,7 +63,8 @@ longer maximum below, or [windows](long_texts.md).
 
 ## The catalogue
 
-The models that bert-score lists, with its layers. *MB* is the size of the weights in fp32 after cutting the model at
+The models that bert-score lists, with its layers, and at the end ModernBERT, with the layers that modern-bert-score
+uses. *MB* is the size of the weights in fp32 after cutting the model at
 the layer. *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the
 model's tokenizer states a lower maximum, a bundle has that one; if there is none at all, texts are truncated at 8,192
 tokens. Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on

@@ -140,6 +140,8 @@ def _layer(manifest: Manifest) -> str:
         return f"all, 0 to {manifest.num_layers}, to compare them"
     entry = catalogue.find(manifest.model_id)
     if entry is not None and entry.num_layers == manifest.num_layers:
+        if entry.source != catalogue.BERT_SCORE:
+            return f"{manifest.num_layers}, which {entry.source} uses for this model"
         return f"{manifest.num_layers}, which bert-score chose for this model by correlation with human judgments"
     return f"{manifest.num_layers}, chosen at the export"
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from bertscore_onnx.errors import BaselineError, InputError, InputTypeError, one_line, shortened
 from bertscore_onnx.files import path_text, read_named
@@ -23,6 +23,9 @@ from bertscore_onnx.tables.columns import number_text
 _COLUMNS = ("LAYER", "P", "R", "F")
 
 _MAX_BASELINE_BYTES = 10_000_000
+
+BERT_SCORE = "bert-score"
+"""The source of most layers."""
 
 _NEAR = 0.6
 """The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
@@ -96,7 +99,7 @@ class CatalogueEntry:
     """The architecture, which decides how it is exported: `bert`, `roberta`, `deberta-v2` and so on."""
 
     num_layers: int
-    """The layer that bert-score chose for the token vectors; 0 is the embeddings."""
+    """The layer that `source` chose for the token vectors; 0 is the embeddings."""
 
     max_length: int | None
     """The most tokens that the model accepts, special tokens included; None if its positions have no bound.
@@ -107,13 +110,27 @@ class CatalogueEntry:
     size_mb: int
     """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
 
+    tokenizer: Literal["slow", "fast"]
+    """The tokenizer that a bundle has by default: `slow`, or `fast` for a model without a slow one."""
+
+    source: str
+    """The package that published the layer."""
+
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """Return every known model by name, read-only, in the order of bert-score's `model2layers` (`utils.py`)."""
+    """Return every known model by name, read-only: those of bert-score's `model2layers` in its order, then others."""
     return MappingProxyType(
         {
-            name: CatalogueEntry(name, fact["family"], fact["layer"], fact.get("max_length"), fact["size"])
+            name: CatalogueEntry(
+                name,
+                fact["family"],
+                fact["layer"],
+                fact.get("max_length"),
+                fact["size"],
+                fact.get("tokenizer", "slow"),
+                fact.get("source", BERT_SCORE),
+            )
             for name, fact in _document()["models"].items()
         }
     )

@@ -38,7 +38,7 @@ def resolve_bundle(
     lang: str | None = None,  # a language code, required without `model_type`
     num_layers: int | None = None,  # None for the bundle's own layer, or the catalogue's; ignored with `all_layers`
     all_layers: bool | None = False,  # None accepts both kinds of bundle, if a path is given
-    tokenizer_mode: TokenizerMode | None = None,  # None accepts both by path, and means slow by name
+    tokenizer_mode: TokenizerMode | None = None,  # None accepts both by path, and by name means the model's default
     precision: Precision | None = None,  # None accepts all by path, and means fp32 by name
     verify: bool = False,
 ) -> Bundle:
@@ -68,7 +68,8 @@ def resolve_bundle(
         return bundle if all_layers is None else _of_layers(bundle, num_layers, all_layers=all_layers)
     if _is_path(model_type):
         _raise_not_a_bundle(model_type)
-    tokenizer_mode, precision = tokenizer_mode or "slow", precision or "fp32"
+    entry, precision = catalogue.find(model_type), precision or "fp32"
+    tokenizer_mode = tokenizer_mode or (entry.tokenizer if entry else "slow")
     if all_layers:
         folder = _exported(model_type, Variant(None, tokenizer_mode, precision))
     else:

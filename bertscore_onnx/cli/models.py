@@ -32,9 +32,9 @@ def models(
 ) -> None:
     """List the known models and the installed bundles.
 
-    LAYER is the layer that bert-score tuned for the model, LENGTH the maximum number of tokens in a text, and MB the
-    size of the fp32 weights, cut at that layer. HERE is the number of bundles in the home folder: $BERTSCORE_ONNX_HOME,
-    by default the user's cache folder.
+    LAYER is the layer that bert-score tuned for the model, or modern-bert-score for ModernBERT, LENGTH the maximum
+    number of tokens in a text, and MB the size of the fp32 weights, cut at that layer. HERE is the number of bundles in
+    the home folder: $BERTSCORE_ONNX_HOME, by default the user's cache folder.
 
     Examples:
         # List all models
@@ -98,7 +98,7 @@ def _stored() -> Iterator[tuple[Path, "Manifest"]]:
 def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[str, Any]]:
     """Return the models of the catalogue, then those that only have an installed bundle, by name, as JSON has them.
 
-    The layer is the one that bert-score tuned, the size that of the fp32 weights cut there, the largest difference that
+    The layer is the one of the catalogue, the size that of the fp32 weights cut there, the largest difference that
     of the family's scores from bert-score's; each is None if it is unknown.
     """
     from bertscore_onnx.bundle import catalogue

@@ -20,6 +20,8 @@ def test_entries_are_read_only() -> None:
         ("khalidalt/DeBERTa-v3-large-mnli", "deberta-v2", 18, None),
         ("tuner007/pegasus_paraphrase", "pegasus", 15, 60),
         ("allenai/led-base-16384", "led", 6, 16384),
+        ("answerdotai/ModernBERT-base", "modernbert", 12, 8192),
+        ("answerdotai/ModernBERT-large", "modernbert", 19, 8192),
     ],
 )
 def test_find_returns_the_facts_of_a_model(name: str, family: str, num_layers: int, max_length: int | None) -> None:
