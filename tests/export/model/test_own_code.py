@@ -1,14 +1,14 @@
 """A model's own code is never run, whatever standard input answers."""
 
+import contextlib
 import json
 import shutil
 
 import pytest
+from transformers import AutoModel
 from typer.testing import CliRunner
 
 from bertscore_onnx.cli import app
-from bertscore_onnx_export.model.load import load_config
-from bertscore_onnx_export.model.source import Source
 
 CODE = """
 from pathlib import Path
@@ -54,7 +54,26 @@ def test_a_model_with_code_of_its_own_is_refused(model, tmp_path, file, settings
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-@pytest.mark.parametrize("attention", ["someone/kernel", "flash_attention_2"])
-def test_attention_that_would_be_code_of_the_hub_is_not_chosen(model, attention):
-    change(model / "config.json", _attn_implementation=attention)
-    assert load_config(Source(str(model)))._attn_implementation is None
+@pytest.fixture
+def kernels(monkeypatch):
+    """The names of the kernels that transformers asks the hub for, as it does where `kernels` is installed."""
+    asked = []
+    monkeypatch.setattr("transformers.modeling_utils.is_kernels_available", lambda: True)
+    monkeypatch.setattr("transformers.modeling_utils.load_and_register_kernel", asked.append)
+    return asked
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation", "_attn_implementation_internal"])
+@pytest.mark.parametrize("kernel", ["someone/kernel", "someone/kernel@main:attention", "flash_attention_2"])
+def test_no_kernel_is_loaded_from_the_hub(model, tmp_path, kernels, key, kernel):
+    change(model / "config.json", **{key: kernel})
+    result = CliRunner().invoke(app, ["export", "-m", str(model), "-l", "1", "--output", str(tmp_path / "bundle")])
+    assert result.exit_code == 0, result.stderr
+    assert kernels == []
+
+
+def test_transformers_alone_would_load_a_kernel(model, kernels):
+    change(model / "config.json", _attn_implementation_internal="someone/kernel")
+    with contextlib.suppress(Exception):  # the kernel is not there
+        AutoModel.from_pretrained(model)
+    assert kernels == ["someone/kernel"]
