@@ -26,6 +26,7 @@ from harness.texts import altered, of_lengths
 
 OURS = "ours"
 OPENVINO, INT8, BF16 = "ours-openvino", "ours-int8", "bert-score-bf16"
+PEER_FAST, SCRIPT = "bert-score-fast", "script"
 LATENCY, ALONE = "ours-latency", "model-alone"
 INT8_GOALS = {True: 5.0, False: 3.0}  # by whether the processor has an instruction for sums of products of bytes
 RANDOM_WEIGHTS = "The weights are random; speed does not depend on their values, the difference in scores does."
@@ -80,7 +81,7 @@ def documents(settings: Settings) -> Case:
     candidates, references = (of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs)
     tokens = model.token_counts([*candidates, *references])
     case = Case("c", f"MiniLM, {count} pairs of documents of {min(tokens)} to {max(tokens)} tokens")
-    contestants = {OURS: ours(model), PEER: peer(model)}
+    contestants = {OURS: ours(model), PEER: peer(model), PEER_FAST: peer(model, use_fast=True), SCRIPT: script(model)}
     return compare_throughput(case, model, contestants, (candidates, references), settings, [(OURS, PEER, 1.5)])
 
 
@@ -89,6 +90,8 @@ def on_cpu(model: Model, settings: Settings) -> dict[str, Contestant]:
     return {
         OURS: ours(model),
         PEER: peer(model),
+        PEER_FAST: peer(model, use_fast=True),
+        SCRIPT: script(model),
         BF16: peer(model, "bfloat16"),
         INT8: ours(model, "int8"),
         OPENVINO: ours_on_openvino(model, settings.openvino_python),
@@ -114,11 +117,16 @@ def ours_on_openvino(model: Model, python: Path | None) -> Contestant:
     return Contestant(label, OURS, bundle, options, python=python or Path(sys.executable))
 
 
-def peer(model: Model, dtype: str = "float32", device: str = "cpu") -> Contestant:
+def peer(model: Model, dtype: str = "float32", device: str = "cpu", *, use_fast: bool = False) -> Contestant:
     """Return bert-score, its model cast to a type."""
     label = "bert-score 0.3.13" + ("" if dtype == "float32" else f", model in {dtype}")
-    options = {"device": device, "num_layers": model.num_layers, "dtype": dtype}
-    return Contestant(label, PEER, lambda: model.folder, options)
+    options = {"device": device, "num_layers": model.num_layers, "dtype": dtype, "use_fast": use_fast}
+    return Contestant(label + ", fast tokenizer" * use_fast, PEER, lambda: model.folder, options)
+
+
+def script(model: Model) -> Contestant:
+    """Return a script with the graph of the bundle and the model's fast tokenizer."""
+    return Contestant("a script", SCRIPT, model.bundle, {"tokenizer": str(model.folder / "tokenizer.json")})
 
 
 def compare_throughput(
@@ -155,6 +163,8 @@ def one_pair(settings: Settings) -> Case:
             "the model alone", ALONE, model.bundle, latency
         ),  # next to ours: clock rates change with time
         PEER: peer(model),
+        PEER_FAST: peer(model, use_fast=True),
+        SCRIPT: script(model),
     }
     work = {"candidates": candidates, "references": references}
     contest = Contest(case, contestants, "singly", work, 1, LATENCY).run(settings.rounds)

@@ -27,14 +27,14 @@ def load_ours(path: str, **settings: Any) -> Any:
     return BERTScorer(path, **settings)
 
 
-def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32") -> Any:
+def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32", use_fast: bool = False) -> Any:
     """Load a model folder into bert-score's scorer, and cast its model to another type by hand."""
     import torch
     import transformers
     from bert_score import BERTScorer
 
     transformers.logging.set_verbosity_error()
-    scorer = BERTScorer(path, num_layers=num_layers, device=device)
+    scorer = BERTScorer(path, num_layers=num_layers, device=device, use_fast_tokenizer=use_fast)
     scorer._model.to(getattr(torch, dtype))
     return scorer
 
@@ -127,6 +127,13 @@ class HostAlone:
             self._pipeline._run(self._pipeline._plan(chunk))
 
 
+def load_script(path: str, **settings: Any) -> Any:
+    """Load a bundle into a plain script."""
+    from benchmarks.rivals import Script
+
+    return Script(path, **settings)
+
+
 def load_torch(path: str, **settings: Any) -> Any:
     """Load a model folder into BERTScore in plain PyTorch."""
     from benchmarks.rivals import TorchScorer
@@ -137,6 +144,7 @@ def load_torch(path: str, **settings: Any) -> Any:
 ENGINES: dict[str, Callable[..., Any]] = {
     "ours": load_ours,
     "bert-score": load_peer,
+    "script": load_script,
     "torch": load_torch,
     "host-alone": HostAlone,
     "model-alone": ModelAlone,

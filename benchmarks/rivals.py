@@ -1,13 +1,61 @@
-"""BERTScore in plain PyTorch, as one would write it for a GPU: large batches of like lengths, matched on the card."""
+"""BERTScore as a good engineer writes it in an hour: a script on ONNX Runtime, and one in PyTorch for a GPU."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 BATCH_TOKENS = 16_384  # of a run on a GPU; and of the two sides of pairs that are matched together
 MAX_LENGTH = 512
 
 Rows = list[Any]  # the ids of each text, (tokens,)
+
+
+class Script:
+    """Scores with the graph of a bundle: each different text once, in batches of like lengths."""
+
+    def __init__(self, path: str, *, tokenizer: str) -> None:
+        """Load the graph, and the fast tokenizer of the model."""
+        from onnxruntime import InferenceSession
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_file(tokenizer)
+        self._tokenizer.enable_truncation(MAX_LENGTH)
+        self._tokenizer.no_padding()
+        self._session = InferenceSession(f"{path}/model.onnx", providers=["CPUExecutionProvider"])
+
+    def score(self, candidates: list[str], references: list[str]) -> tuple[list[float], list[float], list[float]]:
+        """Return P, R and F of each pair."""
+        texts = list(dict.fromkeys([*candidates, *references]))
+        encodings = self._tokenizer.encode_batch(texts)
+        vectors = dict(zip(texts, self._encode(encodings), strict=True))
+        words = {text: np.array(one.special_tokens_mask) == 0 for text, one in zip(texts, encodings, strict=True)}
+        scores = []
+        for candidate, reference in zip(candidates, references, strict=True):
+            similarity = vectors[candidate] @ vectors[reference].T  # (cand_tokens, ref_tokens)
+            precision = float(similarity.max(1)[words[candidate]].mean())
+            recall = float(similarity.max(0)[words[reference]].mean())
+            scores.append((precision, recall, 2 * precision * recall / (precision + recall)))
+        precisions, recalls, f1 = map(list, zip(*scores, strict=True))
+        return precisions, recalls, f1
+
+    def _encode(self, encodings: list[Any]) -> list[Any]:
+        """Return the unit vectors of each text, (tokens, hidden)."""
+        order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
+        vectors: list[Any] = [None] * len(encodings)
+        for start in range(0, len(order), 64):
+            batch = order[start : start + 64]
+            width = len(encodings[batch[-1]].ids)
+            ids, mask = np.zeros((2, len(batch), width), np.int64)
+            for row, text in enumerate(batch):
+                ids[row, : len(encodings[text].ids)] = encodings[text].ids
+                mask[row, : len(encodings[text].ids)] = 1
+            [hidden] = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
+            hidden /= np.linalg.norm(hidden, axis=2, keepdims=True)
+            for row, text in enumerate(batch):
+                vectors[text] = hidden[row, : len(encodings[text].ids)]
+        return vectors
 
 
 class TorchScorer:

@@ -12,7 +12,7 @@ from harness.processes import ROOT
 from harness.texts import read_pairs, synthetic_pairs
 
 OPTIONAL = (  # contestants that can be left out
-    *("bert-score-bf16", "bert-score-fp16", "ours-int8", "ours-openvino"),
+    *("bert-score-bf16", "bert-score-fp16", "bert-score-fast", "script", "ours-int8", "ours-openvino"),
     *("torch-sdpa", "torch-unpadded"),
 )
 SYNTHETIC_PAIRS = 3004  # without files

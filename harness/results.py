@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import statistics
+import subprocess
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -141,6 +142,13 @@ def machine_facts() -> dict[str, str]:
         "python": platform.python_version(),
         "bertscore-onnx": __version__,
     }
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        facts["commit"] = subprocess.check_output(
+            ["git", "rev-parse", "--short=8", "HEAD"],  # noqa: S607 -- whichever git made the checkout
+            cwd=Path(__file__).parent,
+            text=True,
+            stderr=subprocess.DEVNULL,
+        ).strip()
     with contextlib.suppress(ValueError, OSError):
         facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.0f} GB"
     for package in PACKAGES:

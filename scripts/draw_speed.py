@@ -1,7 +1,5 @@
-"""Draws the speeds of benchmarks/figures.md beside those of bert-score: an SVG, and a table for
-docs/performance.md and the README.
-
-Seconds and the picture are of the machine with AVX2; of the one with AVX-512 the table has how many times as fast.
+"""Draws the speeds of benchmarks/figures.md, on the machine with AVX2, beside those of bert-score and of a script: an
+SVG, and a table for docs/performance.md and the README.
 
 python scripts/draw_speed.py
 """
@@ -34,8 +32,17 @@ DEFAULTS = re.compile(r" 0\.3\.13$|, fp32$|, for throughput$")
 ROW, BAR, TOP = 62, 15, 24
 WIDTH, MARGIN = 460, 16  # as wide as a phone can show
 
-Measured = dict[str, tuple[str, str]]
-"""By contestant the time and the memory, as they are written."""
+COLUMNS = {
+    "bert-score": "bert-score 0.3.13",
+    "bert-score 0.3.13, fast tokenizer": "with its fast tokenizer",
+    "a script": "a script",
+    "ours": "bertscore-onnx",
+    "ours, int8": "in int8",
+}
+"""The contestants that are shown, by their names without default settings, and the headings of the table."""
+
+Measured = dict[str, tuple[str, str, str]]
+"""By contestant the time, the memory and the largest difference of F from bert-score's, as they are written."""
 
 
 def main() -> None:
@@ -54,11 +61,16 @@ def figures_of(page: str, instruction_set: str) -> str:
 
 
 def measured(figures: str, letter: str) -> Measured:
-    """Return the entries of one case: bert-score's, ours in fp32, and ours in int8 where it was measured."""
+    """Return the entries of one case by contestant."""
     section = figures.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
-    first = {DEFAULTS.sub("", row[0]): (row[1], row[4]) for row in reversed(rows)}
-    return {name: first[name] for name in ("bert-score", "ours", "ours, int8") if name in first}
+    is_random = "weights are random" in section  # whose differences mean little
+    first = {
+        DEFAULTS.sub("", row[0]): (row[1], row[4], "-" if is_random else row[5])
+        for row in reversed(rows)
+        if len(row) == 6
+    }
+    return {name: first[name] for name in COLUMNS if name in first}
 
 
 def short(time: str) -> str:
@@ -67,35 +79,30 @@ def short(time: str) -> str:
     return f"{exact:.1f} s" if exact >= 0.1 else f"{1000 * exact:.1f} ms"
 
 
-def described(time: str, memory: str) -> str:
-    """Return a time, with the memory if it was measured."""
-    return short(time) if memory == "-" else f"{short(time)}, {memory}"
-
-
 def seconds(written: str) -> float:
     """Return a time in seconds."""
     number, unit = written.split()
     return float(number) / {"s": 1, "ms": 1000}[unit]
 
 
-def speedup(found: Measured, name: str = "ours") -> str:
-    """Return how many times as fast ours is; "-" if it was not measured."""
-    return f"{seconds(found['bert-score'][0]) / seconds(found[name][0]):.1f} ×" if name in found else "-"
+def cell(found: Measured, name: str) -> str:
+    """Return the time of a contestant, with how many times as fast as bert-score it is; "-" if it was not measured."""
+    if name not in found:
+        return "-"
+    time, memory, difference = found[name]
+    text = short(time) + (f", {memory}" if memory != "-" and name in ("bert-score", "ours") else "")
+    if name != "bert-score":
+        text += f", {seconds(found['bert-score'][0]) / seconds(time):.1f} ×"
+    return text + (f", F ± {difference}" if name == "ours, int8" and difference != "-" else "")
 
 
 def summary(page: str) -> str:
-    """Return the table of both machines."""
-    narrow, wide = (figures_of(page, name) for name in ("AVX2", "AVX-512"))
-    lines = [
-        "| on two CPU cores | bert-score 0.3.13 | bertscore-onnx | times as fast | with AVX-512 | and in int8 |",
-        "|---|---|---|---|---|---|",
-    ]
+    """Return the table."""
+    figures = figures_of(page, "AVX2")
+    lines = [f"| on two CPU cores | {' | '.join(COLUMNS.values())} |", f"|---|{'---|' * len(COLUMNS)}"]
     for letter, work in WORK.items():
-        found, also = measured(narrow, letter), measured(wide, letter)
-        theirs, ours = (described(*found[name]) for name in ("bert-score", "ours"))
-        lines.append(
-            f"| {work} | {theirs} | {ours} | {speedup(found)} | {speedup(also)} | {speedup(also, 'ours, int8')} |"
-        )
+        found = measured(figures, letter)
+        lines.append(f"| {work} | {' | '.join(cell(found, name) for name in COLUMNS)} |")
     return "\n".join(lines)
 
 
@@ -110,7 +117,7 @@ def picture(figures: str) -> str:
     ]
     for number, (letter, work) in enumerate(WORK.items()):
         found, top = measured(figures, letter), TOP + ROW * number
-        shown = {name: time for name, (time, _) in found.items() if "int8" not in name}
+        shown = {name: found[name][0] for name in ("bert-score", "ours")}
         slowest = max(map(seconds, shown.values()))
         parts.append(text_line(MARGIN, top + 6, work, INK, anchor="start", size=14))
         for place, ((name, time), colour) in enumerate(zip(shown.items(), (PALE, RECALL), strict=True)):
@@ -118,7 +125,8 @@ def picture(figures: str) -> str:
             parts.append(f'<rect x="{MARGIN}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" fill="{colour}"/>')
             label = f"{name.replace('ours', 'bertscore-onnx')} {short(time)}"
             parts.append(text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12))
-        parts.append(text_line(WIDTH - MARGIN, top + 34, speedup(found), INK, anchor="end", weight="bold", size=18))
+        faster = seconds(shown["bert-score"]) / seconds(shown["ours"])
+        parts.append(text_line(WIDTH - MARGIN, top + 34, f"{faster:.1f} ×", INK, anchor="end", weight="bold", size=18))
     note = "two cores of an AMD EPYC, fp32; equal weights and scores"
     return "\n".join([*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"])
 
