@@ -36,11 +36,13 @@ BertScoreOnnxError
 
 import re
 import shlex
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
+from traceback import walk_tb
 
 MAX_MESSAGE = 4000
 """The most characters of a message that are printed."""
@@ -52,6 +54,13 @@ def one_line(message: object) -> str:
     """Return a message as one line of limited length without control characters, which files may put into it."""
     line = shortened(" ".join(str(message).splitlines()), MAX_MESSAGE)
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether a signal handler raised an error, as for a time limit, and not the library that was running."""
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
+    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))
 
 
 _JSON_TYPES = {

@@ -8,55 +8,64 @@ this module registers functions that make `os.fork` wait for the products in pro
 
 import os
 import threading
+import time
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 PATIENCE = 10.0
-"""Seconds that a fork waits for products, and a product for a fork, before each continues regardless."""
+"""Seconds that a fork waits for products before it continues regardless."""
 
 
 class BlasGate:
-    """Lets many threads multiply at the same time, and a process fork only while none does."""
+    """Lets many threads multiply at the same time, and a process fork only while none does.
+
+    If the error of a signal handler ends `__enter__` or `__exit__` in between, the thread counts as inside until it
+    next leaves, and holds nothing locked.
+    """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         """Reset the state: in a forked child, none of the other threads exists."""
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._is_forking = False
-        self._numbers: list[int] = []
+        self._changing = threading.Lock()  # held by a fork too
+        self._inside: set[int] = set()  # the threads
+        self._numbers: list[int] = []  # of the threads of each library outside of the gate
 
     def __enter__(self) -> None:
         """Forbid forks and the distribution of products, in all threads, until every thread inside has left."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_forking, PATIENCE)
-            if not self._inside:
+        with self._changing:
+            if not self._numbers:
                 self._numbers = [library.get_num_threads() for library in self._openblas]
+            if not self._inside:
                 self._set_num_threads([1] * len(self._numbers))
-            self._inside += 1
+            self._inside.add(threading.get_ident())
 
     def __exit__(self, *error: object) -> None:
         """Allow both again, if this is the last thread inside."""
-        with self._changed:
-            self._inside -= 1
-            if not self._inside:
-                self._set_num_threads(self._numbers)
-            self._changed.notify_all()
+        self._inside.discard(threading.get_ident())
+        with self._changing:
+            self._restore()
 
     def before_fork(self) -> None:
-        """Wait until no thread multiplies, and let none start."""
-        self._changed.acquire()
-        self._is_forking = True
-        self._changed.wait_for(lambda: self._inside <= 0, PATIENCE)
+        """Wait until no other thread multiplies, and let none start."""
+        self._changing.acquire()
+        self._inside.discard(threading.get_ident())
+        end = time.monotonic() + PATIENCE
+        while self._inside and time.monotonic() < end:
+            time.sleep(0.001)
+        self._restore()
 
     def after_fork(self) -> None:
         """Let the parent's threads continue."""
-        self._is_forking = False
-        self._changed.notify_all()
-        self._changed.release()
+        self._changing.release()
+
+    def _restore(self) -> None:
+        """Let the libraries distribute products as before, unless a thread is inside."""
+        if self._numbers and not self._inside:
+            self._set_num_threads(self._numbers)
+            self._numbers = []
 
     def _set_num_threads(self, numbers: Iterable[int]) -> None:
         """Set the number of threads of each library, which threadpoolctl otherwise allows to one controlling thread."""

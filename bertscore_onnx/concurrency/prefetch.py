@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from itertools import islice
 from typing import Generic, TypeVar
 
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.concurrency.thread_pool import Task, ThreadPool, next_result
+from bertscore_onnx.errors import is_interrupt
 
 T = TypeVar("T")
 Begun = TypeVar("Begun")
@@ -18,13 +18,29 @@ def prefetch(items: Iterator[T], begin: Callable[[T], Begun], finish: Callable[[
 
     `begin` runs in a thread of its own, unless there is only one item, while the caller's thread runs `finish` for the
     item before. The caller's thread also reads the items; if that fails, the results of the items before come first.
+    No item is kept in a variable while it is finished.
     """
+
+    def begin_one(item: T) -> tuple[T, Begun]:
+        return item, begin(item)
+
     reader = _Reader(items)
-    first, second = reader.read(), reader.read()
-    if first and not second:  # not worth a thread
-        yield finish(first[0], begin(first[0]))
-    elif second:
-        yield from _overlapped([*first, *second], reader, begin, finish)
+    waiting = [*reader.read(), *reader.read()]
+    if len(waiting) == 1:  # not worth a thread
+        yield finish(*begin_one(waiting.pop()))
+    elif waiting:
+        thread = ThreadPool(1, "bertscore-chunk")
+        begun: deque[Task[T, tuple[T, Begun]]] = deque()
+        try:
+            while waiting or begun:
+                while waiting:
+                    begun.append(thread.submit(begin_one, waiting.pop(0)))
+                yield finish(*next_result(begun))
+                waiting += reader.read()
+        finally:
+            for task in begun:
+                task.cancel()
+            thread.close()
     if reader.failure is not None:
         raise reader.failure
 
@@ -43,27 +59,7 @@ class _Reader(Generic[T]):
         try:
             return list(islice(self._items, 1))
         except Exception as error:
+            if is_interrupt(error):
+                raise
             self.failure = error
             return []
-
-
-def _overlapped(
-    first: list[T], reader: _Reader[T], begin: Callable[[T], Begun], finish: Callable[[T, Begun], Result]
-) -> Iterator[Result]:
-    thread = ThreadPool(1, "bertscore-chunk")
-    begun: deque[tuple[T, Future[Begun]]] = deque()
-    try:
-        begun.extend((item, thread.submit(begin, item)) for item in first)
-        while begun:
-            yield _finish_first(begun, finish)
-            begun.extend((item, thread.submit(begin, item)) for item in reader.read())
-    finally:
-        for _, future in begun:
-            future.cancel()
-        thread.close()
-
-
-def _finish_first(begun: deque[tuple[T, Future[Begun]]], finish: Callable[[T, Begun], Result]) -> Result:
-    """Finish the item begun first, without keeping it alive in a variable."""
-    item, future = begun.popleft()
-    return finish(item, future.result())

@@ -7,20 +7,58 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
-from queue import SimpleQueue
-from typing import TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+from weakref import ReferenceType, ref
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import ClosedError
 
 T = TypeVar("T")
 Result = TypeVar("Result")
-Task = Callable[[], None]
 
 PATIENCE = 10.0
 """Seconds that a thread waits for the others before it starts the work."""
+
+
+class Task(Generic[T, Result]):
+    """Work for one item, which a thread does unless it is cancelled before.
+
+    Where the main thread waits for it, C code alone does: the error of a signal handler leaves nothing locked.
+    """
+
+    def __init__(self, work: Callable[[T], Result], item: T) -> None:
+        self.call: tuple[Callable[[T], Result], T] | None = (work, item)
+        """The work and its item; None once it has begun, or was cancelled."""
+        self.is_done: bool = False
+        self.outcomes: SimpleQueue[tuple[Result | None, BaseException | None]] = SimpleQueue()
+        """The result, or the error, until it is taken."""
+
+    def cancel(self) -> None:
+        """Do not begin the work; nobody waits for it any more."""
+        self.call = None
+
+    def result(self) -> Result:
+        """Wait for the work, and return its result or raise its error, once."""
+        result, error = self.outcomes.get()
+        if error is None:
+            return result  # type: ignore[return-value]  # which may be None itself
+        try:
+            raise error
+        finally:
+            del error  # its traceback refers to this frame
+
+
+Tasks = SimpleQueue[Task[Any, Any] | ReferenceType["ThreadPool"] | None]
+"""The tasks of a pool's threads; None once it was closed, or the reference to it once it is gone."""
+
+
+def next_result(tasks: deque[Task[T, Result]]) -> Result:
+    """Wait for the first task and remove it then, so that it can still be cancelled meanwhile."""
+    result = tasks[0].result()
+    tasks.popleft()
+    return result
 
 
 class ThreadPool:
@@ -40,17 +78,17 @@ class ThreadPool:
         if not self._number:
             yield from (self._run_inline(work, item) for item in items)
             return
-        running: deque[Future[Result]] = deque()
+        running: deque[Task[T, Result]] = deque()
         try:
             for item in items:
                 running.append(self.submit(work, item))
                 if len(running) > 2 * self._number:
-                    yield running.popleft().result()
+                    yield next_result(running)
             while running:
-                yield running.popleft().result()
+                yield next_result(running)
         finally:
-            for future in running:
-                future.cancel()
+            for task in running:
+                task.cancel()
 
     def run_in_each(self, work: Callable[[], object]) -> None:
         """Do the work once in each thread; or once inline, if there are none.
@@ -69,35 +107,32 @@ class ThreadPool:
         with self._joining:  # two callers would each hold threads for which the other waits
             deque(self.map(join_and_work, range(number)), maxlen=0)
 
-    def submit(self, work: Callable[[T], Result], item: T) -> Future[Result]:
+    def submit(self, work: Callable[[T], Result], item: T) -> Task[T, Result]:
         """Do the work for one item in the next free thread; or inline, if no thread could be started."""
         exit_gate.check()
         self._follow_fork()
-        future: Future[Result] = Future()
+        task = Task(work, item)
         with self._changed:
             self._check_open()
-            if self._num_started < self._number and not self._idle.acquire(blocking=False):
+            if not self._has_idle() and self._num_started < self._number:
                 name = f"{self._name}_{self._num_started}"
                 with suppress(RuntimeError):  # no more threads allowed, or, in Python 3.12.1, the main thread has ended
-                    threading.Thread(target=_work, args=(self._tasks, self._idle), name=name, daemon=True).start()
+                    arguments = self._tasks, self._idle, ref(self, self._tasks.put)  # no `__del__` to interrupt
+                    threading.Thread(target=_work, args=arguments, name=name, daemon=True).start()
                     self._num_started += 1
             if self._num_started:
-                self._tasks.put(lambda: _do(future, work, item))
-                return future
+                self._tasks.put(task)
+                return task
         with self._in_line:
-            _do(future, work, item)
-        return future
+            _do(task)
+        return task
 
     def close(self) -> None:
         """End the threads after the work that they were given."""
         self._follow_fork()
         with self._changed:
             self._is_closed = True
-            self._end_threads()
-
-    def __del__(self) -> None:
-        """End the threads."""
-        self._end_threads()
+            self._tasks.put(None)
 
     def _run_inline(self, work: Callable[[T], Result], item: T) -> Result:
         """Do the work for one item in the caller's thread, without a future."""
@@ -116,33 +151,42 @@ class ThreadPool:
         if self._pid != os.getpid():
             self._restart()
 
+    def _has_idle(self) -> bool:
+        """Return whether a thread has nothing to do, which then counts as busy."""
+        with suppress(Empty):
+            self._idle.get_nowait()
+            return True
+        return False
+
     def _restart(self) -> None:
         self._pid, self._changed, self._is_closed = os.getpid(), threading.Lock(), False
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._tasks: Tasks = SimpleQueue()
+        self._idle: SimpleQueue[None] = SimpleQueue()  # an item for each thread that waits for a task
         self._in_line, self._joining = threading.RLock(), threading.Lock()
         self._num_started = 0
 
-    def _end_threads(self) -> None:
-        for _ in range(self._num_started):
-            self._tasks.put(None)
 
-
-def _work(tasks: SimpleQueue[Task | None], idle: threading.Semaphore) -> None:
-    """Run tasks until None comes, without keeping a finished task alive."""
-    while (task := tasks.get()) is not None:
-        task()
+def _work(tasks: Tasks, idle: SimpleQueue[None], pool: ReferenceType[ThreadPool]) -> None:
+    """Do tasks until the pool is closed or gone, without keeping a finished task alive; then end the next thread."""
+    while isinstance(task := tasks.get(), Task):
+        _do(task)
         del task
-        idle.release()
+        idle.put(None)
+    tasks.put(None)
 
 
-def _do(future: Future[Result], work: Callable[[T], Result], item: T) -> None:
-    if not future.set_running_or_notify_cancel():
+def _do(task: Task[T, Result]) -> None:
+    if (call := task.call) is None:
         return
+    task.call = None
+    outcomes, (work, item) = task.outcomes, call
+    del call
     try:
-        result = work(item)
+        outcome = work(item), None
     except BaseException as error:
-        future.set_exception(error)
-        del future, work, item  # the error's traceback refers to these
+        task.is_done = True
+        outcomes.put((None, error))
+        del task, outcomes, work, item  # the error's traceback refers to these
     else:
-        future.set_result(result)
+        task.is_done = True
+        outcomes.put(outcome)

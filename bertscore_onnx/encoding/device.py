@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, memory_limit
-from bertscore_onnx.errors import OutOfMemoryError, one_line
+from bertscore_onnx.errors import OutOfMemoryError, is_interrupt, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class DeviceVectors:
             )
             """The OrtValue, (written rows, hidden)."""
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            if is_interrupt(error):
+                raise
             raise OutOfMemoryError(f"{provider.name} has too little memory for vectors: {one_line(error)}") from error
 
     @property

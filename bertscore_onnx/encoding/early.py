@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.concurrency.thread_pool import Task
 from bertscore_onnx.encoding.device import DeviceArray, DeviceVectors
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts
@@ -28,7 +29,7 @@ class EarlyRuns:
         self._encoder, self._is_stopped = encoder, is_stopped
         self._room = int(ROOM * max_tokens)
         self._waiting: dict[int, list[int]] = defaultdict(list)  # the numbers of texts, by width
-        self._runs: list[Future[None]] = []
+        self._runs: list[Task[Any, None]] = []
         self._vectors: DeviceVectors | None = None
         self._starts: dict[int, int] = {}  # of the texts in runs, in rows
         self._sequences: list[NDArray[np.int64]] = []
@@ -86,7 +87,7 @@ class EarlyRuns:
 
     def _vectors_for(self, rows: int) -> DeviceVectors | None:
         """Return the vectors for a run if it may begin."""
-        if sum(not run.done() for run in self._runs[-MOST_AT_A_TIME:]) == MOST_AT_A_TIME:
+        if sum(not run.is_done for run in self._runs[-MOST_AT_A_TIME:]) == MOST_AT_A_TIME:
             return None
         if self._vectors is None and self._room:
             try:

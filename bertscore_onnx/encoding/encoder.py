@@ -290,13 +290,13 @@ def run_batches(
     def take_turn(_: None) -> int:
         """Run a batch, and more of them until the turn is over."""
         amount, end = 0, time.monotonic() + TURN_SECONDS
-        while waiting:
+        while not (is_stopped is not None and is_stopped.is_set()):
             try:
                 batch = waiting.popleft()
-            except IndexError:  # another thread took the last one
+            except IndexError:  # there is none, or another thread took the last one
                 break
             amount += run(batch)
-            if time.monotonic() > end or (is_stopped is not None and is_stopped.is_set()):
+            if time.monotonic() > end:
                 break
         return amount
 

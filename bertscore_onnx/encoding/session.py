@@ -33,6 +33,7 @@ from bertscore_onnx.errors import (
     InputError,
     OutOfMemoryError,
     install_command,
+    is_interrupt,
     one_line,
 )
 
@@ -140,26 +141,23 @@ class OnnxSession:
         Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits, or if a batch
         does not fit whose outputs are on a device.
         """
+        number, tokens = next(iter(batch.values())).shape
+        arrays = [output for output in outputs if not isinstance(output, DeviceArray)]
         try:
             with exit_gate:
                 self._compute(self.get(), {**batch, **(constants or {})}, outputs)
             return
-        except BertScoreOnnxError:
-            raise
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
-            shape = next(iter(batch.values())).shape
+            if isinstance(error, BertScoreOnnxError) or is_interrupt(error):
+                raise
+            shape, reason = (number, tokens), one_line(error)
             if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
-                raise EncodingError(
-                    f"{self.provider.name} failed on a batch of shape {shape}: {one_line(error)}"
+                raise EncodingError(f"{self.provider.name} failed on a batch of shape {shape}: {reason}") from error
+            if number == 1 or len(arrays) < len(outputs):
+                raise OutOfMemoryError(
+                    f"{self.provider.name} has too little memory for a text of {tokens} tokens: {reason}. "
+                    "Free some of it, or use another device."
                 ) from error
-            reason = error
-        number, tokens = shape
-        arrays = [output for output in outputs if not isinstance(output, DeviceArray)]
-        if number == 1 or len(arrays) < len(outputs):
-            raise OutOfMemoryError(
-                f"{self.provider.name} has too little memory for a text of {tokens} tokens: {one_line(reason)}. "
-                "Free some of it, or use another device."
-            ) from reason
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         for half in (slice(number // 2), slice(number // 2, None)):
             views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, arrays, strict=True)]
@@ -333,6 +331,8 @@ def open_session(
         # with its fallback, a failed run would silently move the shared session to the CPU
         session = onnxruntime.InferenceSession(graph, options, providers=providers or None, enable_fallback=0)
     except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        if is_interrupt(error):
+            raise
         return None, str(error)
     finally:
         if missing:

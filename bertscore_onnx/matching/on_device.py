@@ -14,7 +14,7 @@ from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
 from bertscore_onnx.encoding.session import OUT_OF_MEMORY, open_session
-from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, one_line
+from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, is_interrupt, one_line
 
 GRAPH = Path(__file__).with_name("greedy.onnx")
 
@@ -57,6 +57,8 @@ class MatchingGraph:
             with exit_gate:
                 self._session().run_with_iobinding(binding)
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            if is_interrupt(error):
+                raise
             is_memory = any(sign in str(error).lower() for sign in OUT_OF_MEMORY)
             kind = OutOfMemoryError if is_memory else EncodingError
             raise kind(f"{self._provider.name} failed to match {scores.shape[1]} pairs: {one_line(error)}") from error

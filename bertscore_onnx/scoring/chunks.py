@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.encoding.early import EarlyRuns
+from bertscore_onnx.errors import is_interrupt
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
 from bertscore_onnx.text.texts import Text, TextInContext
@@ -249,8 +250,8 @@ class Chunks:
                 ):
                     yield chunk.close()
                     chunk = ChunkTexts(self._tokenise, self._begin())
-        except Exception:
-            if chunk.num_candidates:
+        except Exception as error:
+            if chunk.num_candidates and not is_interrupt(error):
                 yield chunk.close()
             raise
         if chunk.num_candidates:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import InputError, InputTypeError, is_interrupt
 from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.text.texts import (
     Context,
@@ -301,8 +301,8 @@ def _few_at_a_time(items: Iterable[Item], num_characters: Callable[[Item], int])
             if len(waiting) == PAIRS_AT_ONCE or size >= MAX_CHARACTERS:
                 yield waiting
                 waiting, size = [], 0
-    except Exception:
-        if waiting:
+    except Exception as error:
+        if waiting and not is_interrupt(error):
             yield waiting
         raise
     if waiting:

@@ -22,7 +22,7 @@ from tokenizers.models import Model, Unigram
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, one_line
+from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
 
@@ -123,7 +123,7 @@ def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
         raise
     except BaseException as error:
         # the libraries raise nothing more specific than Exception, and a panic of Rust is not even that
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        if (not isinstance(error, Exception) and type(error).__name__ != "PanicException") or is_interrupt(error):
             raise
         raise TokenizerError(f"{path} {what}: {one_line(error)}. Export the model again.") from error
 

@@ -22,3 +22,20 @@ def test_of_several_items_only_the_beginning_is_in_a_thread(number):
     ):
         assert read_in == finished_in == threading.get_ident()
         assert (begun_in == read_in) == (number == 1)
+
+
+def test_an_interrupted_caller_leaves_nothing_to_begin(late, raise_late):
+    may_go, begun = threading.Event(), []
+
+    def begin(item):
+        begun.append(item)
+        raise_late()
+        assert may_go.wait(60)
+
+    with pytest.raises(late):
+        list(prefetch(iter(range(4)), begin, lambda item, result: item))
+    may_go.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("bertscore-chunk"):
+            thread.join(60)
+    assert begun == [0]

@@ -132,6 +132,17 @@ def test_items_that_nobody_waits_for_are_left(threads):
     assert {*done} <= {0, 1, 2}
 
 
+def test_an_interrupted_caller_waits_for_nothing_and_none_of_its_items_is_begun(late, raise_late):
+    threads, may_go, done = ThreadPool(1, "bertscore-test"), threading.Event(), []
+    threads.submit(lambda _: (raise_late(), may_go.wait(60)), None)
+    with pytest.raises(late):
+        list(threads.map(done.append, range(9)))
+    may_go.set()
+    threads.close()
+    join_workers()
+    assert done == []
+
+
 def test_several_callers_share_the_threads(threads):
     other_done = threading.Event()
     slow = threads.map(lambda item: other_done.wait(60), range(1))

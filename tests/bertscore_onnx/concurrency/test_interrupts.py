@@ -1,0 +1,68 @@
+"""Errors of signal handlers, which Python raises in the main thread between any two of its steps."""
+
+import time
+
+import pytest
+
+from tests.support.processes import run_python
+
+INTERRUPTED = """
+import random, signal, sys, threading, time
+from queue import SimpleQueue
+from bertscore_onnx import BERTScorer
+from tests.support.scores import WORDS
+
+class Late(Exception):
+    pass
+
+def ring(*_):
+    raise Late
+
+draw, words = random.Random(0), WORDS.split()
+texts = [" ".join(draw.choices(words, k=draw.randint(1, 9))) for _ in range(200)]
+scorers = [BERTScorer(sys.argv[1], device="cpu", nthreads=number, idf=number > 1) for number in (1, 2)]
+expected = [scorer.score(texts, texts[::-1]) for scorer in scorers]
+works = [
+    lambda scorer, some: scorer.score(some, some[::-1]),
+    lambda scorer, some: list(scorer.stream([*zip(some, some[::-1])])),
+    lambda scorer, some: scorer.encode(some),
+    lambda scorer, some: scorer.tokenise(collect_pairs(some, some)),
+]
+from bertscore_onnx.scoring.inputs import collect_pairs
+
+signal.signal(signal.SIGALRM, ring)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main, pauses = threading.get_ident(), SimpleQueue()
+
+def interrupt():
+    while True:
+        time.sleep(pauses.get())
+        signal.pthread_kill(main, signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+caught = []
+for number in range(2000):
+    scorer, work, some = draw.choice(scorers), draw.choice(works), texts[: draw.choice([4, 8, 40])]
+    pause, kind = draw.uniform(0.0001, 0.006), (Late, KeyboardInterrupt)[number % 2]
+    try:
+        signal.setitimer(signal.ITIMER_REAL, pause) if kind is Late else pauses.put(pause)
+        while True:
+            work(scorer, some)
+    except (Late, KeyboardInterrupt) as error:
+        caught.append(type(error) is kind)
+results = []
+for scorer in scorers:
+    results.append(scorer.score(texts, texts[::-1]))
+    other = threading.Thread(target=lambda: results.append(scorer.score(texts, texts[::-1])))
+    other.start()
+    other.join(60)
+print(sum(caught), results == [scores for scores in expected for _ in range(2)], time.time())
+"""
+
+
+@pytest.mark.slow  # it starts a process
+def test_each_of_2000_interrupts_is_raised_as_itself_and_leaves_nothing_locked(tiny_bundle):
+    done = run_python(INTERRUPTED, tiny_bundle)
+    number, is_same, ended = done.stdout.split()
+    assert (done.returncode, done.stderr, number, is_same) == (0, "", "2000", "True")
+    assert time.time() - float(ended) < 3
