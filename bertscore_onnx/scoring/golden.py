@@ -14,10 +14,9 @@ from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
-from bertscore_onnx.scoring.inputs import Pairs, collect_pairs, singles
+from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
 from bertscore_onnx.scoring.pipeline import Pipeline
-from bertscore_onnx.text.texts import Text, bare_texts
-from bertscore_onnx.text.tokenised import TokenisedText
+from bertscore_onnx.text.texts import bare_texts
 
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
@@ -139,7 +138,7 @@ def check_inputs(pipeline: Pipeline) -> None:
     mask = np.zeros_like(rows)
     mask[:, :num] = 1
     mask[2, 1] = 0
-    plain, *moved = _unit_vectors(pipeline, rows, mask)[:, :num]
+    plain, *moved = unit_vectors_of(pipeline, rows, mask)[0, :, :num]
     by_others, by_mask, by_id = (np.linalg.norm(vectors - plain, axis=-1) for vectors in moved)  # (tokens,)
     if not by_id[1] > _MOVED:
         raise GraphError(
@@ -151,7 +150,7 @@ def check_inputs(pipeline: Pipeline) -> None:
             raise GraphError(f"The graph ignores its attention_mask: masking a token moves no other. {_RIGHT_INPUTS}")
         hidden = by_others.max()
         if manifest.padding:
-            alone = _unit_vectors(pipeline, text[None], np.ones((1, num), dtype=np.int64))
+            alone = unit_vectors_of(pipeline, text[None], np.ones((1, num), dtype=np.int64))[0]
             hidden = max(hidden, np.linalg.norm(alone - plain, axis=-1).max())
         if not hidden <= max(_STILL, golden_tolerance(pipeline)):
             raise GraphError(
@@ -173,20 +172,12 @@ _RIGHT_INPUTS = (
 )
 
 
-def _unit_vectors(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the vectors of texts of one length, (texts, tokens, hidden)."""
-    vectors = np.empty((1, *ids.shape, pipeline.manifest.hidden_size), dtype=np.float32)
+def unit_vectors_of(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the vectors of texts of one length, (layers, texts, tokens, hidden)."""
+    manifest = pipeline.manifest
+    vectors = np.empty((len(manifest.layers), *ids.shape, manifest.hidden_size), dtype=np.float32)
     pipeline.encoder.run_batch(ids, mask, vectors)
-    return vectors[0]
-
-
-def score_ids(pipeline: Pipeline, candidate: Sequence[int], reference: Sequence[int]) -> NDArray[np.float32]:
-    """Return the raw P, R and F of a pair of texts, given as token ids, (3, layers)."""
-    tokenised: dict[Text, TokenisedText] = {
-        name: TokenisedText(np.array(ids)) for name, ids in (("candidate", candidate), ("reference", reference))
-    }
-    pair = Pairs(singles(["candidate"]), singles(["reference"]), tokenised=tokenised)
-    return _raw_scores(pipeline, pair, uniform(pipeline.manifest))[:, :, 0]
+    return vectors
 
 
 def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> NDArray[np.float32]:

@@ -31,7 +31,7 @@ from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
-from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
+from bertscore_onnx_export.verify.golden import encode_long_text, score_golden_pairs
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_inner_layer, verify_vectors
 
 _log = logging.getLogger(__name__)
@@ -140,9 +140,9 @@ def export_model(
         _check_types(write_manifest(folder, manifest), source)
         if is_named_by_folder:
             check_same_model(manifest)
-        long_pair = score_long_pair(model, ids_of, facts.max_length, facts.zero_weight_ids)
+        long_text = encode_long_text(model, ids_of, facts.max_length)
         del model  # free memory for the runtime's own copy
-        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder, long_pair))
+        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder, long_text))
         if scoring_graph:
             manifest = msgspec.structs.replace(manifest, scoring_difference=verify_scoring_graph(folder))
         sealed = write_manifest(folder, manifest)

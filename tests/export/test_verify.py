@@ -1,9 +1,7 @@
 """Graphs against the models they are of, and the bounds of architectures outside the table, found by running them."""
 
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from transformers import XmodConfig, XmodModel
@@ -18,7 +16,7 @@ from bertscore_onnx_export.pipeline import export_model
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle
-from bertscore_onnx_export.verify.golden import score_long_pair
+from bertscore_onnx_export.verify.golden import encode_long_text
 from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_vectors
 from tests.support.bundles import exported, saved
 from tests.support.tiny_models import KINDS, POSITIONS, SETTINGS, save_tiny_model
@@ -94,32 +92,33 @@ def test_a_graph_that_fixes_the_most_tokens_is_refused(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def long_pair(tmp_path):
-    """Return a function that scores a long pair with two layers of a BERT, for texts of this many tokens."""
+def long_text(tmp_path):
+    """Return a function that encodes a long text with two layers of a BERT, given the most tokens."""
     source = Source(str(saved("bert")))
     config = load_config(source)
     model, tokenizer = load_cut(source, config, family_of(config), 2), load_tokenizer(source, "slow")
-    facts = write_tokenizer(tokenizer, POSITIONS, tmp_path)
-    ids_of = partial(original_ids, tokenizer)
-    return lambda max_length: score_long_pair(model, ids_of, max_length, facts.zero_weight_ids)
+    write_tokenizer(tokenizer, POSITIONS, tmp_path)
+    return lambda max_length: encode_long_text(model, partial(original_ids, tokenizer), max_length)
 
 
 @pytest.mark.parametrize("max_length", [8, POSITIONS])
-def test_the_long_text_has_the_maximum_length(max_length, long_pair):
-    assert len(long_pair(max_length).candidate) == max_length
+def test_the_long_text_has_the_maximum_length(max_length, long_text):
+    assert len(long_text(max_length).ids) == max_length
 
 
-def test_a_model_that_fails_below_its_maximum_is_refused(long_pair):
+def test_a_model_that_fails_below_its_maximum_is_refused(long_text):
     with pytest.raises(VerificationError, match="60 tokens"):
-        long_pair(None)
+        long_text(None)
 
 
-@pytest.mark.parametrize("change", [1e-4, float("nan")])
-def test_other_scores_of_a_long_text_are_refused(change, long_pair):
-    bundle, pair = exported("bundle", saved("bert"), num_layers=2), long_pair(POSITIONS)
-    assert verify_bundle(bundle, pair) == pytest.approx(read_manifest(bundle).golden_difference, abs=1e-6)
+@pytest.mark.parametrize("change", [2e-4, float("nan")])
+@pytest.mark.parametrize("place", [0, POSITIONS - 1])
+def test_another_vector_of_a_long_text_is_refused(change, place, long_text):
+    bundle, text = exported("bundle", saved("bert"), num_layers=2), long_text(POSITIONS)
+    assert verify_bundle(bundle, text) == pytest.approx(read_manifest(bundle).golden_difference, abs=1e-6)
+    text.vectors[0, place, 0] += change
     with pytest.raises(VerificationError, match=f"{POSITIONS} tokens"):
-        verify_bundle(bundle, replace(pair, scores=pair.scores + np.float32(change)))
+        verify_bundle(bundle, text)
 
 
 @pytest.mark.filterwarnings("ignore:No test compares models of the type 'opt':UserWarning")

@@ -153,5 +153,6 @@ def export_graph(name: Exporter, module: nn.Module, path: Path) -> None:
     """Write the graph of a module of ids and mask to a file."""
     ids, mask = torch.ones(2, 16, dtype=torch.int64), torch.ones(2, 16, dtype=torch.int64)
     mask[1, -3:] = 0  # so that no part of a model skips the mask
+    module(ids, mask)  # fills the tables of `model.distances`
     with contextlib.redirect_stdout(io.StringIO()):  # they print their progress
         EXPORTERS[name](module, (ids, mask), path)

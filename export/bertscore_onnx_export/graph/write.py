@@ -27,6 +27,7 @@ from bertscore_onnx_export.graph import exporters
 from bertscore_onnx_export.graph.exporters import export_graph, size_of
 from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
+from bertscore_onnx_export.model.distances import tabulated_distances
 from bertscore_onnx_export.model.load import count_layers
 from bertscore_onnx_export.model.source import first_line
 from bertscore_onnx_export.model.versions import traceable
@@ -128,7 +129,7 @@ def _run(exporter: Exporter, model: PreTrainedModel, path: Path) -> None:
 
     model.forward = encode
     try:
-        with traceable(), torch.no_grad(), warnings.catch_warnings():
+        with traceable(), tabulated_distances(model), torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a tracer warns of constants, which do not depend on the input's shape
             export_graph(exporter, model, path)
     finally:

@@ -39,7 +39,7 @@ def load_model(source: Source, num_layers: int) -> Any:
 
 def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: Any) -> Manifest:
     """Write the model's scores of the golden pairs into a bundle; raise a VerificationError if it gives others."""
-    from bertscore_onnx_export.verify.golden import score_golden_pairs, score_long_pair
+    from bertscore_onnx_export.verify.golden import encode_long_text, score_golden_pairs
     from bertscore_onnx_export.verify.vectors import verify_vectors
 
     @cache
@@ -49,13 +49,13 @@ def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: 
     def ids_of(text: str, max_length: int | None) -> list[int]:
         return [int(one) for one in tokenizer(max_length)([text])[0][0]]
 
-    limits = (manifest.max_length, manifest.zero_weight_ids)
     with loading("model to score with it", source):  # PyTorch fails in many ways if its tokenizer does not fit
-        golden, long_pair = score_golden_pairs(model, ids_of, *limits), score_long_pair(model, ids_of, *limits)
+        golden = score_golden_pairs(model, ids_of, manifest.max_length, manifest.zero_weight_ids)
+        long_text = encode_long_text(model, ids_of, manifest.max_length)
     manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
     write_manifest(bundle, manifest)
     try:
-        difference = verify_bundle(bundle, long_pair)
+        difference = verify_bundle(bundle, long_text)
         verify_vectors(model, bundle / GRAPH_FILE, padding=manifest.padding)
     except VerificationError as error:
         raise VerificationError(

@@ -1,5 +1,6 @@
-"""The scores of the golden pairs, and of a long pair, in PyTorch."""
+"""The scores of the golden pairs, and the vectors of a long text, in PyTorch."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,12 +11,16 @@ from transformers import PreTrainedModel
 from bertscore_onnx.bundle.manifest import GoldenPair
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.source import first_line
-from bertscore_onnx_export.verify.bundle import LONGEST, LongPair
+from bertscore_onnx_export.verify.bundle import LongText
 from bertscore_onnx_export.verify.sample_texts import GOLDEN_PAIRS
 from bertscore_onnx_export.verify.vectors import unit_vectors
 
 Tokenize = Callable[[str, int | None], list[int]]
 """From a text and the most tokens, None for any number, to its ids."""
+
+_MOST_WEIGHTS = 1 << 26
+"""The weights of attention, (heads, tokens, tokens), of the long text: few enough for any memory. With 12 heads they
+are those of 2,364 tokens."""
 
 
 def score_golden_pairs(
@@ -32,22 +37,20 @@ def score_golden_pairs(
     return pairs
 
 
-def score_long_pair(
-    model: PreTrainedModel, ids_of: Tokenize, max_length: int | None, zero_weight_ids: Sequence[int]
-) -> LongPair:
-    """Score a long pair with PyTorch; raise a VerificationError if the model itself cannot take its text."""
-    most = min(max_length or _beyond_positions(model.config), LONGEST)
-    text, other = GOLDEN_PAIRS[0]
-    repeated = " ".join([text] * most)  # at least a token each
-    candidate, reference = ids_of(repeated, most), ids_of(other, most)
+def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int | None) -> LongText:
+    """Encode a long text with PyTorch; raise a VerificationError if the model itself cannot take it."""
+    heads = getattr(model.config, "num_attention_heads", 16)
+    most = min(max_length or _beyond_positions(model.config), math.isqrt(_MOST_WEIGHTS // heads))
+    ids = ids_of(" ".join([GOLDEN_PAIRS[0][0]] * most), most)  # at least a token each
+    row = torch.tensor([ids])
     try:
-        scores = _score(model, candidate, reference, zero_weight_ids)
+        vectors = unit_vectors(model, row, torch.ones_like(row))
     except (IndexError, RuntimeError) as error:
         raise VerificationError(
-            f"The model fails in PyTorch on a text of {len(candidate)} tokens: {first_line(error).rstrip('.')}. State "
+            f"The model fails in PyTorch on a text of {len(ids)} tokens: {first_line(error).rstrip('.')}. State "
             "its maximum as model_max_length in tokenizer_config.json."
         ) from error
-    return LongPair(candidate, reference, scores[:2].numpy())
+    return LongText(ids, vectors.reshape(-1, *vectors.shape[-2:]).numpy())
 
 
 def _beyond_positions(config: Any) -> int:

@@ -13,9 +13,7 @@ from bertscore_onnx.errors import VerificationError
 from bertscore_onnx_export.model.families import Family
 from bertscore_onnx_export.model.positions import after_padding, max_positions
 from bertscore_onnx_export.model.source import first_line
-
-HARMLESS = 1e-4
-"""The largest change of a coordinate that leaves a unit vector the same."""
+from bertscore_onnx_export.verify.bundle import HARMLESS
 
 _ADVICE = "Export a model of another type; `bertscore-onnx models` lists those known to work."
 

@@ -14,6 +14,7 @@ from bertscore_onnx_export.graph import exporters, write
 from bertscore_onnx_export.model.families import family_of
 from bertscore_onnx_export.model.load import load_config, load_cut
 from bertscore_onnx_export.model.source import Source
+from bertscore_onnx_export.verify.vectors import sample_ids, unit_vectors
 from tests.support.tiny_models import LAYERS, SETTINGS, save_tiny_model
 
 IDS = np.array([[11, 12, 13, 14, 15], [21, 22, 23, 0, 0]])
@@ -54,6 +55,31 @@ def test_the_embeddings_alone_take_no_mask(tmp_path):
     assert export(tmp_path / "bert", 0, tmp_path / "graph") == ["input_ids"]
 
 
+BUCKETS = {"position_buckets": 12, "max_position_embeddings": 90}
+"""With these the longest distance is on the boundary of two buckets, where ONNX Runtime's logarithm rounds up."""
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("deberta-v3", BUCKETS),
+        pytest.param("deberta-v2", BUCKETS, marks=pytest.mark.families),
+        pytest.param("mpnet", {"max_position_embeddings": 160}, marks=pytest.mark.families),
+        pytest.param("t5", {}, marks=pytest.mark.families),
+    ],
+)
+def test_buckets_of_distances_are_those_of_pytorch(name, settings, tmp_path):
+    kind, tiny = SETTINGS[name]
+    save_tiny_model(kind, {**tiny, **settings}, tmp_path / name)
+    model = load(tmp_path / name, 2)
+    write.write_graph(model, tmp_path)
+    assert "Log" not in {node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node}
+    for tokens in (2, 12, 89, 90, 91, 150):
+        ids, mask = sample_ids(model, tokens)
+        expected = unit_vectors(model, ids, mask).numpy()
+        np.testing.assert_allclose(vectors(tmp_path, ids.numpy(), mask.numpy()), expected, rtol=0, atol=1e-5)
+
+
 def test_a_full_disk_stops_the_export(tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS["bert"], tmp_path / "bert")
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=10_000_000))
@@ -78,11 +104,15 @@ def test_missing_weights_are_named(tmp_path):
 
 def export(model, num_layers, folder):
     folder.mkdir(exist_ok=True)
+    return write.write_graph(load(model, num_layers), folder)
+
+
+def load(model, num_layers):
     source = Source(str(model))
     config = load_config(source)
-    return write.write_graph(load_cut(source, config, family_of(config), num_layers), folder)
+    return load_cut(source, config, family_of(config), num_layers)
 
 
-def vectors(folder):
+def vectors(folder, ids=IDS, mask=MASK):
     session = onnxruntime.InferenceSession(folder / "model.onnx")
-    return session.run(None, {"input_ids": IDS, "attention_mask": MASK})[0]
+    return session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
