@@ -37,6 +37,9 @@ MAX_MANIFEST_BYTES = 16_000_000
 """Far more than any manifest has: 20 kB for most models, 250 bytes for each layer and language of baselines, and 2 kB
 for each layer and language with measured baselines."""
 
+MAX_NODES = 50_000
+"""Several times as many as the deepest known model has; ONNX Runtime takes minutes for 200,000."""
+
 T = TypeVar("T")
 
 _EXPORT_AGAIN = "Export the model again, or copy the bundle again."
@@ -179,7 +182,6 @@ def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mm
 _NESTED = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},
-    "function": {7: "node", 11: "attribute"},
     "graph": {1: "node", 5: "tensor", 15: "sparse"},
     "node": {5: "attribute"},
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
@@ -191,6 +193,12 @@ _NESTED = {
 _KEY, _VALUE = 1, 2
 _OP_TYPE = 4
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+_REFUSED = {
+    b"EPContext": "a model compiled for one device, which may come from a file without a digest",
+    **dict.fromkeys((b"Loop", b"Scan", b"SequenceMap"), "a loop, which may be endless"),
+}
+"""Types of nodes that no encoder needs."""
 
 
 def external_files(path: Path) -> set[str]:
@@ -206,19 +214,22 @@ def external_files(path: Path) -> set[str]:
 
 def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
     """Yield the files that are named in the message between the bytes `start` and `end`."""
+    if message == "function":
+        raise GraphError("The graph has functions of its own, which may call themselves. Export the model again.")
     if message == "entry":
         entry = {number: content[begin:stop] for number, begin, stop in _message_fields(content, start, end)}
         if entry.get(_KEY) == b"location":
             yield entry.get(_VALUE, b"").decode()
         return
-    nested = _NESTED[message]
+    nested, nodes = _NESTED[message], 0
     for number, begin, stop in _message_fields(content, start, end):
-        if message == "node" and number == _OP_TYPE and content[begin:stop] == b"EPContext":
-            raise GraphError(
-                "The graph has a node of the type EPContext, a model compiled for one device, which may come from a "
-                "file without a digest. Export the model again."
-            )
+        if message == "node" and number == _OP_TYPE and (reason := _REFUSED.get(content[begin:stop])):
+            name = content[begin:stop].decode()
+            raise GraphError(f"The graph has a node of the type {name}, {reason}. Export the model again.")
         if number in nested:
+            nodes += nested[number] == "node"
+            if nodes > MAX_NODES:
+                raise GraphError(f"The graph has more than {MAX_NODES:,} nodes. Export the model again.")
             yield from _locations(content, begin, stop, nested[number])
 
 

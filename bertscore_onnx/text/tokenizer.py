@@ -6,25 +6,24 @@ length, unless long texts are to be encoded in windows.
 """
 
 import re
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
-from tokenizers.models import Model, Unigram
+from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
+from bertscore_onnx.text.tokenizer_json import load_tokenizer_json
 
 LongText = Literal["truncate", "window"]
 """The treatment of a text that is longer than the model's maximum."""
@@ -44,9 +43,6 @@ CACHE_SIZE = 32_768
 
 MAX_WORD_LENGTH = 32
 """Longer words are not cached, and are encoded without the GIL, since a word may be as long as a text."""
-
-MAX_ADDED_TOKEN = 1000
-"""The most characters of a token added to a vocabulary: 1,000 take 0.02 s to load, 16,000 took 4.5 s."""
 
 _encodable = partial(re.compile("[\ud800-\udfff]").sub, "\ufffd")
 """Replaces lone surrogates."""
@@ -132,14 +128,13 @@ class FastTokenizer:
     """A tokenizer that `tokenizer.json` expresses completely."""
 
     def __init__(self, path: Path, *, in_parallel: bool = True) -> None:
-        self._tokenizer = load_tokenizer_json(path)
+        self._tokenizer, self.unknown_id = load_tokenizer_json(path)
         self._in_parallel = in_parallel
         probe = self._tokenizer.encode("a")
         is_special = np.array(probe.special_tokens_mask)
         self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
         self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
-        self.unknown_id: int | None = _unknown_id(path, self._tokenizer)
 
     def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
         """Return the ids of each text, special tokens included, and whether the text was truncated.
@@ -212,7 +207,7 @@ def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Call
         from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
 
         return SentencePieceEncoder(path, spec.sentencepiece)
-    tokenizer = load_tokenizer_json(path)
+    tokenizer, _ = load_tokenizer_json(path)
     if is_word_based(tokenizer):
         return partial(map, WordEncoder(tokenizer))
     encode = partial(encode_batch, tokenizer, in_parallel=in_parallel, add_special_tokens=False)
@@ -258,61 +253,3 @@ def encode_batch(
         for start in range(0, len(texts), step)
         for encoding in tokenizer.encode_batch_fast(texts[start : start + step], add_special_tokens=add_special_tokens)
     ]
-
-
-class _Model(msgspec.Struct):
-    unk_token: str | None = None
-    unk_id: int | None = None
-    byte_fallback: bool = False
-    vocab: msgspec.Raw = msgspec.Raw(b"[]")
-
-
-class _TokenizerJson(msgspec.Struct):
-    """The parts of a `tokenizer.json` that are checked, or read more exactly than by the package."""
-
-    model: _Model = msgspec.field(default_factory=_Model)
-    normalizer: Any = None
-    added_tokens: list[dict[str, Any]] = []
-
-
-def load_tokenizer_json(path: Path) -> Tokenizer:
-    """Load a `tokenizer.json` without padding and truncation."""
-    content = msgspec.json.decode(path.read_bytes(), type=_TokenizerJson)
-    _check_charsmaps(content.normalizer)
-    _check_added_tokens(content.added_tokens)
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if isinstance(tokenizer.model, Unigram):
-        # The package reads about one score in four wrong in the last bit, which decides between segmentations of equal
-        # score; some of its scores correspond to no decimal at all. So the model is built from the stated scores.
-        vocab = msgspec.json.decode(content.model.vocab, type=list[tuple[str, float]])
-        tokenizer.model = Unigram(vocab, content.model.unk_id, content.model.byte_fallback)
-    return tokenizer
-
-
-def _unknown_id(path: Path, tokenizer: Tokenizer) -> int | None:
-    """Return the id that the model of a `tokenizer.json` gives to what it does not know."""
-    model = msgspec.json.decode(path.read_bytes(), type=_TokenizerJson).model
-    return model.unk_id if model.unk_token is None else tokenizer.token_to_id(model.unk_token)
-
-
-def _check_added_tokens(tokens: list[dict[str, Any]]) -> None:
-    """Raise a ValueError if a token is unreasonably long: the package's time is quadratic in its length."""
-    longest = max((len(token["content"]) for token in tokens), default=0)
-    if longest > MAX_ADDED_TOKEN:
-        raise ValueError(f"it adds a token of {longest:,} characters, and at most {MAX_ADDED_TOKEN:,} are read")
-
-
-def _check_charsmaps(node: Any) -> None:
-    """Raise a ValueError if a table of a normalizer is shorter than it states: the package would run out of memory.
-
-    A table, in base64, begins with the number of bytes of its first part.
-    """
-    if isinstance(node, dict) and isinstance(table := node.get("precompiled_charsmap"), str):
-        size = int.from_bytes(b64decode(table[:8])[:4], "little")
-        if size > len(table):
-            raise ValueError(f"a precompiled_charsmap of {len(table):,} characters claims to have {size:,} bytes")
-    if isinstance(node, dict | list):
-        for child in node.values() if isinstance(node, dict) else node:
-            _check_charsmaps(child)

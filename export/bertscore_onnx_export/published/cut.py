@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 from onnx.helper import make_tensor_value_info
 from onnx.numpy_helper import from_array, to_array
 
+from bertscore_onnx.bundle.bundle import MAX_NODES
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, UnknownLayerError, one_line
@@ -33,9 +34,6 @@ model with a decoder, to which the second belongs in a graph with both."""
 
 _DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
 """The part of a name that marks the nodes and weights of a decoder."""
-
-_MOST_NODES = 50_000
-"""Several times as many as the deepest known model has; ONNX Runtime takes minutes for 200,000."""
 
 _WIDE_TYPES = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
 """The types of constants in a graph that computes in fp32. The weights of others are rounded or quantised."""
@@ -151,9 +149,9 @@ def _find_vectors(model: ModelProto, config: PublishedConfig, file: str) -> str:
 def _check_size(model: ModelProto, file: str) -> None:
     nodes = 0
     for nodes, _ in enumerate(_all_nodes(model), 1):
-        if nodes > _MOST_NODES:
+        if nodes > MAX_NODES:
             raise ExportError(
-                f"{file} has more than {_MOST_NODES:,} nodes, several times as many as any encoder. Export the model "
+                f"{file} has more than {MAX_NODES:,} nodes, several times as many as any encoder. Export the model "
                 "itself with --model."
             )
 

@@ -8,10 +8,9 @@ from typing import Any
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from bertscore_onnx.bundle.manifest import MAX_VOCAB_SIZE
 from bertscore_onnx.errors import ExportError, one_line
 from bertscore_onnx.text.spec import TOKENIZER_FILE
-from bertscore_onnx.text.tokenizer import load_tokenizer_json
+from bertscore_onnx.text.tokenizer_json import load_tokenizer_json
 from bertscore_onnx_export.published.config import PublishedConfig
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
@@ -50,8 +49,7 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
             f"{folder} has no {TOKENIZER_FILE}, which a graph needs. Copy it there from the model's repository."
         )
     try:
-        _check_largest_id(json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8")))
-        tokenizer = load_tokenizer_json(folder / TOKENIZER_FILE)
+        tokenizer, _ = load_tokenizer_json(folder / TOKENIZER_FILE)
         settings: dict[str, Any] = {}
         for name in _SETTINGS:
             if (folder / name).is_file():
@@ -85,14 +83,6 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
     for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS):  # an endless loop ends here
         read.ids(text)
     return read
-
-
-def _check_largest_id(content: Any) -> None:
-    """Raise a ValueError for an id beyond any vocabulary: the package makes room for all ids below it."""
-    vocabulary, added = content["model"].get("vocab"), content.get("added_tokens") or []
-    ids = [*vocabulary.values()] if isinstance(vocabulary, dict) else []
-    if (largest := max([*ids, *(token["id"] for token in added)], default=0)) > MAX_VOCAB_SIZE:
-        raise ValueError(f"it has the id {largest}, and at most {MAX_VOCAB_SIZE:,} is accepted")
 
 
 def _check_ids(tokenizer: PublishedTokenizer, vocab_size: int, folder: Path) -> None:

@@ -236,14 +236,13 @@ def constant(location):
 def test_files_are_found_wherever_a_tensor_may_stand(tmp_path, tiny_bundle):
     branch = graph([constant("in-branch")], [tensor("of-branch")])
     node = helper.make_node("If", ["x"], ["y"], then_branch=branch, else_branch=branch)
-    function = helper.make_function("d", "f", [], [], [constant("in-function")], [])
     sparse = onnx.SparseTensorProto(values=tensor("sparse-values"), indices=tensor("sparse-indices"))
     nodes, initializers = [node, constant("../up")], [tensor("beside"), tensor("/root")]
-    model = helper.make_model(graph(nodes, initializers), functions=[function])
+    model = helper.make_model(graph(nodes, initializers))
     model.graph.sparse_initializer.append(sparse)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     in_graph = {"in-branch", "of-branch", "../up", "beside", "/root", "sparse-values", "sparse-indices"}
-    assert external_files(tmp_path / "model.onnx") == in_graph | {"in-function"}
+    assert external_files(tmp_path / "model.onnx") == in_graph
     assert external_files(tiny_bundle / "model.onnx") == set()
 
 
@@ -285,8 +284,27 @@ def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
     assert external_files(tmp_path / "model.onnx") == {"secret"}
 
 
-def test_a_node_with_a_compiled_model_is_refused(tmp_path):
-    node = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
-    (tmp_path / "model.onnx").write_bytes(helper.make_model(graph([node])).SerializeToString())
-    with pytest.raises(GraphError, match="EPContext"):
+COMPILED = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
+LOOP = helper.make_node("Loop", ["", ""], ["y"], body=graph())
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (helper.make_model(graph([COMPILED])), "EPContext"),
+        (helper.make_model(graph([LOOP])), "type Loop, a loop, which may be endless"),
+        (
+            helper.make_model(graph([helper.make_node("If", ["x"], ["y"], then_branch=graph([LOOP]))])),
+            "type Loop",
+        ),
+        (
+            helper.make_model(graph(), functions=[helper.make_function("d", "f", [], [], [], [])]),
+            "functions of its own",
+        ),
+        (helper.make_model(graph([helper.make_node("Abs", ["x"], ["y"])] * 50_001)), "more than 50,000 nodes"),
+    ],
+)
+def test_a_graph_of_more_than_an_encoder_needs_is_refused(model, message, tmp_path):
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(GraphError, match=message):
         external_files(tmp_path / "model.onnx")
