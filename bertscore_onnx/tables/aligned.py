@@ -32,23 +32,23 @@ def aligned(
     *,
     right: Collection[int] = (),
     whole: Collection[int] = (),
-    optional: Sequence[int] = (),
+    optional: Sequence[int | tuple[int, ...]] = (),
     has_rule: bool = False,
 ) -> list[str]:
     """Return the lines of a table, (rows, columns), of which every column is as wide as its widest cell.
 
     To fit into a width, `optional` columns are left out, the first ones first, which a last line names, and cells are
     wrapped, those of the last columns first, but for `whole` columns; columns that still have no room stand in another
-    table below, beside the names again.
+    table below, beside the names again. With a rule below the header, a row with its first cell alone is a heading.
     """
-    columns = [*zip(*rows, strict=True)]
+    columns = [*zip(*(row for row in rows if not (has_rule and is_heading(row))), strict=True)]
     widths = [max(text_width(line) for cell in column for line in cell.split("\n")) for column in columns]
     short = [size if number in whole else min(size, _LONGEST_WORD) for number, size in enumerate(widths)]
     kept = [*range(len(columns))]
     for column in optional:
         if width is None or _total(short, kept) <= width:
             break
-        kept.remove(column)
+        kept = [one for one in kept if one not in (column if isinstance(column, tuple) else (column,))]
     least = [
         size if number in whole else min(size, max(map(_longest_word, column)))
         for number, (size, column) in enumerate(zip(short, columns, strict=True))
@@ -59,12 +59,20 @@ def aligned(
         sizes = _narrowed(widths, least, block, width)
         lines += [""] * bool(lines)
         for number, row in enumerate(rows):
+            if has_rule and is_heading(row):
+                lines += filled(row[0], width).split("\n") if width else [row[0]]
+                continue
             lines += _lines([row[column] for column in block], sizes, [column in right for column in block])
             lines += [_GAP.join("-" * size for size in sizes)] * (has_rule and number == 0)
     left_out = [" ".join(rows[0][column].split()) for column in range(len(columns)) if column not in kept]
     if left_out and width:
         lines += filled(f"A wider terminal also shows {', '.join(left_out)}.", width).split("\n")
     return lines
+
+
+def is_heading(row: Sequence[str]) -> bool:
+    """Return whether a row of a table has its first cell alone."""
+    return len(row) > 1 and bool(row[0]) and not any(row[1:])
 
 
 def text_width(text: str) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from bertscore_onnx.tables.aligned import aligned, terminal_width
+from bertscore_onnx.tables.aligned import aligned, is_heading, terminal_width
 
 TableFormat = Literal["text", "full", "tsv", "latex"]
 Format = Callable[[Any], str]
@@ -19,9 +19,29 @@ _TSV = str.maketrans("\t\n\r", "   ")
 
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "|": "$|$"}
     | {"Δ": r"$\Delta$", "↓": r"$\downarrow$", "±": r"$\pm$", "<": "$<$", ">": "$>$", "*": "$^{*}$"}
 )
+"""A `[` after the end of a row would be an argument of LaTeX's."""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+
+_COLUMN_OF_A_PAGE = 224.0
+"""Points: 7.9 cm; articles in two columns have 8.1 cm, and smaller letters."""
+
+_COLUMN_GAP = 6.0
+"""Points: twice LaTeX's `tabcolsep` as it is set here."""
+
+_EM = 9.25
+"""Points at `footnotesize` in a text of 11 points."""
+
+_EMS = (
+    dict.fromkeys("ijl.,:;'!|I", 0.29)
+    | dict.fromkeys(" ()[]frstz-/*", 0.4)
+    | dict.fromkeys("mw+=<>~Δ%&@", 0.83)
+    | dict.fromkeys("MW", 1.03)
+)
+"""Widths of characters of Computer Modern; of capitals .75, of others .53."""
 
 
 class Table:
@@ -32,8 +52,9 @@ class Table:
     ) -> None:
         """Take the columns; those written by `str` hold names, and are aligned to the left.
 
-        A cell is blank where a row lacks the key. `optional` are the keys of the columns that a narrow terminal does
-        not show, the least important first.
+        A cell is blank where a row lacks the key, and a row with its first cell alone is a heading. `optional` are the
+        keys of the columns that a narrow terminal does not show, the least important first; of columns that go together
+        with a space between.
         """
         self.columns = columns
         self.rows = rows
@@ -43,30 +64,45 @@ class Table:
         """Align the columns within the width of the terminal."""
         keys = [key for _, key, _ in self.columns]
         numbers = [column for column, (_, _, write) in enumerate(self.columns) if write is not str]
-        optional = [keys.index(key) for key in self.optional if key in keys]
+        optional = [tuple(keys.index(key) for key in together.split() if key in keys) for together in self.optional]
         lines = aligned(self._cells(), terminal_width(), right=numbers, whole=numbers, optional=optional, has_rule=True)
         return "\n".join(lines)
 
-    def latex(self, caption: str) -> str:
-        """Write a table of the package booktabs; headers, names and the caption are escaped, other cells are LaTeX."""
+    def latex(self, caption: str, label: str = "", comments: Sequence[str] = ()) -> str:
+        """Write a table of the package booktabs, over both columns of a page where it does not fit into one.
+
+        Headers, names and the caption are escaped, other cells are LaTeX.
+        """
         are_names = [write is str for _, _, write in self.columns]
-        header, *rows = (
-            [latex_text(cell) if row == 0 or is_name else cell for cell, is_name in zip(cells, are_names, strict=True)]
-            for row, cells in enumerate(self._cells())
-        )
-        first, *lines = [f"    {' & '.join(cells)} \\\\" for cells in (header, *rows)]
+        lines, widths = [], [0.0] * len(are_names)
+        for number, cells in enumerate(self._cells()):
+            if is_heading(cells):
+                lines += [r"    \midrule"] * (number > 1)
+                lines.append(rf"    \multicolumn{{{len(cells)}}}{{@{{}}l}}{{{latex_text(cells[0])}}} \\")
+                continue
+            widths = [max(width, _latex_width(cell)) for width, cell in zip(widths, cells, strict=True)]
+            written = [
+                latex_text(cell) if is_name or not number else cell
+                for cell, is_name in zip(cells, are_names, strict=True)
+            ]
+            lines.append(f"    {' & '.join(written)} \\\\")
+        total = sum(widths) + _COLUMN_GAP * (len(widths) - 1)
+        environment = "table" if total <= _COLUMN_OF_A_PAGE else "table*"
         alignment = "".join("l" if is_name else "r" for is_name in are_names)
         return "\n".join(
             [
                 r"% needs \usepackage{booktabs}",
-                r"\begin{table}",
+                rf"\begin{{{environment}}}",
                 r"  \centering",
-                r"  \setlength{\tabcolsep}{4pt}",
-                rf"  \begin{{tabular}}{{{alignment}}}",
-                *[r"    \toprule", first, r"    \midrule", *lines, r"    \bottomrule"],
+                r"  \footnotesize",
+                r"  \setlength{\tabcolsep}{3pt}",
+                rf"  \begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
+                *[r"    \toprule", lines[0], r"    \midrule", *lines[1:], r"    \bottomrule"],
                 r"  \end{tabular}",
                 rf"  \caption{{{latex_text(caption)}}}",
-                r"\end{table}",
+                *[rf"  \label{{{label}}}"] * bool(label),
+                rf"\end{{{environment}}}",
+                *(f"% {_UNPRINTABLE.sub(' ', comment)}" for comment in comments),
             ]
         )
 
@@ -87,12 +123,25 @@ class Table:
 
 def latex_text(text: str) -> str:
     """Escape what LaTeX would read as commands; signs of statistics become mathematics."""
-    return text.translate(_LATEX)
+    text = _UNPRINTABLE.sub(" ", text).translate(_LATEX)
+    return re.sub(r"\$\^\{\*\}\$\\_(\w+)", r"$^{*}_{\\mathrm{\1}}$", text)  # acc*_eq
 
 
-def latex_number(text: str, *, is_bold: bool, mark: str = "") -> str:
-    """Return a number in LaTeX, the best in bold, and a mark after it."""
-    return (rf"$\mathbf{{{text}}}" if is_bold else f"${text}") + f"{mark}$"
+def latex_value(text: str) -> str:
+    """Write a number, an interval or a p-value, with its mark, in LaTeX: minus signs are no hyphens."""
+    text = re.sub(r"(?<=\d)-(?=\d)", "--", latex_text(text.strip()))
+    return re.sub(r"(?<![\w-])([-+])(?=\d)", r"$\1$", text)
+
+
+def latex_number(text: str, *, is_bold: bool) -> str:
+    """Return a number in LaTeX, the best in bold."""
+    return rf"$\mathbf{{{text}}}$" if is_bold else f"${text}$"
+
+
+def _latex_width(cell: str) -> float:
+    """Return at least how wide a text or a number is in Computer Modern, in points."""
+    shown = re.sub(r"\\[a-zA-Z]+|[$^{}\\]", "", cell)
+    return _EM * sum(_EMS.get(character, 0.75 if character.isupper() else 0.53) for character in shown)
 
 
 plain: Format = "{}".format

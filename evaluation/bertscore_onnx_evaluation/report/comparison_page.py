@@ -29,12 +29,9 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     interval,
     p_value,
     pair_outcomes,
-    power,
     rank,
-    runs,
     score,
     signed,
-    untested_groups,
     verdict,
     verdict_of,
 )
@@ -102,9 +99,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         copy_script=copy_script,
         copy_digest=b64encode(sha256(copy_script.encode()).digest()).decode(),
     )
-    return environment.get_template(template).render(
-        comparison=comparison, test_settings=comparison.test_settings, warnings=comparison.warnings, **values
-    )
+    return environment.get_template(template).render(comparison=comparison, **values)
 
 
 def _typographic(write: Callable[[float, MetricResult], str], value: float, metric: MetricResult) -> str:
@@ -123,9 +118,7 @@ def _metric_section(comparison: Comparison, metric: MetricResult, detailed: Sequ
         "metric": metric,
         "rows": _rows(metric),
         "headline": headline(metric),
-        "untested": untested_groups(metric),
         "outcomes": pair_outcomes(metric),
-        "notes": [*filter(None, (runs(metric), power(metric), comparison.mcnemar(metric)))],
         "intervals": intervals(metric),
         "distributions": distributions(metric),
         "plots": [

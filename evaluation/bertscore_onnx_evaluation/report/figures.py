@@ -1,6 +1,7 @@
 """Figures for papers by matplotlib: differences of systems, agreement of metrics, and the curve of layers."""
 
 import io
+import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.files import write_whole
-from bertscore_onnx_evaluation.systems.verdicts import is_significant, outcome
+from bertscore_onnx_evaluation.report.wording import visible
+from bertscore_onnx_evaluation.systems.verdicts import is_significant, outcome, rank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.layers import LayerTuning
     from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
     from bertscore_onnx_evaluation.systems.comparison import Comparison
+    from bertscore_onnx_evaluation.systems.verdicts import SystemResult
 
 FORMATS = (".pdf", ".svg", ".png")
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx", "pdf.fonttype": 42}
@@ -24,6 +27,8 @@ _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx", "pdf.fonttyp
 _COLOUR, _GREY = "#1f5fa8", "#777777"
 _WIDTH, _ROW, _MARGIN = 5.5, 0.28, 0.85
 """Inches: a column of a paper, a row, and the axis with its label."""
+_SMALL, _LINE, _CHARACTERS = 6, 0.1, 118
+"""Of the caption: points, the inches of a line, and its characters."""
 
 _Row = tuple[str, float, float | None, float | None, bool]
 """A name, its value, the ends of the interval, and whether its marker is filled."""
@@ -31,19 +36,29 @@ _Row = tuple[str, float, float | None, float | None, bool]
 
 def comparison_figure(comparison: "Comparison") -> "Figure":
     """Draw the difference of each system from the baseline, with its interval, in a panel for each metric."""
-    baseline, *others = comparison.systems
-    figure, panels = _panels([len(others)] * len(comparison.metrics))
-    for axes, metric in zip(panels, comparison.metrics, strict=True):
-        systems = [metric.systems[row] for row in metric.ranked if row]
+    parts = [
+        (metric, part, systems)
+        for metric in comparison.metrics
+        for part, systems in [("", metric.systems), *((f", {group.name}", group.systems) for group in metric.groups)]
+    ]
+    figure, panels = _panels([len(comparison.systems) - 1] * len(parts))
+    for axes, (metric, part, systems) in zip(panels, parts, strict=True):
         rows = [
-            (one.name, one.delta or 0.0, one.delta_low, one.delta_high, is_significant(outcome(metric, one)))
-            for one in systems
+            (_with_rank(one), one.delta or 0.0, one.delta_low, one.delta_high, is_significant(outcome(metric, one)))
+            for one in (systems[row] for row in metric.ranked if row)
         ]
         _draw_rows(axes, rows)
         axes.axvline(0, color=_GREY, linewidth=0.8, zorder=0)
         lower = ", lower is better" if metric.lower_is_better else ""
-        _label(axes, f"{metric.title}{lower}: difference from {baseline}, with 95 % interval (filled: p < .05)")
+        _label(axes, f"{metric.title}{lower}{part}: difference from {_with_rank(systems[0])}, with 95 % interval")
+    sentences = [comparison.legend_of("Filled if"), *comparison.notes, *comparison.warnings]
+    signatures = [metric.signature for metric in comparison.metrics]
+    _caption(figure, [" ".join(sentences), *signatures])
     return figure
+
+
+def _with_rank(system: "SystemResult") -> str:
+    return system.name if system.rank_low is None else f"{system.name}, rank {rank(system)}"
 
 
 def meta_figure(evaluation: "MetaEvaluation") -> "Figure":
@@ -132,18 +147,25 @@ def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
     return figure, [axes for [axes] in panels]
 
 
+def _caption(figure: "Figure", paragraphs: Sequence[str]) -> None:
+    """Write sentences below the panels, for which the figure grows."""
+    lines = [line for paragraph in paragraphs for line in textwrap.wrap(visible(paragraph), _CHARACTERS)]
+    figure.set_figheight(figure.get_figheight() + _LINE * (len(lines) + 1))
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_SMALL, color=_GREY, parse_math=False)
+
+
 def _draw_rows(axes: "Axes", rows: Sequence[_Row]) -> None:
     """Draw a point with its interval in each row, the first at the top."""
     for place, (_, value, low, high, is_filled) in enumerate(rows):
         ends = [[value], [value]] if low is None or high is None else [[low], [high]]
         axes.hlines(place, *ends, color=_COLOUR, linewidth=1.5)
         axes.plot([value], [place], marker="o", color=_COLOUR, markerfacecolor=_COLOUR if is_filled else "white")
-    axes.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=8, parse_math=False)
+    axes.set_yticks(range(len(rows)), [visible(name) for name, *_ in rows], fontsize=8, parse_math=False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
 def _label(axes: Any, text: str) -> None:
-    axes.set_xlabel(text, fontsize=8, parse_math=False)
+    axes.set_xlabel(visible(text), fontsize=8, parse_math=False)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import InputError, needs_package
 from bertscore_onnx.tables.table import (
+    MISSING,
     Column,
+    Format,
     Table,
     TableFormat,
     count,
-    latex_number,
+    latex_value,
     listed,
-    number,
     plain,
     plural,
 )
@@ -34,6 +35,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     interval,
     is_significant,
     outcome,
+    p_value,
     pair_outcomes,
     power,
     rank,
@@ -238,10 +240,13 @@ class Comparison(Result):
             "seed": self.seed,
             "num_segments": self.num_segments,
             "num_documents": self.num_documents,
+            "num_references": self.num_references,
             "dropped": list(self.dropped),
             "columns": [asdict(choice) for choice in self.choices],
             "inputs": self.inputs,
             "warnings": self.warnings,
+            "notes": self.notes,
+            "legend": self.legend,
             "methods": self.methods,
             "headlines": {name: headline(metric) for name, metric in metrics.items()},
             "systems": [
@@ -336,60 +341,111 @@ class Comparison(Result):
         return bibtex(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
+        notes = " ".join([*self.notes, *self.warnings])
         for metric in self.metrics:
+            said = {"notes": notes, "signature": metric.signature}
             for system in metric.systems:
                 values = _values(system)
                 del values["power"]
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
-                yield {"metric": metric.name, "system": system.name, **values, **dropped}
+                yield {"metric": metric.name, "system": system.name, **values, **said, **dropped}
+            for pair in metric.pairs:
+                values = asdict(pair)
+                if (against := values.pop("baseline")) != self.systems[0]:
+                    yield {"metric": metric.name, "system": values.pop("system"), "against": against, **values, **said}
             for group in metric.groups:
                 sizes = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
                 for values in map(_of_group, group.systems):
-                    yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values}
+                    yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values, **said}
 
     def _blocks(self) -> Iterator[str]:
-        verdicts: dict[str, list[str]] = {}
-        for metric in self.metrics:
-            verdicts.setdefault(headline(metric), []).append(metric.title)
-        several = len(self.metrics) > 1
-        yield "\n".join(f"{f'{listed(titles)}: ' if several else ''}{words}" for words, titles in verdicts.items())
+        yield "\n".join(self._headlines)
         yield _systems(self.metrics).text()
         for metric in self.metrics:
-            of_metric = f" by {metric.title}" if several else ""
-            if len(metric.pairs) > 1:
-                yield f"{_matrix(metric, of_metric).text()}\n{_MATRIX_KEY}"
-            if metric.groups:
-                table = _groups(metric, of_metric).text()
-                yield "\n".join([table, *filter(None, [untested_groups(metric)])])
-        sentences = [
-            f"{f'{metric.title}: ' if several else ''}{sentence}"
-            for metric in self.metrics
-            for sentence in self._sentences(metric)
-        ]
-        sentences += [self._left_out] * bool(self.dropped)
-        yield from filter(None, ["\n".join([*sentences, *map("Warning: {}".format, self.warnings)])])
-        yield "\n".join(
-            [f"* p < {SIGNIFICANT}: {self._test_and_correction}.", *(one.signature for one in self.metrics)]
+            if metric.pairs and len(metric.systems) > 2:
+                yield f"{_matrix(metric).text()}\n{_MATRIX_KEY}"
+        yield from filter(None, ["\n".join([*self.notes, *map("Warning: {}".format, self.warnings)])])
+        yield "\n".join([self.legend, *(metric.signature for metric in self.metrics)])
+
+    def _latex(self) -> Iterator[str]:
+        lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
+        ranks = " Rank: the places that the tests of all pairs leave open." if self.metrics[0].pairs else ""
+        caption = (
+            f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')}.{lower} "
+            f"Δ: difference from {self.systems[0]}.{ranks} {' '.join([self.legend, *self.warnings])}"
         )
+        signatures = (f"signature of {metric.title}: {metric.signature}" for metric in self.metrics)
+        comments = [*self._headlines, *self.notes, *self.inputs, *signatures]
+        yield _systems(self.metrics, is_latex=True).latex(caption, "tab:systems", comments)
+        for number, metric in enumerate(self.metrics, 1):
+            if metric.pairs and len(metric.systems) > 2:
+                caption = (
+                    f"{metric.title}: systems in rows against systems in columns; {_MATRIX_KEY} {self._significant}"
+                )
+                label = f"tab:pairs-{number}" if len(self.metrics) > 1 else "tab:pairs"
+                yield _matrix(metric, latex_value).latex(caption, label)
+
+    # Sentences, of which every output prints the same.
 
     @property
-    def _left_out(self) -> str:
-        return f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
+    def _headlines(self) -> list[str]:
+        """The headline of each metric; metrics with the same have it once."""
+        titles: dict[str, list[str]] = {}
+        for metric in self.metrics:
+            titles.setdefault(headline(metric), []).append(metric.title)
+        several = len(self.metrics) > 1
+        return [f"{f'{listed(of_words)}: ' if several else ''}{words}" for words, of_words in titles.items()]
 
     @property
-    def _test_and_correction(self) -> str:
-        """The test behind the stars, and for how many comparisons its p is corrected."""
-        words = f"{self.test_settings}, two-sided"
+    def notes(self) -> list[str]:
+        """What the tables do not show: few units that differ, margins, runs, power, groups, segments left out."""
+        several = len(self.metrics) > 1
+        of_metrics = [
+            f"{f'{metric.title}: ' if several else ''}{note}"
+            for metric in self.metrics
+            for note in self._notes_of(metric)
+        ]
+        left_out = f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
+        return of_metrics + [left_out] * bool(self.dropped)
+
+    def _notes_of(self, metric: MetricResult) -> list[str]:
+        systems = [metric.systems[row] for row in metric.ranked]
+        words = [(system.name, remarks(metric, system, self.systems[0])) for system in systems]
+        of_systems = [f"{name}: {remark}" for name, remark in words if remark]
+        of_metric = (untested_groups(metric), runs(metric), power(metric), self.mcnemar(metric))
+        return [*of_systems, *filter(None, of_metric)]
+
+    @property
+    def legend(self) -> str:
+        """The meaning of `*`, and what was tested; other signs take its place in figures."""
+        return self.legend_of("*")
+
+    def legend_of(self, sign: str) -> str:
+        """Return which test, corrected for which comparisons, a sign is about, and on how much material."""
+        is_corrected = any(metric.is_corrected for metric in self.metrics)
+        alone = " Each 95 % interval is by itself, not corrected." if is_corrected else ""
+        return f"{sign} {self._significant}{alone}"
+
+    @property
+    def _significant(self) -> str:
+        words = f"p < {SIGNIFICANT}: {self.test_settings}, two-sided"
         if (num_tests := self.metrics[0].num_tests) > 1:
             words += f", after Holm's correction for {num_tests} comparisons"
-        return words + (f"; p is not corrected for the {len(self.metrics)} metrics" if len(self.metrics) > 1 else "")
+        if any(metric.groups for metric in self.metrics):
+            words += ", in groups after Holm's correction for all groups and systems"
+        if len(self.metrics) > 1:
+            words += f"; p is not corrected for the {len(self.metrics)} metrics"
+        return f"{words}; {self.material}."
 
-    def _sentences(self, metric: MetricResult) -> Iterator[str]:
-        """Yield what the table does not show."""
-        for row in metric.ranked if len(self.systems) <= MAX_WORDED_SYSTEMS else ():
-            if words := remarks(metric, metric.systems[row], self.systems[0]):
-                yield f"{self.systems[row]}: {words}"
-        yield from filter(None, (runs(metric), power(metric), self.mcnemar(metric)))
+    @property
+    def material(self) -> str:
+        """The number of segments, their references, documents and runs."""
+        references = self.num_references
+        with_references = "" if references == [1] else f" with {' to '.join(map(str, references))} references"
+        documents = f" of {plural(self.num_documents, 'document')}" if self.num_documents else ""
+        runs = [number for metric in self.metrics for number in metric.num_runs]
+        means = f", each the mean of {' to '.join(map(str, sorted({min(runs), max(runs)})))} runs" if runs else ""
+        return f"{plural(self.num_segments, 'segment')}{with_references}{documents}{means}"
 
     def is_mcnemar(self, metric: MetricResult) -> bool:
         """Return whether the test is McNemar's, since scores are 0 or 1."""
@@ -398,44 +454,6 @@ class Comparison(Result):
     def mcnemar(self, metric: MetricResult) -> str:
         """Return which test it is of scores of 0 and 1; nothing for others."""
         return "The scores are 0 or 1, so the test is McNemar's, exact." if self.is_mcnemar(metric) else ""
-
-    def _latex(self) -> Iterator[str]:
-        columns: list[Column] = [("system", "system", str)]
-        for metric in self.metrics:
-            title = metric.title + (" ↓" if metric.lower_is_better else "")
-            columns.append((title, metric.name, plain))
-            if self._latex_has_deltas:
-                columns.append(("Δ", f"{metric.name} delta", plain))
-        rows = []
-        for row, name in enumerate(self.systems):
-            cells = {"system": name + (" (baseline)" if row == 0 else "")}
-            for metric in self.metrics:
-                cells |= _latex_cells(metric, metric.systems[row], self._latex_has_deltas)
-            rows.append(cells)
-        yield Table(columns, rows).latex(self._caption)
-        if self.inputs:
-            yield "\n".join(map("% {}".format, self.inputs))
-        if self.dropped:
-            yield f"% {self._left_out}"
-
-    @property
-    def _latex_has_deltas(self) -> bool:
-        """Whether the differences of all metrics fit into a column of a page, beside the scores."""
-        return len(self.metrics) <= 2
-
-    @property
-    def _caption(self) -> str:
-        """What the table shows, and its signs, for readers of a paper."""
-        documents = f" of {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
-        signs = f"*: different from {self.systems[0]} with"
-        if self._latex_has_deltas:
-            signs = f"Δ: difference from {self.systems[0]} ± its standard error. *:"
-        return (
-            f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')} on "
-            f"{plural(self.num_segments, 'segment')}{documents}; the best scores are bold.{lower} {signs} "
-            f"p < {SIGNIFICANT} ({self._test_and_correction})."
-        )
 
 
 def _values(system: SystemResult) -> dict[str, Any]:
@@ -454,72 +472,83 @@ def _of_group(system: SystemResult) -> dict[str, Any]:
 # The tables of text and of LaTeX.
 
 
-MAX_WORDED_SYSTEMS = 7
-"""Systems, with the baseline, that have a sentence each; the table has all."""
+_OPTIONAL = ("differing", "counts", "delta_interval p", "rank")
+"""The columns that a narrow terminal does not show, the least important first. An interval is not corrected, so it goes
+with the p that is not."""
 
-_OPTIONAL = ("differing", "counts", "p", "rank")
-"""The columns that a narrow terminal does not show, the least important first; p only where it is corrected."""
-
-_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm). JSON has every pair."
+_MATRIX_KEY = "> better, < worse, . not significant, = same score; by p (Holm)."
 _MARKS: dict[Outcome, str] = {"better": ">", "worse": "<", "unclear": ".", "same": "="}
 
 
-def _systems(metrics: Sequence[MetricResult]) -> Table:
-    """Return the systems under each metric, the best first."""
+def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Table:
+    """Return the systems under each metric, and in each group of segments, the best of all segments first."""
+    one, has_groups = metrics[0], any(metric.groups for metric in metrics)
+    has_headings, is_corrected = has_groups or len(metrics) > 1, has_groups or one.is_corrected
+    title_of = _latex_title if is_latex else _title
     rows = []
     for metric in metrics:
-        title: dict[str, Any] = {"metric": _title(metric)}
-        for system in (metric.systems[place] for place in metric.ranked):
-            row: dict[str, Any] = {
-                "metric": "",
-                **title,
-                "system": system.name,
-                "rank": rank(system),
-                "score": f"{system.score:.{metric.digits}f}",
-                **_test_cells(metric, system),
-            }
-            if system.p is not None:
-                row["counts"] = f"{system.won}/{system.lost}/{system.tied}"
-                row["differing"] = count(system.differing)
-            rows.append(row)
-            title = {}
-    one, several = metrics[0], len(metrics) > 1
+        title = title_of(metric) if len(metrics) > 1 else ""
+        number = metric.segment_scores.shape[1]
+        parts = [
+            ("", number, metric.systems),
+            *((group.name, group.num_segments, group.systems) for group in metric.groups),
+        ]
+        for group, num_segments, systems in parts:
+            names = ", ".join(filter(None, [title, group]))
+            size = plural(num_segments, "segment") if has_groups else ""
+            rows += [{"system": ": ".join(filter(None, [names, size]))}] * has_headings
+            rows += [_cells(metric, systems[place], is_corrected=is_corrected) for place in metric.ranked]
+    write = latex_value if is_latex else plain
+    delta, ends = ("Δ", "95 % interval") if is_latex else ("delta", "95 % of delta")
     columns: list[Column] = [
-        *([("metric", "metric", str)] if several else []),
-        ("system" if several else _title(one), "system", str),
-        *([("rank", "rank", plain)] if one.pairs else []),
-        ("score", "score", plain),
-        *_test_columns(one),
-        ("won/lost/tied", "counts", plain),
-        ("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain),
+        ("system" if len(metrics) > 1 else title_of(one), "system", str),
+        *([("rank", "rank", write)] if one.pairs else []),
+        ("score", "score", write),
+        (delta, "delta", write),
+        (ends, "delta_interval", write),
     ]
-    return Table(columns, rows, [key for key in _OPTIONAL if one.is_corrected or key != "p"])
+    if is_latex:
+        return Table(columns, [_with_star(row) for row in rows])
+    columns += [("p", "p", plain), *([("p (Holm)", "p_holm", plain)] if is_corrected else [])]
+    columns += [("won/lost/tied", "counts", plain)]
+    columns += [("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain)]
+    return Table(columns, rows, [keys for keys in _OPTIONAL if is_corrected or "p" not in keys.split()])
 
 
 def _title(metric: MetricResult) -> str:
     return metric.title + (" (lower is better)" if metric.lower_is_better else "")
 
 
-def _test_columns(metric: MetricResult) -> list[Column]:
-    """Return the columns of a test; p after the correction only where there is one."""
-    columns: list[Column] = [("delta", "delta", plain), ("95 % of delta", "delta_interval", plain), ("p", "p", plain)]
-    return [*columns, ("p (Holm)", "p_holm", plain)] if metric.is_corrected else columns
+def _latex_title(metric: MetricResult) -> str:
+    return metric.title + (" ↓" if metric.lower_is_better else "")
 
 
-def _test_cells(metric: MetricResult, test: SystemResult) -> dict[str, Any]:
-    """Return the cells of these columns; the difference alone where there was no test."""
-    if test.delta is None:
-        return {"delta": "baseline"}
-    delta = signed(test.delta, metric)
-    if test.p is None or test.p_holm is None:
-        return {"delta": delta}
-    mark = "*" if is_significant(verdict_of(metric, test.delta, test.p_holm)) else " "
-    ends = interval(metric, test.delta_low, test.delta_high)
-    p = {"p": f"{test.p:.4f} ", "p_holm": f"{test.p_holm:.4f}{mark}"}
-    return {"delta": delta, "delta_interval": ends, **(p if metric.is_corrected else {"p": p["p_holm"]})}
+def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) -> dict[str, str]:
+    """Return the cells of a system, with the difference alone where there was no test."""
+    cells = {"system": system.name, "score": fixed(system.score, metric.digits)}
+    if system.rank_low is not None:
+        cells["rank"] = rank(system)
+    if system.delta is None:
+        return {**cells, "delta": "baseline"}
+    cells["delta"] = signed(system.delta, metric)
+    if system.p is None or system.p_holm is None:
+        return cells
+    mark = "*" if is_significant(verdict_of(metric, system.delta, system.p_holm)) else " "
+    ends = interval(metric, system.delta_low, system.delta_high) or MISSING
+    p, p_holm = f"{p_value(system.p)} ", f"{p_value(system.p_holm)}{mark}"
+    if system.won is not None:
+        cells["counts"] = f"{system.won}/{system.lost}/{system.tied}"
+        cells["differing"] = count(system.differing)
+    return {**cells, "delta_interval": ends, **({"p": p, "p_holm": p_holm} if is_corrected else {"p": p_holm})}
 
 
-def _matrix(metric: MetricResult, of_metric: str) -> Table:
+def _with_star(cells: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells with the star beside the difference, where there is no p."""
+    star = "*" if "*" in cells.get("p_holm", cells.get("p", "")) else ""
+    return {**cells, **({"delta": cells["delta"] + star} if star else {})}
+
+
+def _matrix(metric: MetricResult, write: Format = plain) -> Table:
     """Return the outcome of each system, in rows, against each rival, in columns; both are sorted by their scores."""
     outcomes, ranked = pair_outcomes(metric), metric.ranked
     rows = [
@@ -527,40 +556,5 @@ def _matrix(metric: MetricResult, of_metric: str) -> Table:
         | {str(at): "" if row == rival else _MARKS[outcomes[row, rival]] for at, rival in enumerate(ranked, 1)}
         for number, row in enumerate(ranked, 1)
     ]
-    columns: list[Column] = [("", "number", plain), (f"against{of_metric}", "system", str)]
-    return Table([*columns, *((str(at), str(at), plain) for at in range(1, len(ranked) + 1))], rows)
-
-
-def _groups(metric: MetricResult, of_metric: str) -> Table:
-    """Return the systems by group, those that score best in all segments first."""
-    rows = []
-    for group in metric.groups:
-        first: dict[str, Any] = {"group": group.name, "segments": group.num_segments}
-        for system in (group.systems[place] for place in metric.ranked):
-            row = {"group": "", **first, "system": system.name, "score": system.score}
-            cells = _test_cells(metric, system)
-            rows.append(row | cells | {"p_holm": cells.get("p_holm", cells.get("p", ""))})
-            first = {}
-    columns: tuple[Column, ...] = (
-        (f"group{of_metric}", "group", str),
-        ("segments", "segments", count),
-        ("system", "system", str),
-        ("score", "score", number(metric.digits)),
-        *_test_columns(metric)[:2],
-        ("p (Holm)", "p_holm", plain),
-    )
-    return Table(columns, rows, ("segments",))
-
-
-def _latex_cells(metric: MetricResult, system: SystemResult, has_deltas: bool) -> dict[str, str]:
-    """Return the score, in bold if none is better, and the difference from the baseline with its error and star."""
-    is_best = system.score == metric.systems[metric.ranked[0]].score
-    score = fixed(system.score, metric.digits)
-    mark = "^{*}" if system.delta is not None and is_significant(outcome(metric, system)) else ""
-    if not has_deltas:
-        return {metric.name: latex_number(score, is_bold=is_best, mark=mark)}
-    cells = {metric.name: latex_number(score, is_bold=is_best), f"{metric.name} delta": "--"}
-    if system.delta is not None:
-        error = "" if system.delta_error is None else rf" \pm {fixed(system.delta_error, metric.digits)}"
-        cells[f"{metric.name} delta"] = f"${signed(system.delta, metric)}{error}{mark}$"
-    return cells
+    columns: list[Column] = [("", "number", plain), (f"{metric.title} against", "system", str)]
+    return Table([*columns, *((str(at), str(at), write) for at in range(1, len(ranked) + 1))], rows)

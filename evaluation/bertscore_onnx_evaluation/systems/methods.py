@@ -34,28 +34,21 @@ _SOFTWARE = f"""\
 
 
 def methods_paragraph(comparison: Comparison) -> str:
-    """Return three sentences: what was compared, by which test and correction, and with which settings."""
+    """Return what was compared, by which test and correction, what the tests do not show, and with which settings."""
     baseline, *others = comparison.systems
-    number, unit = comparison.metrics[0].units
-    segments = plural(comparison.num_segments, "segment")
-    references = comparison.num_references
-    several = "" if references == [1] else f" with {' to '.join(map(str, references))} references"
-    units = segments + several if unit == "segment" else f"{segments}{several} of {plural(number, unit)}"
-    runs = [number for metric in comparison.metrics for number in metric.num_runs]
-    means = f", each the mean of {' to '.join(map(str, sorted({min(runs), max(runs)})))} runs" if runs else ""
     metrics = listed([metric.title for metric in comparison.metrics])
     num_tests = comparison.metrics[0].num_tests
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
+    corrected = ", each by itself, without a correction" if num_tests > 1 else ""
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
-    dropped = plural(len(comparison.dropped), "segment")
-    left_out = f" {dropped} with missing values were left out." if comparison.dropped else ""
     groups = max(sum(group.systems[-1].p is not None for group in metric.groups) for metric in comparison.metrics)
     by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
     return (
-        f"We compared {listed(others)} with {baseline} by {metrics} on {units}{means}.{left_out} Differences were "
-        f"tested with a two-sided paired permutation test ({_swaps(comparison)}){holm}; 95 % intervals of differences "
-        f"hold those that the same swaps do not reject.{by_group} All figures were computed with bertscore-onnx "
+        f"We compared {listed(others)} with {baseline} by {metrics} on {comparison.material}. Differences were tested "
+        f"with a two-sided paired permutation test ({_swaps(comparison)}){holm}; 95 % intervals of differences hold "
+        f"those that the same swaps do not reject{corrected}.{by_group} "
+        f"{' '.join([*comparison.notes, *comparison.warnings, ''])}All figures were computed with bertscore-onnx "
         f"{__version__} ({signatures})."
     )
 

@@ -232,10 +232,16 @@ class Verdict(NamedTuple):
     """One system against the baseline."""
 
     name: Outcome
-    sentence: str
+    relation: str
     """The sentence after the system's name; it contains the baseline's name."""
+    remarks: str
     segments: str
     """On how many segments the system is better."""
+
+    @property
+    def sentence(self) -> str:
+        """The relation, and what it does not show."""
+        return f"{self.relation} {self.remarks}".strip()
 
 
 def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdict | None:
@@ -249,26 +255,27 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     won, lost = system.won or 0, system.lost or 0
     segments = f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(system.tied)}."
     segments = segments if won or lost else "Tied on every segment."
+    words = remarks(metric, system, baseline)
     if system.delta == 0:
-        return Verdict("same", f"has the same score as {baseline}.{_within_margin(metric, system, baseline)}", segments)
+        return Verdict("same", f"has the same score as {baseline}.", words, segments)
     p = f"p {equals(system.p)}"
     if metric.is_corrected:
         p += f" ({p_value(system.p_holm)} with Holm's correction)"
     ends = interval(metric, system.delta_low, system.delta_high)
     size = f"{signed(system.delta, metric)}, {f'95 % interval {ends}, ' if ends else ''}{p}"
     relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
-    words = remarks(metric, system, baseline)
-    return Verdict(judged, f"{relation} {baseline}: {size}.{words and ' '}{words}", segments)
+    return Verdict(judged, f"{relation} {baseline}: {size}.", words, segments)
 
 
 def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
     """Return a warning where few units differ, and the verdict within the margin; nothing for the baseline."""
     if system.delta is None or system.p is None:
         return ""
-    few, (number, unit) = "", metric.units
-    if system.delta and system.differing is not None and system.differing < min(MIN_PLANNED_UNITS, number):
-        verb = "differs" if system.differing == 1 else "differ"
-        few = f"Only {count(system.differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
+    few, (number, unit), differing = "", metric.units, system.differing or 0
+    if differing < min(MIN_PLANNED_UNITS, number):
+        verb = "differs" if differing == 1 else "differ"
+        few = f"Only {count(differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
+        few = few if differing else f"None of {plural(number, unit)} differs; on others they may."
     return f"{few}{_within_margin(metric, system, baseline)}".strip()
 
 
@@ -285,8 +292,8 @@ def is_significant(judged: Outcome | None) -> bool:
 
 
 def interval(metric: MetricResult, low: float | None, high: float | None) -> str:
-    """Return an interval; nothing where there is none."""
-    return "" if low is None or high is None else f"{signed(low, metric)} to {signed(high, metric)}"
+    """Return an interval; nothing where there is none, or where it has no width: nothing is that certain."""
+    return "" if low is None or high is None or low == high else f"{signed(low, metric)} to {signed(high, metric)}"
 
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:

@@ -233,7 +233,7 @@ class TestGivenScores:
         arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
         result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
         assert result.exit_code == 0
-        assert re.search(r"^comet +other +\S+ +\+0\.1000 ", result.stdout, re.MULTILINE)
+        assert re.search(r"^comet\nother +\S+ +\+0\.1000 ", result.stdout, re.MULTILINE)
         assert result.stdout.startswith("BERTScore F1 ")
 
     GROUPED = "segment,domain,base,worse\n" + "".join(

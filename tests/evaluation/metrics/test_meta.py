@@ -393,7 +393,7 @@ def test_latex_has_the_best_values_in_bold(three_metrics):
     ]
     assert rows[1][2] == rf"$\mathbf{{{r_of(three_metrics.language_pairs[0].metrics[0].segment['pearson'])}}}$"
     assert [sum("mathbf" in row[column] for row in rows) for column in range(2, 7)] == [1] * 5
-    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", r"acc$^{*}$\_eq"):
+    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", r"acc$^{*}_{\mathrm{eq}}$"):
         assert words in latex
 
 

@@ -1,7 +1,9 @@
 """What a comparison shows: the same stars in every form, and a paragraph for a paper."""
 
+import json
 import re
-from dataclasses import replace
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import latex_text
 from bertscore_onnx_evaluation import compare, paired_permutation
+from tests.support.html_tree import tree_of
 
 
 def random_comparison(seed):
@@ -70,41 +73,145 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(monkeypatch):
     )
 
 
-def test_latex_has_what_a_caption_needs():
-    found = four_systems()
-    found = replace(found, metrics=found.metrics[:2])
-    latex = found.table("latex")
-    rows = [line.strip() for line in latex.splitlines() if line.endswith(r"\\")][1:]
-    for column, metric in enumerate(found.metrics):
-        best = [row.split(" & ")[0] for row in rows if row.split(" & ")[1 + 2 * column].startswith(r"$\mathbf{")]
-        assert best == [latex_text(metric.systems[metric.ranked[0]].name) + " (baseline)" * (metric.ranked[0] == 0)]
-        other = metric.systems[2]
-        size = f"{other.delta:+.{metric.digits}f} \\pm {other.delta_error:.{metric.digits}f}"
-        assert rows[2].split(" & ")[2 + 2 * column].startswith(f"${size}")
-    assert rows[0].startswith("base (baseline) & ")
+def test_latex_has_the_numbers_of_the_text_and_the_pairs(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    found = four_systems(all_pairs=True)
+    systems, *pairs = found.table("latex").split("\n\n")
+    text = [line for line in found.table().split("\n\n")[1].splitlines()[2:] if "  " in line]
+    rows = [line.strip().removesuffix(r" \\") for line in systems.splitlines() if line.count(" & ") == 4][1:]
+    for row, line in zip(rows, text, strict=True):
+        cells = re.sub(r"[$\\]|\^\{\*\}", "", row).replace("--", "-").split(" & ")
+        assert cells[:4] == line.split()[:4]
+        assert cells[4] == " ".join(line.split()[4:7]).rstrip(" ") or cells[4] == ""
+        assert ("*" in row) == ("*" in line)
+    assert [metric.title in pair for metric, pair in zip(found.metrics, pairs, strict=True)] == [True] * 3
     for words in (
-        r"\toprule",
-        r"\midrule",
-        r"\bottomrule",
+        r"\multicolumn{5}{@{}l}{TER $\downarrow$} \\",
         r"D\&E",
-        "Holm's correction for 3 comparisons",
-        "10,000 swaps",
+        r"\label{tab:systems}",
+        "after Holm's correction for 6 comparisons; p is not corrected for the 3 metrics; 200 segments.",
+        r"Each 95 \% interval is by itself, not corrected.",
+        "% signature of TER: TER|scores:given|test:permutation|resamples:10000|seed:12345",
     ):
-        assert words in latex
-    assert latex.isascii()
-    assert latex.count("{") == latex.count("}")
-    assert latex.replace(r"\$", "").count("$") % 2 == 0
+        assert words in systems
+    assert [pair.count("$>$") - 1 for pair in pairs] == [
+        sum(pair.p_holm < 0.05 for pair in metric.pairs) for metric in found.metrics
+    ]
+    assert systems.isascii()
+    assert systems.count("{") == systems.count("}")
 
 
-def test_latex_of_three_metrics_has_scores_with_stars_alone():
-    draws = np.random.default_rng(2).normal(size=(2, 40))
-    systems = {"base": draws[0], "better": draws[0] + 1 + draws[1] / 9}
-    latex = compare(scores=dict.fromkeys(("x", "y", "z"), systems)).table("latex")
-    [better] = [line.strip() for line in latex.splitlines() if line.strip().startswith("better")]
-    score = f"$\\mathbf{{{systems['better'].mean():.4f}}}^{{*}}$"
-    assert better == rf"better & {' & '.join([score] * 3)} \\"
-    assert "$^{*}$: different from base with p $<$ 0.05 (" in latex
-    assert r"\Delta" not in latex
+LONG = "a model whose name is as long as a line of text in one column of a paper"
+
+
+@pytest.mark.parametrize(
+    ("name", "environment"), [("tuned", "table"), (LONG, "table*"), ("[2cm] \x00\n|~^_{", "table")]
+)
+def test_a_latex_table_fits_its_column(name, environment, tmp_path):
+    rng = np.random.default_rng(4)
+    scores = {one: 0.8 + rng.normal(0, 0.1, 30) for one in ("rules", "small", "large", name)}
+    latex = compare(scores={"bertscore": scores, "chrf": scores}, all_pairs=True).table("latex")
+    assert f"\\begin{{{environment}}}" in latex
+    if shutil.which("pdflatex") is None:
+        pytest.skip("there is no TeX")
+    paper = r"\documentclass[twocolumn]{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "paper.tex").write_text(f"{paper}\n{latex}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    log = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "Overfull" not in log
+
+
+NOISE = np.random.default_rng(5).normal(size=(4, 60))
+EQUAL = {"base": NOISE[0], "a": NOISE[0]}
+THREE = {"base": NOISE[0], "a_1": NOISE[1] + 1, "b": NOISE[2]}
+FEW = {"base": NOISE[0], "new": NOISE[0] + (np.arange(60) < 3)}
+BINARY = {name: np.where(scores > 0, 1, 0) for name, scores in THREE.items()}
+RUNS = {name: np.stack([scores, scores + NOISE[3]]) for name, scores in THREE.items()}
+GAPS = {"base": NOISE[0], "new": np.where(np.arange(60) == 7, np.nan, NOISE[1])}
+UNEQUAL = [min(number, 25) for number in range(60)]
+TEXTS = {"base": ["a cat sat", "the dog ran off"] * 15, "new": ["the cat sat", "the dog ran"] * 15}
+SITUATIONS = {
+    "two": {"scores": EQUAL | {"a": NOISE[1]}},
+    "equal": {"scores": EQUAL},
+    "equal, with a margin": {"scores": EQUAL, "margin": 0.5},
+    "three": {"scores": THREE},
+    "pairs": {"scores": THREE, "all_pairs": True},
+    "few segments": {"scores": {name: scores[:6] for name, scores in THREE.items()}},
+    "three segments": {"scores": {name: scores[:3] for name, scores in THREE.items()}, "margin": 0.1},
+    "few that differ": {"scores": FEW},
+    "few that differ, with a margin": {"scores": FEW, "margin": 0.2},
+    "a wide margin": {"scores": THREE, "margin": 3},
+    "zeros and ones": {"scores": BINARY},
+    "runs": {"scores": RUNS},
+    "runs of unequal number": {"scores": RUNS | {"base": NOISE[:3]}},
+    "runs whose means differ": {"scores": {name: scores + np.array([[0], [9]]) for name, scores in RUNS.items()}},
+    "segments left out": {"scores": GAPS, "missing": "drop"},
+    "groups": {"scores": THREE, "by": ["news"] * 25 + ["talks"] * 25 + ["web"] * 10},
+    "documents": {"scores": THREE, "documents": [number // 2 for number in range(60)]},
+    "unequal documents": {"scores": THREE, "documents": UNEQUAL},
+    "two metrics": {"scores": {"comet": THREE, "ter": BINARY}, "lower_is_better": ["ter"]},
+    "a power": {"scores": THREE, "power": [0.5, 2]},
+    "few swaps": {"scores": THREE, "num_resamples": 10},
+    "texts": {"candidates": TEXTS, "references": [["the cat sat", "a cat"]] * 30, "metrics": ["bleu"]},
+}
+
+
+def said(*texts):
+    """Return what texts say, without typography."""
+    return (
+        re.sub(r"\s+", " ", " ".join(texts))
+        .replace("\N{MINUS SIGN}", "-")
+        .replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    )
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_output_has_the_warnings_and_notes_of_the_text(situation, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "5000")
+    found = compare(**SITUATIONS[situation])
+    *_, notes, legend = found.table().split("\n\n")
+    notes = [] if "-----" in notes else [line.removeprefix("Warning: ") for line in notes.splitlines()]
+    legend, *signatures = legend.splitlines()
+    record = json.loads(found.to_json())
+    figure = found.figure()
+    outputs = {
+        "json": said(*record["notes"], *record["warnings"]),
+        "methods": said(found.methods),
+        "page": said("".join(tree_of(found.to_html()).itertext())),
+        "notebook": said("".join(tree_of(found._repr_html_()).itertext())),
+        "figure": said(figure.get_supxlabel()),
+        "latex": said(found.table("latex").replace("\n% ", "\n")),
+        "tsv": said(found.table("tsv")),
+    }
+    for note in notes:
+        for output, shown in outputs.items():
+            assert said(note) in shown or said(latex_text(note)) in shown, output
+    assert record["legend"] == legend
+    for output in ("page", "notebook", "figure"):
+        assert legend.removeprefix("* ") in outputs[output]
+    assert said(latex_text(legend)) in outputs["latex"]
+    for output in ("methods", "page", "figure", "latex", "tsv"):
+        assert all(signature in outputs[output] for signature in signatures)
+
+
+def test_the_situations_have_something_to_say(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "5000")
+    shown = {situation: compare(**options).table() for situation, options in SITUATIONS.items()}
+    for situation, words in {
+        "few segments": "Tested on 6 segments only.",
+        "equal": "None of 60 segments differs; on others they may.",
+        "few that differ": "Only 3 of 60 segments differ, too few to rely on",
+        "zeros and ones": "McNemar's",
+        "runs": "means of 2 runs",
+        "segments left out": "1 segment left out",
+        "groups": "Not tested, since they have fewer than 20 segments: web.",
+        "unequal documents": "whose sizes differ so much",
+        "two metrics": "TER (lower is better)",
+        "a power": "80 times",
+        "few swaps": "no p can be below 0.05",
+        "texts": "30 segments with 2 references",
+    }.items():
+        assert words in shown[situation], situation
 
 
 def test_the_methods_name_test_unit_correction_and_seed():
