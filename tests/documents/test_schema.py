@@ -31,7 +31,7 @@ def rows(missing=0):
         lambda: compare(scores=SYSTEMS, power=[0.2, 1], documents=list("abcdefgh") * 5),
         lambda: compare(scores=rows(missing=3), missing="drop", num_resamples=50),
         lambda: compare(scores={name: [of, of + 0.1] for name, of in SYSTEMS.items()}),
-        lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15),
+        lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15, margin=0.5),
         lambda: compare(TEXTS, ["the cat", "the dog"] * 15, metrics=["chrf", "ter"]),
     ],
     ids=["pairs", "margin", "power", "dropped", "runs", "groups", "texts"],

@@ -59,10 +59,6 @@ SHAPES = {
     "Student's t, 3 degrees": Shape(lambda rng, number: rng.standard_t(3, size=number)),
     "Laplace": Shape(lambda rng, number: rng.laplace(size=number) / 2**0.5),
     "exponential": Shape(lambda rng, number: rng.exponential(size=number) - 1),
-    "exponential losses": Shape(lambda rng, number: 1 - rng.exponential(size=number)),
-    "lognormal losses": Shape(lambda rng, number: np.exp(0.5) - rng.lognormal(size=number)),
-    "4 % lost, 1 % won": Shape(lambda rng, number: 0.03 + rng.choice([-1, 0, 1], number, p=[0.04, 0.95, 0.01])),
-    "5 % fail": Shape(lambda rng, number: 0.05 + np.where(rng.random(number) < 0.05, -1, rng.normal(0, 0.02, number))),
     "lognormal": Shape(lambda rng, number: rng.lognormal(size=number) - np.exp(0.5)),
     "two lognormal scores": Shape(lambda rng, number: rng.lognormal(size=number) - rng.lognormal(size=number)),
     "few exceptions": Shape(
@@ -78,6 +74,39 @@ SHAPES = {
     "counts of errors": Shape(lambda rng, number: (rng.poisson(1, number) - rng.poisson(1, number)).astype(float)),
 }
 """Most have a deviation of 1."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The losses of segments of a system whose baseline always has the best score, which is the worst loss."""
+
+    draw: Callable[[np.random.Generator, tuple[int, int]], Floats]
+    mean: float
+    worst: float = 1.0
+
+
+def errors(rng: np.random.Generator, shape: tuple[int, int], share: float) -> Floats:
+    """Draw penalties as of MQM: in a share of segments one to three errors of 1 or 5."""
+    return (rng.random(shape) < share) * rng.choice([1.0, 5.0], shape) * rng.integers(1, 4, shape)
+
+
+LOSSES = {
+    "0 or 1, 5 % lost": Losses(lambda rng, shape: (rng.random(shape) < 0.05).astype(float), 0.05),
+    "0 or 1, 12 % lost, 7 % won": Losses(
+        lambda rng, shape: rng.choice([1.0, -1, 0], shape, p=[0.12, 0.07, 0.81]), 0.05
+    ),
+    "exponential": Losses(lambda rng, shape: np.minimum(rng.exponential(0.05, shape), 1), 0.05),
+    "exponential in 30 %": Losses(
+        lambda rng, shape: np.minimum(rng.exponential(0.1, shape) * (rng.random(shape) < 0.3), 1), 0.03
+    ),
+    "lognormal": Losses(lambda rng, shape: np.minimum(0.02 * rng.lognormal(size=shape), 1), 0.02 * np.exp(0.5)),
+    "normal": Losses(lambda rng, shape: rng.normal(0.03, 0.1, shape), 0.03),
+    "MQM": Losses(lambda rng, shape: errors(rng, shape, 0.38) - errors(rng, shape, 0.3), 0.48, 25),
+    "3 % fail by 0.8": Losses(lambda rng, shape: rng.normal(0, 0.02, shape) + 0.8 * (rng.random(shape) < 0.03), 0.024),
+    "2 % of grades 4 and 5 fall to 1": Losses(
+        lambda rng, shape: rng.choice([3.0, 4], shape) * (rng.random(shape) < 0.02), 0.07, 5
+    ),
+}
 
 EQUAL_SYSTEMS = {
     "20 segments": EqualSystems(20),

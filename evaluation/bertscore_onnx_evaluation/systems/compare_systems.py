@@ -35,6 +35,7 @@ from bertscore_onnx_evaluation.systems.inputs import (
     join_inputs,
 )
 from bertscore_onnx_evaluation.systems.join import Missing
+from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
     NUM_SWAPS,
@@ -42,11 +43,9 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     PairedTestResult,
     check_draws,
     holm,
-    margin_intervals,
     paired_permutation,
     segment_outcomes,
 )
-from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
     MetricResult,
@@ -135,8 +134,8 @@ def compare(
             systems are then also compared within each group of 20 segments, or documents, or more.
         context_sentences: how many of the preceding references in its document are the context of each segment, for
             BERTScore; Doc-BERTScore takes two.
-        margin: a difference in the score, above 0; for each system the result then has whether it is not worse than the
-            baseline by as much, and whether the two are equivalent. Only with a single metric.
+        margin: a difference in the score, above 0; for each system, and in each group, the result then has the largest
+            loss that is not excluded, and whether it is below the margin. Only with a single metric.
         power: true differences in the score, each above 0; for each the result then has how often a test would find
             it, and how many segments find it 80 times in 100. Only with a single metric.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
@@ -225,11 +224,12 @@ def compare(
             units,
             all_pairs=all_pairs,
             margin=margin,
-            margin_ends=None if margin is None else margin_intervals(corpus, margin_levels(len(names) - 1), seed=seed),
+            bounds=None if margin is None else margin_bounds(corpus, len(names) - 1, seed=seed),
             planned=planned,
         )
         if joined.groups:
-            result = replace(result, groups=group_results(by_segment, names, joined.groups, numbers, test))
+            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin)
+            result = replace(result, groups=groups)
         results.append(result)
     return Comparison(
         num_resamples,
@@ -270,13 +270,10 @@ def metric_result(
     *,
     all_pairs: bool = False,
     margin: float | None = None,
-    margin_ends: NDArray[np.float64] | None = None,
+    bounds: MarginBounds | None = None,
     planned: Sequence[float] = (),
 ) -> MetricResult:
-    """Put together the scores and the tests of one metric.
-
-    With a margin it takes the intervals at the `margin_levels`, (2, systems - 1, 2).
-    """
+    """Put together the scores and the tests of one metric; with a margin it takes the bounds."""
     segment_scores = np.asarray(metric.segment)
     won, lost, tied = segment_outcomes(
         segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
@@ -302,15 +299,6 @@ def metric_result(
         if row is None:
             return score
         curve = tested.power_curves[row]
-        judged: dict[str, Any] = {}
-        if margin is not None and margin_ends is not None:
-            (not_worse_low, not_worse_high), (equivalent_low, equivalent_high) = margin_ends[:, row].tolist()
-            largest_loss = not_worse_high if metric.lower_is_better else -not_worse_low
-            is_open = min(tested.differing[row], tested.effective_units) < MIN_PLANNED_UNITS
-            judged["not_worse"] = not is_open and largest_loss < margin
-            # Two one-sided tests: D. J. Schuirmann, 1987
-            judged["equivalent"] = not is_open and max(-equivalent_low, equivalent_high) < margin
-            judged |= {"equivalent_low": equivalent_low, "equivalent_high": equivalent_high}
         return replace(
             score,
             **test_result(row),
@@ -322,7 +310,7 @@ def metric_result(
             power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
             if curve and curve.is_known
             else (),
-            **judged,
+            **({} if margin is None or bounds is None else margin_result(margin, bounds, row)),
         )
 
     runs_signature = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
@@ -342,9 +330,13 @@ def metric_result(
     return with_ranks(result)
 
 
-def margin_levels(num_systems: int) -> tuple[float, float]:
-    """Return the two-sided levels at which systems are not worse, and equivalent, corrected for their number."""
-    return SIGNIFICANT / num_systems, 2 * SIGNIFICANT / num_systems
+def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, Any]:
+    """Return what the bounds of a pair say of a margin, as fields of `SystemResult`."""
+    loss, gain = float(bounds.loss[row]), float(bounds.gain[row])
+    if math.isnan(loss) or math.isnan(gain):
+        return {}
+    judged = {"not_worse": loss < margin, "equivalent": max(loss, gain) < margin}
+    return {**judged, "largest_loss": loss, "largest_gain": gain, "is_scale_known": bool(bounds.is_scale_known[row])}
 
 
 def _finite(interval: NDArray[np.float64]) -> tuple[float | None, float | None]:
@@ -359,13 +351,16 @@ def group_results(
     groups: Sequence[str],
     documents: NDArray[np.int64] | None,
     test: Callable[[CorpusScores], PairedTestResult],
+    *,
+    margin: float | None = None,
 ) -> tuple[GroupResult, ...]:
     """Score and test the systems on the segments of each group, whose name is given for each segment.
 
-    Groups of fewer than `MIN_UNITS` units are not tested. p is corrected for all groups and systems.
+    Groups of fewer than `MIN_UNITS` units are not tested. p and bounds are corrected for all groups and systems.
     """
     group_of = np.array(groups)
-    scored: list[tuple[str, int, int, list[float], PairedTestResult | None]] = []
+    num_claims = len({*groups}) * (len(names) - 1)
+    scored: list[tuple[str, int, int, list[float], PairedTestResult | None, MarginBounds | None]] = []
     for name in sorted({*groups}, key=natural_key):
         segments = np.flatnonzero(group_of == name)
         group, num_units = corpus.of_segments(segments), len(segments)
@@ -373,13 +368,15 @@ def group_results(
             _, numbers = np.unique(documents[segments], return_inverse=True)
             group, num_units = group.by_document(numbers), int(numbers.max()) + 1
         tested = test(group) if num_units >= MIN_UNITS else None
-        scored.append((name, len(segments), num_units, group.observed().tolist(), tested))
-    corrected = iter(holm([p for *_, tested in scored if tested for p in tested.p.tolist()]).tolist())
+        bounds = None if margin is None else margin_bounds(group, num_claims)
+        scored.append((name, len(segments), num_units, group.observed().tolist(), tested, bounds))
+    corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
     results = []
-    for name, num_segments, num_units, (baseline, *others), tested in scored:
+    for name, num_segments, num_units, (baseline, *others), tested, bounds in scored:
         systems = [SystemResult(names[0], baseline)]
         for row, (system, score) in enumerate(zip(names[1:], others, strict=True)):
-            result = SystemResult(system, score, delta=score - baseline)
+            judged = {} if margin is None or bounds is None else margin_result(margin, bounds, row)
+            result = SystemResult(system, score, delta=score - baseline, **judged)
             if tested is not None:
                 low, high = _finite(tested.interval[row])
                 p = float(tested.p[row])

@@ -45,6 +45,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     untested_groups,
     verdict,
     verdict_of,
+    within_margin,
 )
 
 if TYPE_CHECKING:
@@ -184,12 +185,12 @@ class Comparison(Result):
     def regressions(self) -> list[str]:
         """The systems that are significantly worse than the baseline under some metric or in some group, in a sentence.
 
-        With a margin they are those that were not shown to be not worse by the margin, and in groups those that are
-        significantly worse and may be so by the margin.
+        With a margin they are those that may be worse by the margin or more, in all segments or in a group.
 
         Raises:
             InputError: that cannot be judged. Nobody named the baseline, or the direction of a metric; a system lacks
-                segments that were left out; a group is too small; or no p can be significant.
+                segments that were left out; a group is too small for a test; no p can be significant; or with a margin,
+                nothing says how large a loss can be.
         """
         baseline = self.systems[0]
         if not self.is_baseline_named:
@@ -208,12 +209,17 @@ class Comparison(Result):
                     f"{name} lacks {plural(number, 'score')}, which cannot be left out where it is judged. Add them, "
                     "the worst ones where it failed; or compare the rest without a gate."
                 )
+            if any(metric.margin and of.largest_loss is None for metric, of in zip(self.metrics, systems, strict=True)):
+                raise InputError(
+                    f"All scores of {self.systems[0]} and {name} are the same: nothing says how large a loss can be. "
+                    "Judge them without a margin."
+                )
         sentences = [sentence for metric in self.metrics for sentence in self._regressions(metric)]
         for metric in self.metrics if not sentences else ():
             small = untested_groups(metric)
             if finds_nothing := metric.margin is None and self._finds_nothing(metric):
                 raise InputError(f"The gate cannot fail. {finds_nothing}")
-            if small:
+            if small and metric.margin is None:
                 raise InputError(f"{small} So the gate cannot judge these; expected larger groups, or none.")
         return sentences
 
@@ -224,9 +230,10 @@ class Comparison(Result):
                 yield f"{metric.title}: {system.name} {judged.sentence}"
         for group in metric.groups:
             for system in group.systems[1:]:
-                end = system.delta_high if metric.lower_is_better else system.delta_low
-                is_within = metric.margin is not None and end is not None and abs(end) < metric.margin
-                if outcome(metric, system) == "worse" and not is_within:
+                if metric.margin is not None and not system.not_worse:
+                    words = within_margin(metric, system, self.systems[0], (group.num_units, metric.units[1]))
+                    yield f"{metric.title}, {group.name}: {system.name}: {words}"
+                elif metric.margin is None and outcome(metric, system) == "worse":
                     size = f"{signed(system.delta or 0, metric)}, p {equals(system.p_holm or 0)} with Holm's correction"
                     yield f"{metric.title}, {group.name}: {system.name} is worse than {self.systems[0]}: {size}."
 
@@ -463,10 +470,17 @@ def _values(system: SystemResult) -> dict[str, Any]:
     return values
 
 
+GROUP_VALUES = (
+    *("name", "score", "delta", "delta_low", "delta_high", "p", "p_holm"),
+    *("not_worse", "equivalent", "largest_loss", "largest_gain", "is_scale_known"),
+)
+"""The fields of a system that it has in a group."""
+
+
 def _of_group(system: SystemResult) -> dict[str, Any]:
     """Return the values that a system has in a group, by name."""
     values = asdict(system)
-    return {name: values[name] for name in ("name", "score", "delta", "delta_low", "delta_high", "p", "p_holm")}
+    return {name: values[name] for name in GROUP_VALUES}
 
 
 # The tables of text and of LaTeX.

@@ -1,4 +1,4 @@
-"""Corpus scores that can be resampled and swapped: means over segments, and functions of sums over them."""
+"""Corpus scores whose units can be swapped: means over segments, and functions of sums over them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
@@ -39,19 +39,15 @@ class UnitValues(NamedTuple):
         ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
         return self.values - ratio * self.sizes
 
-    def errors(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standard errors of the differences, (resamples, pairs), from how often units are in resamples."""
-        deviations, sizes = self.deviations(), self.sizes
-        total, sums = (times @ sizes)[:, None], times @ deviations.T
-        ratio = sums / total  # by linearisation about the observed difference, which loses no digits
-        by_size = sums if (sizes == 1).all() else times @ (deviations * sizes).T
-        squares = times @ (deviations**2).T - 2 * ratio * by_size + ratio**2 * (times @ sizes**2)[:, None]
-        num_units = len(sizes)
-        return np.sqrt(np.maximum(squares, 0) * num_units / max(1, num_units - 1)) / total
+    def errors(self) -> NDArray[np.float64]:
+        """Return the standard errors of the differences, (pairs,)."""
+        num_units = len(self.sizes)
+        squares = (self.deviations() ** 2).sum(axis=1)
+        return np.sqrt(squares * num_units / max(1, num_units - 1)) / self.sizes.sum()
 
 
 class SegmentMeans:
-    """A metric whose corpus score is the mean over segments, such as BERTScore: resampling is one matrix product."""
+    """A metric whose corpus score is the mean over segments, such as BERTScore: swapping is one matrix product."""
 
     def __init__(
         self, scores: ArrayLike | Sequence[ArrayLike], *, lower_is_better: bool = False, value: Value = "F"
@@ -73,6 +69,9 @@ class SegmentMeans:
 
         largest = [np.nanmax(np.abs(system), axis=0) for system in self.runs]
         self._rounding = ROUNDING * (np.stack(largest) if largest else np.abs(self.segment_scores))  # (systems, units)
+        self.extremes = self.segment_scores.min(axis=1), self.segment_scores.max(axis=1)
+        """The lowest and the highest score of a segment of each system, (systems,) each."""
+
         self.sizes = np.ones(self.segment_scores.shape[1])
         """The number of segments of each unit, (units,)."""
 
@@ -91,14 +90,16 @@ class SegmentMeans:
     def of_segments(self, segments: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric of some segments alone, given their positions."""
         scores = [runs[:, segments] for runs in self.runs] if self.runs else self.segment_scores[:, segments]
-        return SegmentMeans(scores, lower_is_better=self.lower_is_better)
+        metric = SegmentMeans(scores, lower_is_better=self.lower_is_better)
+        metric.extremes = self.extremes
+        return metric
 
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
         metric = SegmentMeans(_summed(self.segment_scores[:, :, None], documents)[:, :, 0])
         metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
         metric.sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
-        metric.runs = self.runs
+        metric.runs, metric.extremes = self.runs, self.extremes
         return metric
 
     def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -133,6 +134,27 @@ class SegmentMeans:
         values = self.segment_scores[pairs[:, 1]] - self.segment_scores[pairs[:, 0]]
         return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
 
+    def unit_losses(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return by how much the second system of each pair is worse, unit by unit."""
+        values, sizes = self.unit_values(pairs)
+        return UnitValues(values if self.lower_is_better else -values, sizes)
+
+    def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the largest loss that the second system of each pair can have in a segment, and whether it is known.
+
+        It is from the best score of the first to 0, or where lower is better and all are within 0 and 1, to 1. Else it
+        is to the worst score seen; NaN where all scores are the same, and the best that there is.
+        """
+        lowest, highest = self.extremes
+        first_low, low, high = lowest[pairs[:, 0]], lowest[pairs].min(axis=1), highest[pairs].max(axis=1)
+        if self.lower_is_better:
+            is_known = (low >= 0) & (high <= 1)
+            worst = np.where(is_known, 1, high) - first_low
+        else:
+            is_known = low >= 0
+            worst = highest[pairs[:, 0]] - np.minimum(low, 0)
+        return np.where((low == high) & (worst <= 0), np.nan, worst), is_known
+
     def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the smallest and the largest difference of a unit, (pairs,) each; a mean of them is within."""
         ratios = self.unit_values(pairs).values / self.sizes
@@ -145,14 +167,6 @@ class SegmentMeans:
         if not len(sizes) or np.ptp(sizes) > 2 * allowed.max():
             return None
         return int((values > 0).sum()), int((values < 0).sum())
-
-    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the means of the systems on resamples, (resamples, systems), from the segments of each resample.
-
-        `times` is how often each segment is in each, if that has been counted; both are (resamples, segments).
-        """
-        times = draw_counts(indices) if times is None else times
-        return times @ self.segment_scores.T / (times @ self.sizes)[:, None]
 
     def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Return the function of swaps that returns the second system's mean minus the first's, (swaps, pairs).
@@ -255,6 +269,24 @@ class SummedStatistics:
         values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
         return UnitValues(values, np.ones(num_units))
 
+    def unit_losses(self, pairs: NDArray[np.int64]) -> UnitValues:
+        """Return by how much the second system of each pair is worse, unit by unit, whose mean is that of the corpus.
+
+        Slopes have no part in the score that all units share, as that of a ratio, so that it is added.
+        """
+        values, sizes = self.unit_values(pairs)
+        values = values - values.mean(axis=1, keepdims=True) + self.deltas(pairs)[:, None]
+        return UnitValues(values if self.lower_is_better else -values, sizes)
+
+    def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the largest loss of the second system of each pair, and that it is known: to 0, or as error to 100.
+
+        It is that of the corpus, or that of a unit if this is larger.
+        """
+        first = self.observed()[pairs[:, 0]]
+        worst = 100 - first if self.lower_is_better else first
+        return np.maximum(worst, self.unit_losses(pairs).values.max(axis=1)), np.ones(len(pairs), dtype=bool)
+
     def _slopes(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of the score in each of the sums, (statistics,), by differences; counts stay counts."""
         step = np.abs(sums) * SLOPE_STEP
@@ -262,19 +294,6 @@ class SummedStatistics:
         high, low = sums + step, np.where(sums >= 0, np.maximum(sums - step, 0), sums - step)
         above, below = (np.where(np.eye(len(sums), dtype=bool), moved, sums) for moved in (high, low))
         return (self._scores(above) - self._scores(below)) / (high - low)
-
-    def resampled(self, indices: NDArray[np.int64], times: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the scores of the systems on resamples, as `SegmentMeans` does.
-
-        Sums are in float32, as in sacreBLEU (`significance.py:_paired_bs_test`): with more bits a difference that is
-        close to the observed one may fall on its other side, and p be another.
-        """
-        if self._is_exact:  # one matrix product has the same sums
-            sums = self._sums(draw_counts(indices) if times is None else times).astype(np.float32)
-        else:
-            statistics = self._statistics.astype(np.float32)
-            sums = np.array([[system[row].sum(axis=0) for system in statistics] for row in indices])
-        return np.array([self._scores(row) for row in sums])
 
     def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Return the function of swaps that returns the differences of scores, as for `SegmentMeans`."""
@@ -328,13 +347,6 @@ def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArra
     if len(numbers) < 2:
         raise InputError("All segments are of one document. A test by documents needs two or more.")
     return document_of
-
-
-def draw_counts(indices: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Count how often each segment is in each resample, (resamples, segments)."""
-    rows, num_segments = indices.shape
-    cells = indices + np.arange(rows)[:, None] * num_segments
-    return np.bincount(cells.ravel(), minlength=cells.size).reshape(rows, num_segments).astype(np.float64)
 
 
 def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike | Sequence[ArrayLike]:

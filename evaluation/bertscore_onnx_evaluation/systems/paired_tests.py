@@ -5,7 +5,7 @@ automatic evaluation and significance testing for MT", 2005. All metrics that ar
 swaps and segments share their swaps.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations
@@ -21,10 +21,9 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     CorpusScores,
     SegmentMeans,
     UnitValues,
-    draw_counts,
 )
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
-from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve, studentised_interval
+from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve
 
 MIN_UNITS = 20
 """Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
@@ -78,16 +77,13 @@ DRAWN_BITS = 32
 """numpy draws booleans 32 at a time and drops the rest of the last; blocks of 32 rows leave none."""
 
 
-def bootstrap_indices(rng: np.random.Generator, num_segments: int, num_resamples: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the segments of each resample, drawn with replacement, in blocks of (rows, num_segments)."""
-    rows = max(1, BLOCK_CELLS // num_segments)
-    for start in range(0, num_resamples, rows):
-        yield rng.choice(num_segments, size=(min(rows, num_resamples - start), num_segments), replace=True)
-
-
 def bootstrap_counts(rng: np.random.Generator, num_units: int, num_resamples: int) -> Iterator[NDArray[np.float64]]:
-    """Yield how often each unit is in each resample, in blocks of (rows, num_units)."""
-    return map(draw_counts, bootstrap_indices(rng, num_units, num_resamples))
+    """Yield how often each unit is in each resample, drawn with replacement, in blocks of (rows, num_units)."""
+    rows = max(1, BLOCK_CELLS // num_units)
+    for start in range(0, num_resamples, rows):
+        drawn = rng.choice(num_units, size=(min(rows, num_resamples - start), num_units), replace=True)
+        cells = drawn + np.arange(len(drawn))[:, None] * num_units
+        yield np.bincount(cells.ravel(), minlength=cells.size).reshape(drawn.shape).astype(np.float64)
 
 
 def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
@@ -212,15 +208,15 @@ class _Swaps(NamedTuple):
         """Return the p-values, two-sided, (pairs,)."""
         return (self.reached + self.own) / self.total
 
-    def interval(self, level: float = SIGNIFICANT) -> NDArray[np.float64]:
-        """Return the differences whose p is not below a level, from low to high, (pairs, 2)."""
-        place = _place(level, self.total, self.own) - 1
+    def interval(self) -> NDArray[np.float64]:
+        """Return the differences whose p is not significant, from low to high, (pairs, 2)."""
+        place = _place(self.total, self.own) - 1
         return np.stack([self.lows[:, place], self.highs[:, place]], axis=1)
 
 
-def _place(level: float, total: float, own: float) -> int:
-    """Return how many swaps must reach a difference so that its p is not below a level."""
-    return max(1, ceil(level * total - own - ROUNDING * total))
+def _place(total: float, own: float) -> int:
+    """Return how many swaps must reach a difference so that its p is not significant."""
+    return max(1, ceil(SIGNIFICANT * total - own - ROUNDING * total))
 
 
 def _swaps(
@@ -230,16 +226,15 @@ def _swaps(
     total: float,
     *,
     own: float = 1.0,
-    level: float = SIGNIFICANT,
 ) -> _Swaps:
-    """Swap units in many ways; intervals will be asked for at this level at most.
+    """Swap units in many ways.
 
     If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme as the data if δ is
     the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
     For a score that is no mean, it is half of what the swap changes, over the share of segments that it takes.
     """
     delta, rounding, reached = metric.deltas(pairs), metric.rounding(pairs), np.zeros(len(pairs))
-    kept_values = _place(level, total, own)
+    kept_values = _place(total, own)
     lows = highs = np.empty((len(pairs), 0))
     differences_of, bounds, total_size = metric.swapping(pairs), metric.bounds(pairs), metric.sizes.sum()
     for way in ways:
@@ -340,45 +335,13 @@ def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num
     if len(pair_units.sizes) < 2:
         return None
     number = effective_units(pair_units.sizes)
-    error = float(
-        pair_units.errors(np.ones((1, len(pair_units.sizes))))[0, 0] * pair_units.sizes.sum() / units.sizes.sum()
-    )
+    error = float(pair_units.errors()[0] * pair_units.sizes.sum() / units.sizes.sum())
     largest = np.abs(units.values[pair]).max()
     if error <= DEGENERATE * largest:
         return None
     squares = (pair_units.deviations()[0] / largest) ** 2
     kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
     return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
-
-
-def margin_intervals(
-    metric: CorpusScores, levels: Sequence[float], *, num_swaps: int = NUM_SWAPS, seed: int = SEED
-) -> NDArray[np.float64]:
-    """Return intervals of the differences from the first system that hold for skewed ones too, (levels, pairs, 2).
-
-    At each end they are the wider of two: the differences that swaps do not reject, and the bootstrap-t, which is right
-    where a mean and its standard error go together, as with few large losses. Ends are within the units' differences.
-    """
-    num_units, pairs = metric.shape[1], np.array([(0, other) for other in range(1, metric.shape[0])])
-    units, delta = metric.unit_values(pairs), metric.deltas(pairs)
-    ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
-    swaps = _swaps(metric, pairs, ways, num_swaps + 1, level=max(levels))
-    scores, resampled_errors = [], []
-    for indices in bootstrap_indices(np.random.default_rng(seed), num_units, NUM_RESAMPLES):
-        times = draw_counts(indices)
-        scores.append(metric.resampled(indices, times))
-        resampled_errors.append(units.errors(times))
-    resampled, errors = (np.concatenate(parts) for parts in (scores, resampled_errors))
-    resampled = resampled[:, 1:] - resampled[:, :1]
-    [error] = units.errors(np.ones((1, num_units)))
-
-    def wider(level: float) -> NDArray[np.float64]:
-        by_swaps = swaps.interval(level)
-        low, high = studentised_interval(delta, error, resampled, errors, num_units, level / 2)
-        ends = np.minimum(by_swaps[:, 0], low), np.maximum(by_swaps[:, 1], high)
-        return np.stack([np.clip(end, *metric.bounds(pairs)) for end in ends], axis=1)
-
-    return np.stack([wider(level) for level in levels])
 
 
 def _result(
@@ -389,8 +352,7 @@ def _result(
     names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test."""
-    num_units, units, delta = metric.shape[1], metric.unit_values(pairs), metric.deltas(pairs)
-    [error] = units.errors(np.ones((1, num_units)))
+    units, delta = metric.unit_values(pairs), metric.deltas(pairs)
     is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
     interval = np.where(is_degenerate, delta[:, None], interval)
     differing = metric.differing(pairs)
@@ -399,7 +361,7 @@ def _result(
         pairs,
         delta,
         interval,
-        error,
+        units.errors(),
         differing.sum(axis=1),
         effective_units(metric.sizes),
         tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),

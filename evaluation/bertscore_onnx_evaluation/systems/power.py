@@ -28,12 +28,8 @@ MIN_PLANNED_UNITS = 20
 MAX_UNITS = 1 << 53
 """The search for the number of units ends here."""
 
-STRETCH = 2, 40
-"""What the skewness of n units adds to Student's t is multiplied by 2 + 40 / n: samples are less skewed than their
-population. Chosen by simulation of lognormal losses."""
-
 DEGENERATE = 1e-6
-"""A resample whose standard error is below this share of the observed one has none."""
+"""A standard error below this share of the largest difference is rounding."""
 
 
 def student_quantile(p: float, num_units: int) -> float:
@@ -65,35 +61,6 @@ def intervals(resampled: NDArray[np.float64], num_units: int) -> NDArray[np.floa
     """Return the ends of 95 % intervals, (2, …), from (resamples, …)."""
     tail = tail_share(SIGNIFICANT / 2, num_units)
     return np.quantile(resampled, [tail, 1 - tail], axis=0)
-
-
-def studentised_interval(
-    estimates: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    resampled: NDArray[np.float64],
-    resampled_errors: NDArray[np.float64],
-    num_units: int,
-    tail: float,
-) -> NDArray[np.float64]:
-    """Return the ends of intervals by the bootstrap-t, at no end narrower than Student's, (2, estimates).
-
-    The bootstrap-t is right for skewed differences, whose mean and standard error go together; Student's t protects it
-    where long tails on both sides make resamples alike. Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-    section 12.5. A value may be beyond an end in this share of cases, such as .025.
-    """
-    distances = resampled - estimates  # (resamples, estimates)
-    is_degenerate = resampled_errors <= DEGENERATE * errors
-    ratios = distances / np.where(is_degenerate, 1, resampled_errors)
-    beyond = np.where(np.abs(distances) <= DEGENERATE * np.abs(errors), 0, np.copysign(np.inf, distances))
-    ratios = np.sort(np.where(is_degenerate, beyond, ratios), axis=0)  # (resamples, estimates)
-    last = len(ratios) - 1
-    place = min(last, int(np.ceil((1 - tail) * (last + 2))) - 1)
-    t, stretch = student_quantile(1 - tail, num_units), STRETCH[0] + STRETCH[1] / num_units
-    below, above = (
-        t + stretch * np.where(np.isfinite(ends), np.maximum(ends - t, 0), 0)
-        for ends in (ratios[place], -ratios[last - place])
-    )
-    return np.stack([estimates - below * errors, estimates + above * errors])
 
 
 @dataclass(frozen=True, slots=True)

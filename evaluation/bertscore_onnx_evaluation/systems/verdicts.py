@@ -41,7 +41,8 @@ class PlannedPower:
 class SystemResult:
     """One system under one metric, on the whole corpus or on the segments of a group.
 
-    In a group it has `score` and `delta`, and where the group is tested the interval, `p` and `p_holm`.
+    In a group it has `score`, `delta` and what is said of a margin, and where the group is tested the interval, `p` and
+    `p_holm`.
     """
 
     name: str
@@ -75,14 +76,17 @@ class SystemResult:
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
     not_worse: bool | None = None
-    """Whether it is not worse than the baseline by the margin or more, at a level of 2.5 % over the number of systems;
-    false where fewer than 20 units differ; None without a margin."""
+    """Whether it is worse than the baseline by less than the margin: whether `largest_loss` is below it; None without a
+    margin, as are the next fields, and where all scores are the same and nothing says how large a loss can be."""
     equivalent: bool | None = None
-    """Whether the two differ by less than the margin, at a level of 5 % over the number of systems; likewise."""
-    equivalent_low: float | None = None
-    """The low end of the interval of the difference by which systems are equivalent or not; None without a margin."""
-    equivalent_high: float | None = None
-    """The high end."""
+    """Whether the two differ by less than the margin: `largest_gain` is below it too."""
+    largest_loss: float | None = None
+    """The largest true loss against the baseline that is not excluded, at 2.5 % over the number of systems, and of
+    groups; below 0 for a system that is shown to be better. With BLEU, chrF and TER of texts it is no guarantee."""
+    largest_gain: float | None = None
+    """The largest true gain, likewise."""
+    is_scale_known: bool | None = None
+    """Whether these hold for any losses, and not only for those on the scale of the scores seen."""
     power: tuple[PlannedPower, ...] = ()
     """The power for each difference that was asked for."""
     rank_low: int | None = None
@@ -276,7 +280,7 @@ def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
         verb = "differs" if differing == 1 else "differ"
         few = f"Only {count(differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
         few = few if differing else f"None of {plural(number, unit)} differs; on others they may."
-    return f"{few}{_within_margin(metric, system, baseline)}".strip()
+    return f"{few} {within_margin(metric, system, baseline, metric.units)}".strip()
 
 
 def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
@@ -379,17 +383,36 @@ def headline(metric: MetricResult) -> str:
     return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
 
 
-def _within_margin(metric: MetricResult, system: SystemResult, baseline: str) -> str:
+def within_margin(metric: MetricResult, system: SystemResult, baseline: str, units: tuple[int, str]) -> str:
+    """Return what is said of the margin, from so many units; nothing without one.
+
+    Numbers have as many digits as tell a bound from the margin.
+    """
     if metric.margin is None:
         return ""
-    margin = score(metric.margin, metric)
+    if system.largest_loss is None or system.largest_gain is None:
+        return f"All scores are {score(system.score, metric)}: nothing says how large a loss can be."
+    digits, loss, gain, margin = metric.digits, system.largest_loss, system.largest_gain, metric.margin
+    while digits < MAX_DIGITS and (
+        abs(float(fixed(margin, digits)) - margin) > 1e-9 * margin
+        or fixed(margin, digits) in (fixed(loss, digits), fixed(gain, digits), fixed(-gain, digits))
+    ):
+        digits += 1
+    size, most = fixed(margin, digits), fixed(loss, digits)
+    seen = "" if system.is_scale_known else ", on the scale seen"
+    seen += ", which is not guaranteed" if metric.name.partition(",")[0] in ("bleu", "chrf", "ter") else ""
     if system.equivalent:
-        ends = interval(metric, system.equivalent_low, system.equivalent_high)
-        share = 100 * (1 - 2 * SIGNIFICANT / (len(metric.systems) - 1))
-        return f" The two are equivalent within {margin}: {share:.4g} % interval {ends}."
+        sides = ((loss, "worse"), (gain, "better"))
+        bounds = [f"at most {fixed(bound, digits)} {side}" for bound, side in sides if bound >= 0]
+        return f"The two are equivalent within {size}: it is {' and '.join(bounds)}{seen}."
+    if system.not_worse and loss < 0:
+        return f"It is at least {most.lstrip('-')} better than {baseline}{seen}."
     if system.not_worse:
-        return f" It is not worse than {baseline} by {margin} or more."
-    return f" It may be worse than {baseline} by {margin} or more."
+        return f"It is at most {most} worse than {baseline}, less than {size}{seen}."
+    if -gain > margin:
+        return f"It is worse than {baseline} by more than {size}{seen}."
+    exclude = "excludes" if units[0] == 1 else "exclude"
+    return f"It may be worse than {baseline} by up to {most}{seen}; {plural(*units)} cannot {exclude} less."
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:

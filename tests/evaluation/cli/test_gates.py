@@ -173,7 +173,7 @@ GATES = {
     "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03", "may be worse"),
     "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005", "may be worse"),
     "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2", "may be worse"),
-    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.5", "may be worse"),
+    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.2", "12 segments cannot exclude less"),
     "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05", "may be worse"),
     "margin, lower is better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03", "may be worse"),
     "log-likelihoods lower by 1": fails(
@@ -277,11 +277,11 @@ GATES = {
     "rows of the baseline missing": Gate(
         {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]}, f"{FILES} --missing drop"
     ),
-    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.03"),
-    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.03"),
+    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06"),
+    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.06"),
     "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01"),
-    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.03"),
-    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.03"),
+    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06"),
+    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2"),
     "better in one group": Gate(wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"),
     "log-likelihoods higher by 1": Gate(lm_eval(-20 * OLD + 1), "--scores {logs}"),
     "accuracies of a log": Gate(lm_eval(BINARY[::-1], BINARY, "acc", higher=True), "--scores {logs}"),

@@ -31,8 +31,6 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
         delta=delta,
         delta_low=delta - 0.02 * scale,
         delta_high=delta + 0.03 * scale,
-        equivalent_low=delta - 0.01 * scale,
-        equivalent_high=delta + 0.02 * scale,
         p=p,
         p_holm=p,
         won=won,
@@ -109,17 +107,24 @@ def test_numbers_have_their_decimals():
     assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
 
 
-def test_a_margin_is_answered():
+@pytest.mark.parametrize(
+    ("loss", "gain", "sentence"),
+    [
+        (0.0336, 0.05, "It may be worse than base by up to 0.0336; 100 segments cannot exclude less."),
+        (0.0200001, 0.05, "It may be worse than base by up to 0.0200001; 100 segments cannot exclude less."),
+        (0.0097, 0.05, "It is at most 0.0097 worse than base, less than 0.0200."),
+        (-0.01, 0.05, "It is at least 0.0100 better than base."),
+        (0.0097, 0.015, "The two are equivalent within 0.0200: it is at most 0.0097 worse and at most 0.0150 better."),
+        (0.3, -0.021, "It is worse than base by more than 0.0200."),
+    ],
+)
+def test_a_margin_is_answered(loss, gain, sentence):
     found = replace(metric(0.01, 0.4), margin=0.02)
-    answers = []
-    for not_worse, equivalent in ((False, False), (True, False), (True, True)):
-        new = replace(found.systems[1], not_worse=not_worse, equivalent=equivalent)
-        answers.append(verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2])
-    assert answers == [
-        "It may be worse than base by 0.0200 or more.",
-        "It is not worse than base by 0.0200 or more.",
-        "The two are equivalent within 0.0200: 90 % interval 0.0000 to +0.0300.",
-    ]
+    judged = {"not_worse": loss < 0.02, "equivalent": max(loss, gain) < 0.02}
+    new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, is_scale_known=True, **judged)
+    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence
+    seen = verdict(found, replace(new, is_scale_known=False), "base").sentence
+    assert ", on the scale seen" in seen
 
 
 def test_power_is_said_of_the_system_that_needs_most():

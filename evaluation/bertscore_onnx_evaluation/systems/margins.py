@@ -1,0 +1,60 @@
+"""How much worse than the baseline a system may be: a bound for losses that are few, rare or skewed.
+
+N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable", 2005;
+E. Learned-Miller and P. Thomas, "A new confidence interval for the mean of a bounded random variable",
+arXiv:1905.06208, 2019. For losses of 0 and 1 it is Clopper and Pearson's.
+"""
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores
+from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+
+MIN_DRAWS, MAX_DRAWS = 1000, 10_000
+"""Draws of the weights."""
+
+MAX_WEIGHTS = 200_000_000
+"""Weights of all draws, where these are more than `MIN_DRAWS`: a second or two for each 100,000,000."""
+
+
+class MarginBounds(NamedTuple):
+    """How far systems may be from the first one; NaN where nothing says how large a loss can be."""
+
+    loss: NDArray[np.float64]
+    """The largest loss that is not excluded, (pairs,); below 0 for a system that is shown to be better."""
+    gain: NDArray[np.float64]
+    """The largest gain, likewise."""
+    is_scale_known: NDArray[np.bool_]
+    """Whether the worst loss of a unit is known, and not that on the scale seen, (pairs,)."""
+
+
+def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) -> MarginBounds:
+    """Bound the losses and gains against the first system at 2.5 % over the number of claims.
+
+    The mean loss is weighted at random: a unit has an exponential weight, and so has one more unit, with the worst loss
+    that there can be and the largest size. A weight belongs to a rank, by size and then by loss, so that the order of
+    units changes nothing, and a smaller loss never raises a bound.
+    """
+    pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
+    losses, sizes = metric.unit_losses(pairs)
+    worst, is_known = metric.worst_losses(pairs)
+    most, is_most_known = metric.worst_losses(pairs[:, ::-1])
+    both = np.concatenate([losses, -losses])  # (2 · pairs, units)
+    extra = sizes.max() * np.concatenate([worst, most])[:, None]
+    order = np.lexsort([both, np.broadcast_to(sizes, both.shape)])
+    values = np.concatenate([np.take_along_axis(both, order, axis=1), extra], axis=1).T
+    weighted_sizes = np.concatenate([np.sort(sizes), [sizes.max()]])
+    num_units = len(weighted_sizes)
+    draws, rng = min(MAX_DRAWS, max(MIN_DRAWS, MAX_WEIGHTS // num_units)), np.random.default_rng(seed)
+    rows, means = max(1, BLOCK_CELLS // num_units), []
+    for start in range(0, draws, rows):
+        weights = rng.standard_exponential((min(rows, draws - start), num_units))
+        means.append(weights @ values / (weights @ weighted_sizes)[:, None])
+    place = min(draws, ceil((1 - SIGNIFICANT / 2 / num_claims) * (draws + 1))) - 1
+    loss, gain = np.partition(np.concatenate(means), place, axis=0)[place].reshape(2, -1)
+    return MarginBounds(loss, gain, is_known & is_most_known)

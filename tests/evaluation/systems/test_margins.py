@@ -1,0 +1,274 @@
+"""Bounds of how much worse a system may be, and what a margin says by them."""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.table import plural
+from bertscore_onnx_evaluation import SegmentMeans, SummedStatistics, compare
+from bertscore_onnx_evaluation.metric_scores import score_systems
+from bertscore_onnx_evaluation.systems.compare_systems import margin_result
+from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
+from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult, verdict
+from tests.evaluation.simulations import LOSSES
+from tests.support.scores import WORDS
+
+
+def against_perfect(losses, worst=1.0):
+    """Return the metric of a baseline that always has the best score, and of systems with these losses."""
+    losses = np.atleast_2d(losses)
+    return SegmentMeans([np.full(losses.shape[1], worst), *(worst - losses)])
+
+
+@pytest.mark.parametrize(("lost", "segments", "claims"), [(0, 50, 1), (0, 1000, 3), (3, 60, 1), (20, 400, 10)])
+def test_of_losses_of_0_and_1_it_is_clopper_and_pearsons(lost, segments, claims):
+    [bound] = margin_bounds(against_perfect(np.arange(segments) < lost), claims).loss
+    assert bound == pytest.approx(stats.beta.ppf(1 - 0.025 / claims, lost + 1, segments - lost), rel=0.06)
+
+
+def test_the_bound_is_that_of_a_plain_loop():
+    rng = np.random.default_rng(5)
+    base, new = rng.normal(0.6, 0.1, (2, 30))
+    documents = np.arange(30) // np.array([1, 2, 3])[np.arange(30) % 3]
+    _, documents = np.unique(documents, return_inverse=True)
+    metric = SegmentMeans([base, new])
+    weights = np.random.default_rng(3)
+    sizes = np.bincount(documents)
+    losses = np.bincount(documents, base - new)
+    order = sorted(range(len(sizes)), key=lambda unit: (sizes[unit], losses[unit]))
+    draws = []
+    for _ in range(10_000):
+        drawn = weights.standard_exponential(len(sizes) + 1)
+        *of_units, of_worst = drawn * [*sizes[order], max(sizes)]
+        total = sum(weight * losses[unit] / sizes[unit] for weight, unit in zip(of_units, order, strict=True))
+        draws.append((total + of_worst * base.max()) / (sum(of_units) + of_worst))
+    [bound] = margin_bounds(metric.by_document(documents), 1, seed=3).loss
+    assert bound == pytest.approx(sorted(draws)[int(np.ceil(0.975 * 10_001)) - 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("segments", [50, 200, 1000])
+def test_identical_systems_pass_as_soon_as_there_are_enough_segments(segments):
+    rng = np.random.default_rng(segments)
+    possible = 1 - 0.025 ** (1 / segments)
+    for scores in ((rng.random(segments) < 0.8).astype(float), rng.normal(0.88, 0.03, segments).clip(0, 0.99)):
+        for margin in (0.08, 0.02, 0.004):
+            found = compare(scores={"old": scores, "new": scores}, margin=margin, higher_is_better=["score"])
+            assert (found.regressions == []) == (possible * scores.max() < margin)
+            sentence = found.to_dict()["systems"][1]["metrics"]["score"]["verdict"]
+            assert re.search(r"it is at most 0\.\d+ worse|by up to 0\.\d+; \d+ segments cannot exclude less", sentence)
+
+
+def test_a_higher_score_never_turns_a_pass_into_a_failure():
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        segments, is_lower = int(rng.integers(5, 60)), rng.random() < 0.5
+        base = rng.integers(0, 6, segments) / 5 if rng.random() < 0.5 else rng.normal(0.5, 0.3, segments)
+        new = base + rng.choice([0, -0.2, 0.2], segments, p=[0.8, 0.12, 0.08])
+        documents = rng.integers(0, 6, segments) if segments > 20 else np.arange(segments)
+        _, documents = np.unique(documents, return_inverse=True)
+        raised = new.copy()
+        raised[rng.integers(segments)] += rng.exponential(0.5) * (-1 if is_lower else 1)
+        before, after = (
+            margin_bounds(SegmentMeans([base, scores], lower_is_better=is_lower).by_document(documents), 1).loss[0]
+            for scores in (new, raised)
+        )
+        assert np.isnan(before) or after <= before + 1e-12
+
+
+def test_the_order_of_segments_changes_no_bit():
+    rng = np.random.default_rng(2)
+    scores = np.rint(rng.normal(size=(4, 80)) * 5) / 5
+    order = rng.permutation(80)
+    one, other = margin_bounds(SegmentMeans(scores), 3), margin_bounds(SegmentMeans(scores[:, order]), 3)
+    assert (one.loss.tolist(), one.gain.tolist()) == (other.loss.tolist(), other.gain.tolist())
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "lower", "worst", "is_known"),
+    [
+        ([0.2, 0.9], [0.4, 0.3], False, 0.9, True),
+        ([0.2, 0.9], [-0.4, 0.3], False, 1.3, False),
+        ([0.2, 0.9], [0.4, 0.3], True, 0.8, True),
+        ([2, 9], [4, 30], True, 28, False),
+        ([0, 0], [0, 1], False, 0, True),
+        ([0, 0], [0, 0], False, np.nan, True),
+        ([3, 3], [3, 3], True, np.nan, False),
+    ],
+)
+def test_the_worst_loss_is_from_the_best_score_to_the_end_of_the_scale(base, new, lower, worst, is_known):
+    found, known = SegmentMeans([base, new], lower_is_better=lower).worst_losses(np.array([[0, 1]]))
+    np.testing.assert_allclose(found, [worst])
+    assert known.tolist() == [is_known]
+
+
+def test_a_margin_without_a_scale_is_not_judged():
+    same = {"old": np.zeros(40), "new": np.zeros(40)}
+    found = compare(scores=same, margin=0.1, higher_is_better=["score"])
+    assert "All scores are 0.0000: nothing says how large a loss can be." in " ".join(found.table().split())
+    assert found.metrics[0].systems[1].not_worse is None
+    with pytest.raises(InputError, match="All scores of old and new are the same"):
+        _ = found.regressions
+
+
+def test_no_sentence_stands_beside_a_number_that_refutes_it():
+    rng, seen = np.random.default_rng(8), set()
+    names, zeros = ("old", "new"), np.zeros((2, 30))
+    for draw in range(5000):
+        scale = 10.0 ** rng.integers(-3, 3)
+        loss, gain = scale * rng.normal(0.3, 0.5), 0.0
+        gain = scale * abs(rng.normal(0, 0.5)) - loss * (rng.random() < 0.5)
+        margin = float(abs(rng.choice([loss, gain])) * rng.choice([1 - 1e-5, 1 + 1e-5, rng.uniform(0.3, 2)])) or scale
+        margin = margin if draw % 3 else float(f"{margin:.2g}")
+        bounds = MarginBounds(np.array([max(loss, -gain)]), np.array([gain]), np.array([True]))
+        judged = margin_result(margin, bounds, 0)
+        base, new = (SystemResult(name, scale) for name in names)
+        new = replace(new, delta=-loss, p=0.5, p_holm=0.5, **judged)
+        sentence = verdict(
+            MetricResult("m", "", False, (base, new), (), zeros, margin, (30, "segment")), new, "old"
+        ).sentence
+        [words] = re.findall(r"The two are equivalent.*|It is .*|It may .*", sentence)
+        numbers = [float(one) for one in re.findall(r"\d+\.\d+", words)]
+        seen.add(re.sub(r"[\d.]+", "", words))
+        if "by up to" in words:
+            assert numbers[0] > margin * (1 - 1e-9)
+            assert not new.not_worse
+        elif "less than" in words:
+            assert numbers[0] < numbers[1] == pytest.approx(margin, rel=1e-8)
+            assert new.not_worse
+        elif "equivalent" in words:
+            assert all(number < numbers[0] for number in numbers[1:])
+            assert new.equivalent
+        elif "by more than" in words:
+            assert -gain > margin
+        else:
+            assert "at least" in words
+            assert loss < 0
+    assert len(seen) >= 6
+
+
+def test_losses_on_another_scale_and_of_whole_corpora_are_no_guarantee():
+    base = np.random.default_rng(1).integers(1, 6, 60)
+    scores = {"old": base, "new": np.maximum(base - (np.arange(60) < 5), 1)}
+    assert "on the scale seen" not in compare(scores=scores, margin=0.9).table()
+    lower = compare(scores=scores, margin=0.9, lower_is_better=["score"]).table()
+    assert "on the scale seen" in lower
+    texts = {"old": ["the cat sat on the mat"] * 30, "new": ["the cat sat on a mat"] * 30}
+    found = compare(texts, texts["old"], metrics=["bleu"], margin=90)
+    assert "which is not guaranteed" in " ".join(found.table().split())
+
+
+def test_each_group_has_to_be_as_good_too():
+    scores = np.random.default_rng(4).uniform(0.5, 1, 400)
+    worse = np.where(np.arange(400) < 60, scores - 0.2, scores)
+    groups = ["talks"] * 60 + ["news"] * 340
+    found = compare(scores={"old": scores, "new": worse}, by=groups, margin=0.08, higher_is_better=["score"])
+    news, talks = found.metrics[0].groups
+    assert found.metrics[0].systems[1].not_worse
+    assert (news.systems[1].not_worse, talks.systems[1].not_worse) == (True, False)
+    assert [one.partition(":")[0] for one in found.regressions] == ["score, talks"]
+    assert "It is worse than old by more than 0.0800" in found.regressions[0]
+    few = compare(scores={"old": scores, "new": scores}, by=["a"] * 395 + ["b"] * 5, margin=0.08,
+                  higher_is_better=["score"])  # fmt: skip
+    [sentence] = few.regressions
+    assert re.search(r"score, b: new: It may be worse than old by up to 0\.\d+; 5 segments cannot", sentence)
+
+
+TOGETHER = 100
+"""Systems whose bounds share their weights, which takes far less time."""
+
+
+def rate_at_the_margin(name, segments, number, *, systems=1, documents=None, claims=None):
+    """Return how often some of so many systems, all worse by the margin, is found not worse."""
+    shape, found = LOSSES[name], []
+    for start in range(0, number * systems, TOGETHER):
+        rng = np.random.default_rng([segments, start])
+        metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
+        metric = metric if documents is None else metric.by_document(documents)
+        found += (margin_bounds(metric, claims or systems).loss < shape.mean).tolist()
+    return np.reshape(found[: number * systems], (number, systems)).any(axis=1).mean()
+
+
+def test_a_system_worse_by_the_margin_is_seldom_found_not_worse():
+    assert rate_at_the_margin("0 or 1, 12 % lost, 7 % won", 100, 300) <= 0.05
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [20, 40, 100, 400])
+@pytest.mark.parametrize("systems", [1, 3, 10])
+@pytest.mark.parametrize("name", LOSSES)
+def test_errors_at_the_margin_over_many_trials(name, segments, systems, record_property):
+    found = rate_at_the_margin(name, segments, 2000, systems=systems)
+    record_property(f"{name}, {plural(systems, 'system')} | {segments} segments", f"{found:.3f}")
+    assert found <= 0.035
+
+
+def draw_documents(rng, sizes, number):
+    """Draw losses of segments, of which 5 % of the documents lose all, and others a little, (number, segments)."""
+    fails = rng.random((number, len(sizes))) < 0.05
+    return np.where(fails.repeat(sizes, axis=1), 1.0, rng.normal(0, 0.02, (number, sizes.sum())))
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("name", ["equal", "Zipf"])
+def test_errors_at_the_margin_by_documents(name, record_property):
+    number = 150
+    sizes = np.full(number, 8) if name == "equal" else np.ceil(100 / np.arange(1, number + 1)).astype(int)
+    documents, found = np.arange(number).repeat(sizes), []
+    for start in range(0, 2000, TOGETHER):
+        losses = draw_documents(np.random.default_rng(start), sizes, TOGETHER)
+        found += (margin_bounds(against_perfect(losses).by_document(documents), 1).loss < 0.05).tolist()
+    record_property(f"{name} | 5 % fail, 150 documents", f"{np.mean(found):.3f}")
+    assert np.mean(found) <= 0.035
+
+
+@pytest.mark.calibration
+def test_errors_at_the_margin_in_any_group(record_property):
+    shape, found = LOSSES["0 or 1, 12 % lost, 7 % won"], []
+    for start in range(0, 2000, TOGETHER):
+        passes = []
+        for group, segments in enumerate((20, 60, 120, 300)):
+            rng = np.random.default_rng([start, group])
+            metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
+            passes.append(margin_bounds(metric, 4).loss < shape.mean)
+        found += np.any(passes, axis=0).tolist()
+    record_property("four groups of 20 to 300 segments | not worse in any", f"{np.mean(found):.3f}")
+    assert np.mean(found) <= 0.035
+
+
+@cache
+def corpora(name, rate):
+    """Return the corpus of 3,000 segments of two systems, of which the second changes more of the words."""
+    rng = np.random.default_rng(6)
+    words = WORDS.split()
+    references = [rng.choice(words, rng.integers(5, 30)).tolist() for _ in range(3000)]
+    quality = rng.beta(2, 2, 3000)
+
+    def changed(share):
+        return [
+            " ".join(rng.choice(words) if rng.random() < share * q else word for word in text)
+            for text, q in zip(references, quality, strict=True)
+        ]
+
+    texts = [changed(0.5), changed(0.5 + rate)]
+    return score_systems({name: {}}, texts, [[" ".join(text) for text in references]] * 2)[name].corpus
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("rate", [0.02, 0.2])
+@pytest.mark.parametrize("segments", [100, 400])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_errors_at_the_margin_of_corpus_scores(name, segments, rate, record_property):
+    corpus = corpora(name, rate)
+    [loss] = corpus.deltas(np.array([[0, 1]])) * (1 if corpus.lower_is_better else -1)
+    rng, found = np.random.default_rng(segments), []
+    for _ in range(600):
+        drawn = corpus.of_segments(rng.integers(3000, size=segments))
+        found.append(margin_bounds(drawn, 1).loss[0] < loss)
+    size = "small" if rate < 0.1 else "large"
+    record_property(f"{name}, {size} difference | {segments} segments", f"{np.mean(found):.3f}")
+    assert isinstance(corpus, SummedStatistics)
