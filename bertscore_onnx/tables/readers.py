@@ -113,6 +113,13 @@ def read_whole(table: TableReader) -> list[Row]:
     return rows
 
 
+def check_header(names: Sequence[str], place: str) -> None:
+    """Raise InputError for a column that occurs again: a row by columns has one value of each."""
+    twice = [name for name, number in Counter(names).items() if number > 1]
+    if twice:
+        raise InputError(f"{place}: there are {names.count(twice[0])} columns {twice[0]!r}; expected one. Rename them.")
+
+
 # TSV and CSV.
 
 
@@ -151,6 +158,7 @@ class DelimitedReader(TableReader):
     def records(self) -> Iterator[Row]:
         """Yield the rows with their places."""
         self._parts = None
+        check_header(self.names, self.place)
         for number, fields in self._rows():
             self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(fields)
             yield self._place(number), dict(zip(self.names, fields, strict=True))
@@ -167,9 +175,7 @@ class DelimitedReader(TableReader):
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
-        twice = next((name for name in self.names if self.names.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"{self.place}: there are several columns {twice!r}, which only TSV and CSV can have.")
+        check_header(self.names, self.place)
         return dict(zip(self.names, self.fields_of(row), strict=True))
 
     def fields_of(self, row: RawRow) -> list[str]:
@@ -376,6 +382,7 @@ class ParquetReader(TableReader):
 
     def records(self) -> Iterator[Row]:
         """Yield the rows with their places."""
+        check_header(self.names, self.place)
         for place, values, _ in self._rows(self.names, self.names):
             yield place, dict(zip(self.names, values, strict=True))
 

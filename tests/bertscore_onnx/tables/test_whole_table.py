@@ -39,6 +39,16 @@ def test_parquet_gives_them_too(tmp_path):
     np.testing.assert_array_equal(read.numbers("human"), [0.5, np.nan])
 
 
+def test_a_column_that_occurs_again_is_refused(write, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table([[1], [2]], names=["s", "s"]), tmp_path / "a.parquet")
+    for file in (write("a.csv", "id,s,s\n1,2,3\n"), write("a.tsv", "s\tid\ts\n1\t2\t3\n"), tmp_path / "a.parquet"):
+        with pytest.raises(InputError, match="there are 2 columns 's'; expected one"):
+            read_table(str(file))
+
+
 @pytest.mark.parametrize(
     ("field", "read"),
     [
