@@ -1,7 +1,7 @@
 """Batches in the forms that engines pass: reading their columns, and putting scores beside these."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +164,7 @@ class _Arrow(BatchAdapter):
 
 class _Arrays(BatchAdapter):
     def values(self, name: str) -> list[object]:
-        if isinstance(self._batch[name], str | bytes):
+        if isinstance(self._batch[name], str | bytes | Set | np.ma.MaskedArray):
             raise InputTypeError(
                 f"The column {name!r} is {describe(self._batch[name])}; expected a list, with a value for each row."
             )

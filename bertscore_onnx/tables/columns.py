@@ -115,7 +115,7 @@ class Column:
             warnings.warn(message, UserWarning, stacklevel=2)
             value = texts
         if self.is_id and not (isinstance(value, list | dict) and self.option):
-            return [_id_of(value)]
+            return [id_text(value)]
         if self.may_be_empty and is_null(value):
             return []
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
@@ -163,11 +163,17 @@ def _listed_texts(text: str) -> list[str | None] | None:
         return None
 
 
-def _id_of(value: object) -> str:
+def id_text(value: object) -> str:
     """Return an id as a text, as TSV and CSV have it; empty for null."""
     if is_null(value):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def comparable(value: object) -> str:
+    """Return a value of any column as an id, to compare tables of several formats; a printed list as that list."""
+    texts = _listed_texts(value) if isinstance(value, str) else None
+    return id_text(value if texts is None else texts)
 
 
 def _remedy(names: Sequence[str]) -> str:

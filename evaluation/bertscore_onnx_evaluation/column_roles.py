@@ -1,6 +1,6 @@
 """The columns of the tables that `compare` reads, by their roles; and what was taken from each of them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 
@@ -51,7 +51,7 @@ class Roles:
 
     def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role; raise InputError if a table lacks one."""
-        option = as_argument(role, "NAME")
+        option = as_argument({role: "NAME"})
         alternatives = [(name,) for name in self.named[role]] if role in self.named else [USUAL_COLUMNS[role]]
         return tuple(table.find(names, option) for names in alternatives)
 
@@ -62,24 +62,29 @@ class Roles:
         if "segment" in self.named:
             [name] = self.required(table, "segment")
             return name
-        index = () if self.of(table, "system") else _index_of(table)
-        return next(iter((*self.of(table, "segment"), *index)), None)
+        return next(iter(self.of(table, "segment")), None)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""
         with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
-        with_role |= {*_index_of(table)}
+        with_role |= {*index_of(table)}
         return [name for name in table.names if name not in with_role and name not in table.levels]
 
 
-def _index_of(table: WholeTable) -> tuple[str, ...]:
+def index_of(table: WholeTable) -> tuple[str, ...]:
     """Return the first column of a table if it is the index of a data frame."""
     return tuple(name for name in table.names[:1] if name in PANDAS_INDEX)
 
 
-def as_argument(role: str, names: str | Sequence[str]) -> str:
+def labels_of(table: WholeTable) -> Sequence[Hashable] | None:
+    """Return the index of the rows: that in the first column, or that of pandas; None if there is none."""
+    index = index_of(table)
+    return table.keys(index[0]) if index else table.labels
+
+
+def as_argument(columns: Mapping[str, str | Sequence[str]]) -> str:
     """Return the argument that gives columns a role, as messages have it; the command line has an option for it."""
-    return f"columns={dumps({role: names}, ensure_ascii=False)}"
+    return f"columns={dumps(columns, ensure_ascii=False)}"
 
 
 def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = None) -> Roles:

@@ -328,29 +328,26 @@ def _as_options() -> Iterator[None]:
     """Write the arguments in errors of the library as options."""
     from json import loads
 
-    from bertscore_onnx_evaluation.systems.inputs import UnnamedSystemsError
-
     def columns_of_roles(argument: re.Match[str]) -> str:
-        names = loads(argument[2])
-        return f"--columns {shlex.quote(argument[1] + '=' + (names if isinstance(names, str) else '+'.join(names)))}"
+        roles = {
+            role: names if isinstance(names, str) else "+".join(names) for role, names in loads(argument[1]).items()
+        }
+        return f"--columns {shlex.join(f'{role}={names}' for role, names in roles.items())}"
 
     def direction_of_metrics(argument: re.Match[str]) -> str:
         return f"--{argument[1]}-better {shlex.join(loads(argument[2]))}"
 
     try:
         yield
-    except UnnamedSystemsError as error:
-        named = f"bertscore-onnx compare {shlex.join(ARGUMENTS.get())} --systems {shlex.join(error.columns)}"
-        roles = f"--columns system=NAME segment=NAME {error.role}=NAME"
-        raise InputError(error.with_remedy(named, f"--scores {error.title} OTHER_FILE", roles)) from error
     except KeyboardInterrupt:
         echo("Interrupted; nothing was compared.")
         raise
     except InputError as error:
-        message = re.sub(r'columns=\{"(\w+)": (".*?"|\[.*?\])\}', columns_of_roles, str(error))
+        message = re.sub(r'columns=(\{(?:"(?:[^"\\]|\\.)*"|[^"}])*\})', columns_of_roles, str(error))
+        message = message.replace('systems=["A", "B", …]', "--systems A B …")
         message = message.replace('missing="drop"', "--missing drop").replace("`systems`", "--systems")
         message = re.sub(r'(higher|lower)_is_better=(\[".*?(?<!\\)"\])', direction_of_metrics, message)
-        message = re.sub(r'baseline="(.*)"', lambda argument: f"--baseline {shlex.quote(argument[1])}", message)
+        message = message.replace('baseline="NAME"', "--baseline NAME")
         ungated = shlex.join(argument for argument in ARGUMENTS.get() if argument != "--fail-if-worse")
         message = message.replace("without a gate", f"without a gate: bertscore-onnx compare {ungated}")
         if several := re.search(r"no column '(\w+(?:,\w+)+)'", message):

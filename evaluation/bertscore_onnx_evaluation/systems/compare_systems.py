@@ -91,7 +91,8 @@ def compare(
 
     Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
     segments are taken in the natural order of the ids; without such a column an index of pandas that does not count
-    0, 1, 2, … has the ids. Everything else is joined by position, with ids only if these are in order.
+    0, 1, 2, … has the ids. Other data frames are joined by position, if the columns that they share show that their
+    order is the same; lists are, with ids only if these are in order.
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
@@ -142,8 +143,9 @@ def compare(
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
-        InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, an unknown
-            metric, BERTScore without a scorer, or an option out of its range.
+        InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, tables without
+            ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an option out of its
+            range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """

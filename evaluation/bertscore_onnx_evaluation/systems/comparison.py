@@ -192,9 +192,11 @@ class Comparison(Result):
                 segments that were left out; a group is too small for a test; no p can be significant; or with a margin,
                 nothing says how large a loss can be.
         """
-        baseline = self.systems[0]
         if not self.is_baseline_named:
-            raise InputError(f'Nothing names the baseline that systems are judged against. Add baseline="{baseline}".')
+            names = ", ".join(self.systems)
+            raise InputError(
+                f'Nothing names the baseline that systems are judged against. Add baseline="NAME", one of {names}.'
+            )
         if self.assumed:
             names = dumps([*self.assumed], ensure_ascii=False)
             raise InputError(

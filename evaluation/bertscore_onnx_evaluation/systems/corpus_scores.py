@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.whole_table import row_labels
-from bertscore_onnx_evaluation.systems.inputs import Value, is_prf, numbers_of, score_matrix
+from bertscore_onnx_evaluation.systems.inputs import Value, in_order, is_prf, numbers_of, score_matrix
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order. Differences
@@ -354,7 +354,7 @@ def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike
     if is_prf(scores):
         raise InputError("There is one system, whose P, R and F these are; expected the scores of two or more.")
     if not isinstance(scores, list | tuple):
-        return scores
+        return in_order(scores, "scores")
     if len({tuple(labels) for labels in map(row_labels, scores) if labels is not None}) > 1:
         return score_matrix({str(row): system for row, system in enumerate(scores)}, value)[1]
     return [numbers_of(system, value, f"scores[{row}]") for row, system in enumerate(scores)]

@@ -4,11 +4,10 @@ Systems are a list, file or table for each; or the values of the column `system`
 that are named.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from json import dumps
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -26,6 +25,7 @@ from bertscore_onnx_evaluation.column_roles import (
     ColumnChoice,
     Roles,
     as_argument,
+    labels_of,
     roles_of,
 )
 from bertscore_onnx_evaluation.systems.join import (
@@ -36,6 +36,8 @@ from bertscore_onnx_evaluation.systems.join import (
     columns_of_list,
     join_segments,
     scores_of,
+    tell_rows_apart,
+    with_labels,
 )
 
 Value = Literal["P", "R", "F"]
@@ -53,35 +55,6 @@ SystemScores = Any
 
 ALL = "all"
 """In place of names of systems: all columns without another role, or all systems that there are."""
-
-
-class UnnamedSystemsError(InputError):
-    """A table whose columns may be those of systems, or of metrics: they have to be named."""
-
-    def __init__(self, title: str, columns: Sequence[str], others: Sequence[str], role: str) -> None:
-        """Take the title of the table, its columns that may be named, the others, and what the columns hold."""
-        self.title, self.columns, self.others, self.role = title, columns, others, role
-        roles = f'columns={{"system": "NAME", "segment": "NAME", "{role}": "NAME"}}'
-        super().__init__(
-            self.with_remedy(f"systems={dumps([*columns], ensure_ascii=False)}", "{NAME: TABLE, …}", roles)
-        )
-
-    def with_remedy(self, named: str, several: str, roles: str = "") -> str:
-        """Return the message with the arguments that name systems, give each its own table, or name other columns."""
-        others = f", beside {', '.join(self.others)}" if self.others else ""
-        if not self.columns:
-            return (
-                f"{self.title} has no column for a system{others}; expected one for each of two systems or more, or "
-                f"the columns system, segment and {self.role}."
-            )
-        remedies = [f"name those that are systems, the baseline first: {named}"] * (len(self.columns) > 1)
-        remedies += [f"if each row is of one system, name the columns: {roles}"] * bool(roles)
-        remedies += [f"if all rows are of one system, give a table for each: {several}"] * (self.role == "score")
-        remedy = "; or, ".join(remedies)
-        return (
-            f"{self.title} has the columns {', '.join(self.columns)}{others}, and nothing names systems. "
-            f"{remedy[0].upper()}{remedy[1:]}."
-        )
 
 
 def is_frame(value: object) -> bool:
@@ -119,11 +92,11 @@ class InputReader:
             for name in names:
                 if name not in available and (role, name) != ("segment", NO_IDS):
                     tables = f"the tables have {', '.join(available)}" if available else "there is no table"
-                    raise InputError(f"There is no column {name!r}, of {as_argument(role, name)}; {tables}.")
+                    raise InputError(f"There is no column {name!r}, of {as_argument({role: name})}; {tables}.")
 
-    def is_by_name(self, given: Any) -> bool:
-        """Return whether this is a mapping of names, and no table with a row for each system and segment."""
-        return isinstance(given, Mapping) and not self.roles.among(given, "system")
+    def is_by_name(self, given: Any, role: Literal["candidate", "score"]) -> bool:
+        """Return whether this is a mapping of names of systems: one without columns of systems and of this role."""
+        return isinstance(given, Mapping) and not (self.roles.among(given, "system") and self.roles.among(given, role))
 
     def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> SegmentColumns:
         """Return the values of a role in a table, in a column called as that is; or values that `listing` lists.
@@ -134,7 +107,7 @@ class InputReader:
         if isinstance(values, SegmentColumns):
             return values
         if not is_frame(values):
-            return columns_of_list(listing(values), title, row_labels(values))
+            return columns_of_list(listing(in_order(values, title)), title, row_labels(values))
         table = self.table(values, title)
         names = self.roles.required(table, role)
         cells = self._values(table, role, names[0])
@@ -160,14 +133,16 @@ class InputReader:
         """Return columns of a table with its ids."""
         if self.roles.are_by_position:
             return SegmentColumns(table.title, columns, place=table.place, table=table, roles=roles)
-        name = self.roles.ids(table)
+        name, rows = self.roles.ids(table), range(len(table))
         if name is None:
-            whole = SegmentColumns(table.title, columns, None, table.labels, table.place, table=table, roles=roles)
-            return replace(whole, roles={**roles, "segment": ("index",)}) if whole.is_indexed else whole
+            return SegmentColumns(
+                table.title, columns, None, labels_of(table), table.place, table=table, rows=rows, roles=roles
+            )
         if table not in self._ids:
             self._ids[table] = table.keys(name)
         used = {**roles, "segment": (name,)}
-        return SegmentColumns(table.title, columns, self._ids[table], None, table.place, table=table, roles=used)
+        ids = self._ids[table]
+        return SegmentColumns(table.title, columns, ids, None, table.place, table=table, rows=rows, roles=used)
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
@@ -200,11 +175,28 @@ class InputReader:
             table.find(name, "`systems`")
         return {metric: self._in_columns(table, role, {name: name for name in chosen}, {})}
 
-    def _unnamed(self, table: WholeTable, role: str) -> "UnnamedSystemsError":
+    def _unnamed(self, table: WholeTable, role: Literal["candidate", "score"]) -> InputError:
+        """Return the error for a table that may have systems in its columns, or metrics: they have to be named."""
         free = self._free(table)
         if role == "score":
             free = [name for name in free if "texts" not in table.content(name)]
-        return UnnamedSystemsError(table.title, free, [one for one in table.names if one not in free], role)
+        others = [name for name in table.names if name not in free]
+        beside = f", beside {', '.join(others)}" if others else ""
+        if not free:
+            return InputError(
+                f"{table.title} has no column for a system{beside}; expected one for each of two systems or more, or "
+                f"the columns system, segment and {role}."
+            )
+        roles = as_argument({"system": "NAME", "segment": "NAME", role: "NAME"})
+        further = (
+            "if all rows are of one system, give a table for each system"
+            if role == "score"
+            else f"a further column of references is named by {as_argument({'reference': ['reference', 'NAME']})}"
+        )
+        return InputError(
+            f"{table.title} has the columns {', '.join(free)}{beside}, and nothing names systems. Name the columns of "
+            f'systems, the baseline first, systems=["A", "B", …]; or, if each row is of one system, {roles}; {further}.'
+        )
 
     def _free(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that may be named as systems, or may be metrics."""
@@ -256,7 +248,7 @@ class InputReader:
         whole = whole.by_label() if whole.is_indexed else whole
         if whole.ids is None:
             kind = "segment and run" if "system" not in roles else "system and segment"
-            remedy = f"Name their column with {as_argument('segment', 'NAME')}"
+            remedy = f"Name their column with {as_argument({'segment': 'NAME'})}"
             raise InputError(f"{table.title} has a row for each {kind}, so its segments need ids. {remedy}.")
         run_columns = self.roles.of(table, "run")
         row_runs = table.keys(run_columns[0]) if run_columns else [""] * len(table)
@@ -299,7 +291,7 @@ class InputReader:
 
     def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
         """Return the texts of systems, whose names are those of the columns."""
-        if self.is_by_name(given):
+        if self.is_by_name(given, "candidate"):
             given = {str(name): texts for name, texts in given.items()}
             chosen = [*given] if names is None or names == [ALL] else names
             for name in chosen:
@@ -355,7 +347,7 @@ class InputReader:
         of_systems: dict[str, list[WholeTable]] = {}
         for name, part in (given if has_parts else {"score": given}).items():
             title = f"scores[{name!r}]" if has_parts else "scores"
-            if self.is_by_name(part):
+            if self.is_by_name(part, "score"):
                 by_metric = {name: self._numbers_by_system(part, names, title)}
             else:
                 tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
@@ -376,17 +368,23 @@ class InputReader:
     def _numbers_by_system(
         self, given: Mapping[str, Any], names: Sequence[str] | None, title: str
     ) -> list[SegmentColumns]:
-        """Return the scores in a mapping, whose keys are systems unless they have a role."""
-        roles = [name for role in ("segment", "run", "document", "group") for name in self.roles.among(given, role)]
-        chosen = [name for name in given if name not in roles] if names is None or names == [ALL] else names
+        """Return the scores in a mapping, whose keys are systems; columns that are named may stand beside them."""
+        named = {name for names in self.roles.named.values() for name in names}
+        chosen = [name for name in given if name not in named] if names is None or names == [ALL] else names
+        others = [name for name in given if name not in chosen]
         for name, part in given.items():
             if not isinstance(part, Iterable):
                 raise InputTypeError(f"{title}[{name!r}] is {part!r}; expected a number for each segment.")
         values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
+        have_roles = any(self.roles.among(others, role) for role in ("segment", "run", "document", "group"))
         are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
-        if not (roles or are_plain) and len(values) == len(chosen):
+        if not (have_roles or are_plain) and len(values) == len(chosen):
             return [self._numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
-        return [*self._systems_of(self.table({**given, **values}, title), "score", chosen).values()]
+        table = self.table({**given, **values}, title)
+        if others or len(values) < len(chosen):
+            return [*self._systems_of(table, "score", chosen).values()]
+        scores = {name: self._values(table, "score", name) for name in chosen}
+        return [SegmentColumns(title, scores, place=table.place, table=table, systems=tuple(chosen))]
 
     def _numbers_of_system(self, name: str, numbers: Any, title: str) -> SegmentColumns:
         def listing(run: Any) -> list[float]:
@@ -423,9 +421,14 @@ class InputReader:
             return names
         content = [{name: table.content(name) for name in self._free(table)} for table in tables]
         columns = dict.fromkeys(name for kinds in content for name in kinds if "numbers" in kinds[name])
-        metrics = tuple(name for name in columns if not any("texts" in kinds.get(name, ()) for kinds in content))
+        metrics = [name for name in columns if not any("texts" in kinds.get(name, ()) for kinds in content)]
+        if len(columns) > 1:  # of a single column it is clear what is compared
+            counts = [name for name in metrics if any(_has_counts(table, name) for table in tables)]
+            columns = {name: None for name in columns if name not in counts}
+            metrics = [name for name in metrics if name not in counts]
         shared = [name for name in metrics if all(name in kinds for kinds in content)]
-        remedy = f"name the columns of scores: {as_argument('score', shared or ['NAME'])}."
+        beside = f" All tables have {listed(shared)}." if shared else ""
+        remedy = f"name the columns of scores, {as_argument({'score': 'NAME'})}.{beside}"
         for table, kinds in zip(tables, content, strict=True):
             for name in columns:
                 if name not in kinds:
@@ -440,8 +443,18 @@ class InputReader:
                         raise InputError(f"{error} Correct it; or, if the column has no scores, {remedy}") from error
         if not metrics:
             available = ", ".join(tables[0].names)
-            raise InputError(f"{tables[0].title} has no column of numbers, only {available}; expected one or more.")
-        return metrics
+            raise InputError(
+                f"{tables[0].title} has no column of scores, only {available}; expected one or more of numbers. Name "
+                f"columns whose numbers are all different whole ones, {as_argument({'score': 'NAME'})}."
+            )
+        return tuple(metrics)
+
+
+def _has_counts(table: WholeTable, name: str) -> bool:
+    """Return whether a column of numbers has whole ones, most of which occur once, as ids and counts of tokens do."""
+    numbers = table.numbers(name) if name in table.names else np.array([np.nan])
+    numbers = numbers[~np.isnan(numbers)]
+    return bool((numbers == np.round(numbers)).all()) and tell_rows_apart(numbers.tolist())
 
 
 def _is_table(value: object) -> bool:
@@ -451,7 +464,7 @@ def _is_table(value: object) -> bool:
 
 def _names_systems(scores: Any, reader: InputReader) -> bool:
     """Return whether the keys of a mapping, or of those for its metrics, are systems."""
-    return reader.is_by_name(scores) and not any(
+    return reader.is_by_name(scores, "score") and not any(
         _is_table(part) and not _names_systems(part, reader) for part in scores.values()
     )
 
@@ -484,8 +497,19 @@ def is_prf(values: object) -> bool:
     return isinstance(values, tuple) and hasattr(values, "best_reference")
 
 
+def in_order(values: Any, title: str) -> Any:
+    """Return values as they are; raise InputTypeError for a set, which has no order, and for a masked array."""
+    if isinstance(values, Set | np.ma.MaskedArray):
+        raise InputTypeError(
+            f"{title} is a {type(values).__name__}; expected a value for each segment, in their order, and NaN for a "
+            "missing score."
+        )
+    return values
+
+
 def numbers_of(values: Any, value: str, title: str) -> Any:
     """Return the P, the R or the F of `Scores`, or of those of each run; and all other scores as they are."""
+    in_order(values, title)
     if is_prf(values):
         numbers = getattr(values, value)
         if np.ndim(numbers) != 1:
@@ -508,11 +532,14 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
 
 def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
     """Return the systems of a data frame, or a mapping, of scores of one metric, and their `scores_of`."""
-    try:
-        by_metric = InputReader(roles_of(None), value=value).scores(given, None)
-    except UnnamedSystemsError as error:
-        named = f"{{name: scores[name] for name in {dumps([*error.columns], ensure_ascii=False)}}}"
-        raise InputError(error.with_remedy(named, "{NAME: NUMBERS, …}")) from error
+    reader = InputReader(roles_of(None), value=value)
+    if not (isinstance(given, Mapping) or reader.roles.of(reader.table(given, "scores"), "system")):
+        raise InputError(
+            f"scores has the columns {', '.join(map(str, reader.tables[0].names))}, and nothing names systems. Give a "
+            "mapping, {NAME: NUMBERS, …}, the baseline first; or, if each row is of one system, the columns system, "
+            "segment and score."
+        )
+    by_metric = reader.scores(given, None)
     if len(by_metric) > 1:
         raise InputError(f"scores has {len(by_metric)} metrics, {', '.join(by_metric)}; expected one.")
     [inputs] = by_metric.values()
@@ -567,7 +594,7 @@ def join_inputs(
     if candidates is None and (needs_texts or scores is None or references is not None):
         raise InputError("There are no texts of systems. Give them as `candidates`, or give `scores` alone.")
     texts = [] if candidates is None else reader.candidates(candidates, named)
-    if references is None and is_frame(candidates) and not reader.is_by_name(candidates):
+    if references is None and is_frame(candidates) and not reader.is_by_name(candidates, "candidate"):
         references = candidates
     parts = references if _are_parts(references) else [() if references is None else references]
     of_references = [reader.column(part, "references", "reference", checked_references) for part in parts if texts]
@@ -582,8 +609,6 @@ def join_inputs(
     of_groups = [] if by is None else _groups_of(by, reader)
     reader.check_roles()
     inputs = [*texts, *of_references, *of_documents, *of_groups, *chain.from_iterable(of_scores.values())]
-    if not reader.roles.are_by_position:
-        _check_order([*chain.from_iterable((one, *one.further_runs) for one in inputs)])
     joined = join_segments(inputs, missing)
     text_columns, document_columns = dict(joined.columns(texts)), joined.columns(of_documents)
     lists = [
@@ -611,7 +636,7 @@ def join_inputs(
         or not (systems is None or _names(systems) == [ALL])
         or _names_systems(scores, reader)
         or all(len(one.columns) == 1 for one in of_systems),
-        _choices(inputs),
+        _choices(with_labels(inputs)),
     )
 
 
@@ -636,7 +661,7 @@ def _are_parts(references: Any) -> TypeGuard[list[Any]]:
 def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
     """Return what was taken from each table, and from the files of systems."""
     by_source: dict[object, list[SegmentColumns]] = {}
-    for one in chain.from_iterable((one, *one.further_runs) for one in inputs):
+    for one in chain.from_iterable((one, *one.runs) for one in inputs):
         if one.table is not None or (one.unit == "line" and one.systems):
             by_source.setdefault(one.title if one.table is None else id(one.table), []).append(one)
     choices = []
@@ -650,21 +675,6 @@ def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
         choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored)))
     return tuple(choices)
-
-
-def _check_order(inputs: Sequence[SegmentColumns]) -> None:
-    """Raise InputError if tables that are joined by position have a column with the same values in another order."""
-    by_position = (one.table for one in inputs if one.table is not None and one.ids is None and not one.is_indexed)
-    tables = [*dict.fromkeys(by_position)]
-    for other in tables[1:]:
-        for name in tables[0].names:
-            values, of_other = ([*map(repr, table.values(name))] for table in (tables[0], other))
-            if values != of_other and len({*values}) == len(values) and sorted(values) == sorted(of_other):
-                raise InputError(
-                    f"{tables[0].title} and {other.title} have the same values of {name!r}, in another order, and no "
-                    f"column of ids. Name it, {as_argument('segment', name)}, or join by position with "
-                    f"{as_argument('segment', NO_IDS)}."
-                )
 
 
 def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
@@ -684,7 +694,7 @@ def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, 
 def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[SegmentColumns]:
     """Return the groups of the segments, from every table that has the column; raise InputError if none has it."""
     if not isinstance(by, str):
-        return [columns_of_list([*by], "`by`", row_labels(by))]
+        return [columns_of_list([*in_order(by, "`by`")], "`by`", row_labels(by))]
     tables = [table for table in reader.tables if by in table.names]
     if not tables:
         names = ", ".join(dict.fromkeys(name for table in reader.tables for name in table.names))

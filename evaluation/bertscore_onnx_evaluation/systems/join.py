@@ -1,24 +1,29 @@
 """The rows of inputs, joined by segment: those of scores, texts, references and documents that have the same id.
 
 Joined segments stand in the natural order of their ids, so that the order of rows changes no result. Inputs without ids
-are joined by position.
+are joined by position, tables only if their other columns show that their rows are in the same order.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cache
+from itertools import chain, combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import NO_IDS
+from bertscore_onnx.tables.columns import comparable, id_text
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
+from bertscore_onnx_evaluation.column_roles import BY_PRODUCTS, index_of
 
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
+
+_WAYS_OUT = 'Name the column of ids, columns={"segment": "NAME"}; or join by position, columns={"segment": "none"}.'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,14 +44,16 @@ class SegmentColumns:
     """What a row is in messages, such as a line."""
     table: WholeTable | None = None
     """The table of the columns."""
+    rows: Sequence[int] | None = None
+    """The row of the table of each row, (rows,); None without a table, or if its order does not have to be shown."""
     systems: tuple[str, ...] = ()
     """The systems that the input has, if it has some."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The columns of the table that were used."""
     ignored_systems: tuple[str, ...] = ()
     """The systems that were not named."""
-    further_runs: tuple["SegmentColumns", ...] = ()
-    """The inputs with the other runs of the same systems."""
+    runs: tuple["SegmentColumns", ...] = ()
+    """The inputs with the single runs, if these are several."""
     lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """The run that a column lacks in a row, where its value is None; its other values are tuples, a value for each
     run."""
@@ -55,17 +62,26 @@ class SegmentColumns:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
 
+    def table_rows(self, rows: Iterable[int]) -> list[int]:
+        """Return the rows of the table that some rows are."""
+        return [] if self.rows is None else [self.rows[row] for row in rows]
+
     @property
     def is_indexed(self) -> bool:
         """Whether its rows have ids in the index of pandas: one other than 0, 1, 2 and so on."""
-        return self.ids is None and self.labels is not None and [*self.labels] != [*range(len(self.labels))]
+        labels = None if self.ids is not None or self.labels is None else [*map(id_text, self.labels)]
+        return labels is not None and labels != [*map(str, range(len(labels)))]
+
+    @property
+    def values(self) -> set[str]:
+        """The columns of the table with scores or outputs: those of these roles, or those that are systems."""
+        return {*self.roles.get("score", ()), *self.roles.get("candidate", ())} or {*self.systems}
 
     def by_label(self) -> "SegmentColumns":
         """Return the columns with the labels of pandas as ids."""
-        labels = (
-            int(label) if isinstance(label, float) and label.is_integer() else label for label in self.labels or ()
-        )
-        return replace(self, ids=[*map(str, labels)])
+        index = () if self.table is None else index_of(self.table)
+        ids = [*map(id_text, self.labels or ())]
+        return replace(self, ids=ids, roles={**self.roles, "segment": index or ("index",)})
 
     def incomplete(self, missing: Missing) -> dict[int, str]:
         """Return the rows that lack a value, with the first column where they do.
@@ -99,6 +115,7 @@ def at_rows(columns: SegmentColumns, rows: Sequence[int]) -> SegmentColumns:
         ids=None if columns.ids is None else [columns.ids[row] for row in rows],
         labels=None,
         place=lambda row: columns.place(rows[row]),
+        rows=None if columns.rows is None else columns.table_rows(rows),
     )
 
 
@@ -115,8 +132,8 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing) -> SegmentColumns:
             raise InputError(f"{columns.title} has a column of runs, and is one of {len(runs)} runs; expected either.")
     if missing == "raise":
         join_segments(runs)  # which raises the error for a segment that a run lacks
-    runs = _with_labels(runs)
-    rows_of = _rows_by_name(runs, missing)
+    runs = with_labels(runs)
+    rows_of = _rows_by_name(runs)
     names = [*dict.fromkeys(chain.from_iterable(rows_of))]
     are_scores = isinstance(next(chain.from_iterable(first.columns.values()), None), float)
     absent = np.nan if are_scores else None
@@ -132,7 +149,7 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing) -> SegmentColumns:
     }
     ids = None if all(run.ids is None for run in runs) else [*map(str, names)]
     whole = at_rows(first, [rows_of[0].get(name, 0) for name in names])
-    return replace(whole, columns=values, ids=ids, further_runs=tuple(further))
+    return replace(whole, columns=values, ids=ids, rows=None, runs=tuple(runs))
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
@@ -171,13 +188,14 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
 
     An index of pandas other than 0, 1, 2, … counts as ids if no input has a column of ids. Inputs without ids are
     joined with others only if the rows of these are in the order of their ids; if some are missing, ids have to be the
-    numbers of lines, from 0 or 1. InputError names the line and the id of the first segment that an input lacks or has
-    twice, unless such segments are to be dropped.
+    numbers of lines, from 0 or 1. InputError is raised for an id that occurs again, for tables that may be in different
+    orders, and for the first segment that an input lacks, unless such segments are to be dropped.
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
-    labelled = _with_labels(inputs)
-    rows_of = _rows_by_name(labelled, missing)
+    labelled = with_labels(inputs)
+    runs = [*chain.from_iterable(one.runs for one in labelled)]
+    rows_of = _rows_by_name([*labelled, *runs])[: len(labelled)]
     has_ids = any(columns.ids is not None for columns in labelled)
     ids = {*chain.from_iterable(rows_of), *chain.from_iterable(columns.ids or () for columns in labelled)}
     names = sorted(ids, key=natural_key) if has_ids else [*rows_of[0]]  # with those that occur again
@@ -196,7 +214,7 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     return JoinedSegments(tuple(kept), tuple(dropped), dict(zip(inputs, rows_of, strict=True)))
 
 
-def _rows_by_name(inputs: Sequence[SegmentColumns], missing: Missing) -> list[Mapping[str | int, int]]:
+def _rows_by_name(inputs: Sequence[SegmentColumns]) -> list[Mapping[str | int, int]]:
     """Return the row of each segment in each input: by its id, or by position if no input has ids."""
     with_ids = [columns for columns in inputs if columns.ids is not None]
     plain = [columns for columns in inputs if columns.ids is None]
@@ -208,11 +226,15 @@ def _rows_by_name(inputs: Sequence[SegmentColumns], missing: Missing) -> list[Ma
         positions = _ids_of_positions(with_ids, plain[0])
     by_position = {name: row for row, name in enumerate(positions)}
     by_ids = {id(columns.ids): columns for columns in with_ids}  # columns of one table share them
-    by_id = {key: _rows_by_id(columns, missing) for key, columns in by_ids.items()}
-    return [by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs]
+    by_id = {key: _rows_by_id(columns) for key, columns in by_ids.items()}
+    rows_of: list[Mapping[str | int, int]] = [
+        by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs
+    ]
+    _check_order(inputs, rows_of)
+    return rows_of
 
 
-def _with_labels(inputs: Sequence[SegmentColumns]) -> Sequence[SegmentColumns]:
+def with_labels(inputs: Sequence[SegmentColumns]) -> Sequence[SegmentColumns]:
     """Return inputs with the labels of pandas as ids, if those of some are not 0, 1, 2 and so on."""
     indexed = next((columns for columns in inputs if columns.is_indexed), None)
     if indexed is None:
@@ -225,21 +247,82 @@ def _with_labels(inputs: Sequence[SegmentColumns]) -> Sequence[SegmentColumns]:
     return [columns if columns.labels is None else columns.by_label() for columns in inputs]
 
 
-def _rows_by_id(columns: SegmentColumns, missing: Missing) -> dict[str | int, int]:
-    """Return the row of each id; without the ids that occur again, if segments may be missing."""
+def _rows_by_id(columns: SegmentColumns) -> dict[str | int, int]:
+    """Return the row of each id; raise InputError for an id that occurs again."""
     rows: dict[str | int, int] = {}
-    repeated: set[str | int] = set()
     for row, name in enumerate(columns.ids or ()):
         earlier = rows.setdefault(name, row)
-        if earlier != row and missing == "raise":
-            raise InputError(
-                f"{columns.place(row)}: segment {name!r} occurs again; it is in {columns.place(earlier)} too. Name a "
-                'column without repetitions with columns={"segment": "NAME"}, or leave such segments out with '
-                'missing="drop".'
-            )
         if earlier != row:
-            repeated.add(name)
-    return {name: row for name, row in rows.items() if name not in repeated}
+            raise InputError(
+                f"{columns.place(row)}: segment {name!r} occurs again; it is in {columns.place(earlier)} too. "
+                f"{_WAYS_OUT}"
+            )
+    return rows
+
+
+def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str | int, int]]) -> None:
+    """Raise InputError for a table without ids that may be in another order than a table that it is joined with."""
+    tables: dict[WholeTable, tuple[SegmentColumns, Mapping[str | int, int]]] = {}
+    values: dict[WholeTable, set[str]] = {}
+    for one, rows in zip(inputs, rows_of, strict=True):
+        if one.table is not None and one.rows is not None:
+            tables.setdefault(one.table, (one, rows))
+            values.setdefault(one.table, {*BY_PRODUCTS}).update(one.values)
+
+    @cache
+    def cells(table: WholeTable, name: str) -> list[str]:
+        return [*map(comparable, table.values(name))]
+
+    for (table, (first, rows)), (other_table, (second, other_rows)) in combinations(tables.items(), 2):
+        if first.ids is not None and second.ids is not None:
+            continue
+        segments = [segment for segment in rows if segment in other_rows]
+        at = first.table_rows(rows[segment] for segment in segments)
+        other_at = second.table_rows(other_rows[segment] for segment in segments)
+        columns = {
+            name: ([cells(table, name)[row] for row in at], [cells(other_table, name)[row] for row in other_at])
+            for name in table.names
+            if name in other_table.names
+        }
+        if fault := _fault_of_order(columns, values[table] | values[other_table]):
+            name, words = fault
+            row = next(row for row, (one, other) in enumerate(zip(*columns[name], strict=True)) if one != other)
+            plain, other = (first, second) if first.ids is None else (second, first)
+            raise InputError(
+                f"{plain.title} has no ids, and its rows may be in another order than those of {other.title}: "
+                f"{name!r} {words}, first in {table.place(at[row])}. {_WAYS_OUT}"
+            )
+
+
+def _fault_of_order(
+    columns: Mapping[str, tuple[list[str], list[str]]], values: Collection[str]
+) -> tuple[str, str] | None:
+    """Return a column that makes it doubtful whether two tables have the same order, and why; or None.
+
+    The order is the same if columns of both, other than scores and outputs, agree in every row and tell most rows
+    apart; or if no such column differs. A column with the same values in another order contradicts both.
+    """
+    differing = {name: pair for name, pair in columns.items() if pair[0] != pair[1]}
+    for name, (first, second) in differing.items():
+        if tell_rows_apart(first) and sorted(first) == sorted(second):
+            return name, "is in another order"
+    telling = [name for name, pair in columns.items() if name not in values and not _tell_nothing(pair)]
+    if tell_rows_apart([*zip(*(columns[name][0] for name in telling if name not in differing), strict=True)]):
+        return None
+    return next(((name, "differs") for name in telling if name in differing), None)
+
+
+def tell_rows_apart(values: Sequence[Hashable]) -> bool:
+    """Return whether most of the values occur once."""
+    return 2 * sum(number == 1 for number in Counter(values).values()) > len(values)
+
+
+def _tell_nothing(pair: Sequence[Sequence[str]]) -> bool:
+    """Return whether each of two columns has one value alone, or counts its rows, from 0 or 1."""
+    counts = [[*map(str, range(start, len(pair[0]) + start))] for start in (0, 1)]
+    return all(len({*values}) == 1 for values in pair) or all(
+        [value.lstrip("0") or "0" for value in values] in counts for values in pair
+    )
 
 
 def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns) -> list[str]:
@@ -252,7 +335,7 @@ def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns)
                 raise InputError(
                     f"{columns.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no "
                     f"ids to join by. Give that as a table with a column of ids, sort {columns.title} by its ids, or "
-                    f'join by position with columns={{"segment": "{NO_IDS}"}}.'
+                    'join by position, columns={"segment": "none"}.'
                 )
     names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
     if len(names) == number:

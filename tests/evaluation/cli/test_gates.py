@@ -203,7 +203,7 @@ GATES = {
     "scores of runs missing": errs(
         runs(np.where(ROWS < 9, np.nan, LIKE)), f"{KNOWN} --missing drop", "new lacks 9 scores"
     ),
-    "ids twice": errs(each(LIKE, rows=[*ROWS, 1]), f"{FILES} --missing drop", "new lacks 1 score,"),
+    "ids twice": errs(each(LIKE, rows=[*ROWS, 1]), f"{FILES} --missing drop", "occurs again"),
     "samples missing": errs(inspect(BINARY, without=(3, 4)), f"{LOGS} --missing drop", "new lacks 2 scores"),
     # no p can be significant
     "one segment": errs(FEW[1], KNOWN, "With 1 segment no p"),
@@ -239,9 +239,9 @@ GATES = {
         lm_eval(OLD, OLD, "acc", results=False), "--scores old.jsonl new.jsonl", "--higher-better acc"
     ),
     "direction of numbers of Inspect": errs(inspect(LIKE, OLD, is_grade=False), LOGS, "--higher-better s"),
-    "baseline of a long table": errs(long(LIKE), "--scores s.csv --higher-better s", "Add --baseline old."),
+    "baseline of a long table": errs(long(LIKE), "--scores s.csv --higher-better s", "Add --baseline NAME, one of old"),
     "baseline of all columns": errs(
-        wide(LIKE), "--scores s.csv --systems all --higher-better s", "Add --baseline old."
+        wide(LIKE), "--scores s.csv --systems all --higher-better s", "Add --baseline NAME, one of old"
     ),
     "no median of a log": errs(
         lm_eval(OLD, OLD, "loss", values={"old": 9.5, "new": 9.5}), "--scores {logs}", "loss was left out"

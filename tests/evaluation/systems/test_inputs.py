@@ -1,6 +1,8 @@
 """What `compare` and the paired tests take in Python: forms of texts and scores, `Scores`, and the index of pandas."""
 
+import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -155,19 +157,27 @@ def test_names_of_systems_are_texts(frame):
     assert prompts.choices[0].ignored[-1] == "system"
 
 
-def test_tables_that_are_in_another_order_are_not_joined_by_position(frame):
-    tables = {
-        "A": frame[["tokens", "A"]].rename(columns={"A": "x"}),
-        "B": frame[["tokens", "B"]].rename(columns={"B": "x"}),
-    }
-    tables["B"] = tables["B"].sample(frac=1, random_state=1).reset_index(drop=True)
-    with pytest.raises(
-        InputError, match=r"same values of 'tokens', in another order, .*columns=\{\"segment\": \"tokens\"\}"
-    ):
-        compare(scores=tables)
-    joined = compare(scores=tables, columns={"segment": "tokens"})
-    assert deltas(joined) == {"x": delta(NUMBERS["A"], NUMBERS["B"])}
-    assert compare(scores=tables, columns={"segment": "none"}).segments == tuple(range(1, NUMBER + 1))
+def test_every_key_of_a_mapping_of_lists_is_a_system():
+    usual = ("system", "score", "id", "line", "run", "doc", "group")
+    for first, second in itertools.pairwise(usual[1:] + usual[:1]):
+        found = compare(scores=dict(zip((first, second), AB.values(), strict=True)))
+        assert found.systems == (first, second)
+        assert deltas(found) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
+        assert found.inputs[0] == f"scores: systems {first}, {second}; segments by position."
+    assert compare({"system": TEXTS["A"], "run": TEXTS["B"]}, REFERENCES, metrics=["chrf"]).systems == ("system", "run")
+    beside = {"id": [f"q{row}" for row in range(NUMBER)], **AB}
+    for options in ({"systems": ["A", "B"]}, {"columns": {"segment": "id"}}):
+        assert compare(scores=beside, **options).segments[0] == "q0"
+
+
+@pytest.mark.parametrize("values", [set(range(NUMBER)), np.ma.array(NUMBERS["B"], mask=NUMBERS["B"] < 0.5)])
+def test_sets_and_masks_are_no_scores(values):
+    long = {"system": ["A"] * NUMBER, "id": range(NUMBER), "score": values}
+    for scores in ({"A": NUMBERS["A"], "B": values}, {"A": [NUMBERS["A"]], "B": [values]}, long):
+        with pytest.raises(InputError, match="expected a"):
+            compare(scores=scores)
+    with pytest.raises(InputTypeError, match="expected"):
+        paired_permutation([NUMBERS["A"], values])
 
 
 @pytest.mark.parametrize(
@@ -219,7 +229,8 @@ def test_more_systems_than_segments_are_refused_unless_meant():
 def test_columns_are_systems_if_they_are_named(frame):
     with pytest.raises(InputError) as refused:
         compare(scores=frame)
-    assert 'systems=["tokens", "A", "B", "C"]' in str(refused.value)
+    named = 'tokens, A, B, C, beside question, answer, and nothing names systems. .*systems=["A", "B", …]'
+    assert re.search(named.replace("[", r"\["), str(refused.value))
     found = compare(scores=frame, systems=["C", "A"])
     assert (found.systems, found.choices[0].ignored) == (("C", "A"), ("question", "answer", "tokens", "B"))
     assert deltas(found) == {"score": delta(NUMBERS["C"], NUMBERS["A"])}
@@ -249,8 +260,11 @@ def test_columns_of_tables_of_systems_are_metrics(frame):
     found = compare(scores={"base": frame, "new": other}, columns={"score": ["A", "B"]})
     assert deltas(found) == {"A": delta(NUMBERS["A"], NUMBERS["B"]), "B": delta(NUMBERS["B"], NUMBERS["C"])}
     every = compare(scores={"base": frame, "new": other})
-    assert [metric.name for metric in every.metrics] == ["tokens", "A", "B", "C"]
-    assert every.inputs[-1] == "Higher is taken as better: tokens, A, B, C."
+    assert every.inputs[-1] == "Higher is taken as better: A, B, C."  # tokens are all different, as numbers of rows
+    counted = {name: table[["question", "tokens"]] for name, table in (("base", frame), ("new", other))}
+    assert [metric.name for metric in compare(scores=counted).metrics] == ["tokens"]
+    with pytest.raises(InputError, match=r'no column of scores, .*columns=\{"score": "NAME"\}'):
+        compare(scores={name: table.assign(length=table["tokens"]) for name, table in counted.items()})
     by_metric = compare(scores={"one": frame, "two": other}, systems=["A", "B"], lower_is_better=["two"])
     assert deltas(by_metric) == {"one": delta(NUMBERS["A"], NUMBERS["B"]), "two": delta(NUMBERS["B"], NUMBERS["C"])}
     assert by_metric.inputs[-1] == "Higher is taken as better: one."
