@@ -1,6 +1,6 @@
 """The columns of the tables that `compare` reads, by their roles; and what was taken from each of them."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 
@@ -74,12 +74,6 @@ class Roles:
 def index_of(table: WholeTable) -> tuple[str, ...]:
     """Return the first column of a table if it is the index of a data frame."""
     return tuple(name for name in table.names[:1] if name in PANDAS_INDEX)
-
-
-def labels_of(table: WholeTable) -> Sequence[Hashable] | None:
-    """Return the index of the rows: that in the first column, or that of pandas; None if there is none."""
-    index = index_of(table)
-    return table.keys(index[0]) if index else table.labels
 
 
 def as_argument(columns: Mapping[str, str | Sequence[str]]) -> str:

@@ -25,7 +25,7 @@ from bertscore_onnx_evaluation.column_roles import (
     ColumnChoice,
     Roles,
     as_argument,
-    labels_of,
+    index_of,
     roles_of,
 )
 from bertscore_onnx_evaluation.systems.join import (
@@ -131,18 +131,17 @@ class InputReader:
         self, table: WholeTable, columns: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
     ) -> SegmentColumns:
         """Return columns of a table with its ids."""
+        whole = SegmentColumns(
+            table.title, columns, place=table.place, table=table, rows=range(len(table)), roles=roles
+        )
         if self.roles.are_by_position:
-            return SegmentColumns(table.title, columns, place=table.place, table=table, roles=roles)
-        name, rows = self.roles.ids(table), range(len(table))
+            return replace(whole, rows=())
+        name, index = self.roles.ids(table), index_of(table)
         if name is None:
-            return SegmentColumns(
-                table.title, columns, None, labels_of(table), table.place, table=table, rows=rows, roles=roles
-            )
+            return replace(whole, labels=table.keys(*index) if index else table.labels)
         if table not in self._ids:
             self._ids[table] = table.keys(name)
-        used = {**roles, "segment": (name,)}
-        ids = self._ids[table]
-        return SegmentColumns(table.title, columns, ids, None, table.place, table=table, rows=rows, roles=used)
+        return replace(whole, ids=self._ids[table], roles={**roles, "segment": (name,)})
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
@@ -522,7 +521,7 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
         raise InputError(
             f"{title} is a tuple of three rows, as P, R and F are; expected one of them, or runs in a list or an array."
         )
-    if isinstance(values, list | tuple) and values and all(map(is_prf, values)):
+    if isinstance(values, list | tuple) and (_has_runs(values) or all(map(is_prf, values))):
         return [numbers_of(run, value, title) for run in values]
     if isinstance(values, Iterator):
         return [*values]
@@ -535,9 +534,8 @@ def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArra
     reader = InputReader(roles_of(None), value=value)
     if not (isinstance(given, Mapping) or reader.roles.of(reader.table(given, "scores"), "system")):
         raise InputError(
-            f"scores has the columns {', '.join(map(str, reader.tables[0].names))}, and nothing names systems. Give a "
-            "mapping, {NAME: NUMBERS, …}, the baseline first; or, if each row is of one system, the columns system, "
-            "segment and score."
+            f"scores has the columns {', '.join(reader.tables[0].names)}, and nothing names systems. Give a mapping, "
+            "{NAME: NUMBERS, …}, the baseline first; or the columns system, segment and score."
         )
     by_metric = reader.scores(given, None)
     if len(by_metric) > 1:

@@ -44,8 +44,8 @@ class SegmentColumns:
     """What a row is in messages, such as a line."""
     table: WholeTable | None = None
     """The table of the columns."""
-    rows: Sequence[int] | None = None
-    """The row of the table of each row, (rows,); None without a table, or if its order does not have to be shown."""
+    rows: Sequence[int] = ()
+    """The row of the table of each row, (rows,); none without a table, or if its order does not have to be shown."""
     systems: tuple[str, ...] = ()
     """The systems that the input has, if it has some."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -61,10 +61,6 @@ class SegmentColumns:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
-
-    def table_rows(self, rows: Iterable[int]) -> list[int]:
-        """Return the rows of the table that some rows are."""
-        return [] if self.rows is None else [self.rows[row] for row in rows]
 
     @property
     def is_indexed(self) -> bool:
@@ -115,7 +111,7 @@ def at_rows(columns: SegmentColumns, rows: Sequence[int]) -> SegmentColumns:
         ids=None if columns.ids is None else [columns.ids[row] for row in rows],
         labels=None,
         place=lambda row: columns.place(rows[row]),
-        rows=None if columns.rows is None else columns.table_rows(rows),
+        rows=[columns.rows[row] for row in rows if columns.rows],
     )
 
 
@@ -149,7 +145,7 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing) -> SegmentColumns:
     }
     ids = None if all(run.ids is None for run in runs) else [*map(str, names)]
     whole = at_rows(first, [rows_of[0].get(name, 0) for name in names])
-    return replace(whole, columns=values, ids=ids, rows=None, runs=tuple(runs))
+    return replace(whole, columns=values, ids=ids, rows=(), runs=tuple(runs))
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
@@ -262,66 +258,62 @@ def _rows_by_id(columns: SegmentColumns) -> dict[str | int, int]:
 
 def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str | int, int]]) -> None:
     """Raise InputError for a table without ids that may be in another order than a table that it is joined with."""
-    tables: dict[WholeTable, tuple[SegmentColumns, Mapping[str | int, int]]] = {}
-    values: dict[WholeTable, set[str]] = {}
+    tables: dict[WholeTable, tuple[SegmentColumns, Mapping[str | int, int], set[str]]] = {}
     for one, rows in zip(inputs, rows_of, strict=True):
-        if one.table is not None and one.rows is not None:
-            tables.setdefault(one.table, (one, rows))
-            values.setdefault(one.table, {*BY_PRODUCTS}).update(one.values)
+        if one.table is not None and one.rows:
+            tables.setdefault(one.table, (one, rows, {*BY_PRODUCTS}))[2].update(one.values)
 
     @cache
     def cells(table: WholeTable, name: str) -> list[str]:
         return [*map(comparable, table.values(name))]
 
-    for (table, (first, rows)), (other_table, (second, other_rows)) in combinations(tables.items(), 2):
-        if first.ids is not None and second.ids is not None:
+    for (table, (one, rows, values)), (other_table, (other, other_rows, others)) in combinations(tables.items(), 2):
+        if one.ids is not None and other.ids is not None:
             continue
-        segments = [segment for segment in rows if segment in other_rows]
-        at = first.table_rows(rows[segment] for segment in segments)
-        other_at = second.table_rows(other_rows[segment] for segment in segments)
+        at = [(one.rows[rows[name]], other.rows[other_rows[name]]) for name in rows if name in other_rows]
         columns = {
-            name: ([cells(table, name)[row] for row in at], [cells(other_table, name)[row] for row in other_at])
+            name: [(cells(table, name)[row], cells(other_table, name)[other_row]) for row, other_row in at]
             for name in table.names
             if name in other_table.names
         }
-        if fault := _fault_of_order(columns, values[table] | values[other_table]):
-            name, words = fault
-            row = next(row for row, (one, other) in enumerate(zip(*columns[name], strict=True)) if one != other)
-            plain, other = (first, second) if first.ids is None else (second, first)
+        if (name := _doubtful_column(columns, values | others)) is not None:
+            row = next(row for (row, _), (first, second) in zip(at, columns[name], strict=True) if first != second)
+            titles = (one.title, other.title) if one.ids is None else (other.title, one.title)
             raise InputError(
-                f"{plain.title} has no ids, and its rows may be in another order than those of {other.title}: "
-                f"{name!r} {words}, first in {table.place(at[row])}. {_WAYS_OUT}"
+                f"{titles[0]} has no ids, and its rows may be in another order than those of {titles[1]}: {name!r} "
+                f"differs, first in {table.place(row)}. {_WAYS_OUT}"
             )
 
 
-def _fault_of_order(
-    columns: Mapping[str, tuple[list[str], list[str]]], values: Collection[str]
-) -> tuple[str, str] | None:
-    """Return a column that makes it doubtful whether two tables have the same order, and why; or None.
+def _doubtful_column(columns: Mapping[str, Sequence[tuple[str, str]]], values: Collection[str]) -> str | None:
+    """Return a column of two tables that makes it doubtful whether their order is the same; None if there is none.
 
     The order is the same if columns of both, other than scores and outputs, agree in every row and tell most rows
     apart; or if no such column differs. A column with the same values in another order contradicts both.
     """
-    differing = {name: pair for name, pair in columns.items() if pair[0] != pair[1]}
-    for name, (first, second) in differing.items():
+    differing = [name for name, pairs in columns.items() if any(first != second for first, second in pairs)]
+    for name in differing:
+        first, second = zip(*columns[name], strict=True)
         if tell_rows_apart(first) and sorted(first) == sorted(second):
-            return name, "is in another order"
-    telling = [name for name, pair in columns.items() if name not in values and not _tell_nothing(pair)]
-    if tell_rows_apart([*zip(*(columns[name][0] for name in telling if name not in differing), strict=True)]):
+            return name
+    telling = [name for name, pairs in columns.items() if name not in values and not _tells_nothing(pairs)]
+    if tell_rows_apart([*zip(*(columns[name] for name in telling if name not in differing), strict=True)]):
         return None
-    return next(((name, "differs") for name in telling if name in differing), None)
+    return next((name for name in telling if name in differing), None)
 
 
 def tell_rows_apart(values: Sequence[Hashable]) -> bool:
-    """Return whether most of the values occur once."""
-    return 2 * sum(number == 1 for number in Counter(values).values()) > len(values)
+    """Return whether most of the different values occur once, and there are more of them than half the rows."""
+    counts = Counter(values)
+    return 2 * [*counts.values()].count(1) > len(counts) > len(values) / 2
 
 
-def _tell_nothing(pair: Sequence[Sequence[str]]) -> bool:
-    """Return whether each of two columns has one value alone, or counts its rows, from 0 or 1."""
-    counts = [[*map(str, range(start, len(pair[0]) + start))] for start in (0, 1)]
-    return all(len({*values}) == 1 for values in pair) or all(
-        [value.lstrip("0") or "0" for value in values] in counts for values in pair
+def _tells_nothing(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a column has one value in each table, or counts the rows of both, from 0 or 1."""
+    counts = [[*map(str, range(start, len(pairs) + start))] for start in (0, 1)]
+    return all(
+        len({*values}) == 1 or [value.lstrip("0") or "0" for value in values] in counts
+        for values in zip(*pairs, strict=True)
     )
 
 
