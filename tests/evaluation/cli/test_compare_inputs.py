@@ -350,7 +350,7 @@ CASES = {
             for name, order in (("A", None), ("B", ORDER))
         },
         "--scores A.csv B.csv --fail-if-worse",
-        said=("'prompt' is in another order", "--columns segment=NAME; or join by position, --columns segment=none."),
+        said=("'prompt' differs, first in", "--columns segment=NAME; or join by position, --columns segment=none."),
     ),
     "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
     "COMET as printed, for each system": Case(

@@ -260,7 +260,7 @@ def test_columns_of_one_value_and_numbers_of_rows_show_no_order():
     with pytest.raises(InputError, match="'question' differs, first in"):
         compare(scores={"A": questions[["question", "score"]], "B": questions.replace({"question": {"q 7": "q 99"}})})
     numbered_again = questions.assign(question=questions["question"].sample(frac=1, random_state=1).tolist())
-    with pytest.raises(InputError, match="'question' is in another order"):
+    with pytest.raises(InputError, match="'question' differs, first in"):
         compare(scores={"A": questions, "B": numbered_again})
 
 
@@ -268,7 +268,7 @@ def test_a_table_without_ids_beside_one_with_ids_shows_its_order(table):
     shown = table.assign(question=[f"question {row}" for row in range(40)])
     documents = shown[["question", "document"]]
     assert compared(shown, documents=documents) == compared(shown, documents=table)
-    with pytest.raises(InputError, match=r"documents has no ids, .* 'question' is in another order, first in .* row"):
+    with pytest.raises(InputError, match=r"documents has no ids, .* 'question' differs, first in .* row"):
         compared(shown, documents=shuffled(documents, 1).reset_index(drop=True))
 
 
