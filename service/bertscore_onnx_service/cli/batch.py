@@ -48,7 +48,7 @@ def batch(
     part_rows: Annotated[
         int | None,
         typer.Option(
-            "--part-rows", metavar="N", min=1, help="Number of rows in each file of scores.  [default: 16384]"
+            "--part-rows", metavar="N", min=1, help="Rows in each file of scores.  [default: about a minute's work]"
         ),
     ] = None,
     input_format: Annotated[
@@ -65,10 +65,10 @@ def batch(
 ) -> None:
     """Score files of any size into a folder, part by part.
 
-    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of thousands of rows.
-    A part is either complete or absent. `_manifest.json` records what is scored and with which settings. After a
-    failure, or after the job was killed, the same command scores the parts that are missing; it refuses other inputs or
-    options. If an input changes while the job runs, the job fails.
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of about a minute's
+    work. A part is either complete or absent. `_manifest.json` records what is scored and with which settings. After a
+    failure, or after the job was killed, the same command scores the parts that are missing or damaged; it refuses
+    other inputs or options. If an input changes while the job runs, the job fails.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
@@ -93,7 +93,7 @@ def batch(
             "follows from its name.",
             param_hint="--input-format",
         )
-    from bertscore_onnx_service.jobs.job import PART_ROWS, score_files
+    from bertscore_onnx_service.jobs.job import score_files
 
     _check_folder(output)
     model = settings.pop("model_type")
@@ -108,7 +108,7 @@ def batch(
             columns=columns,
             names=names.scores,
             errors=errors,
-            part_rows=part_rows or PART_ROWS,
+            part_rows=part_rows,
             has_header=dialect.has_header,
             has_quotes=dialect.has_quotes,
             delimiter=dialect.delimiter,

@@ -2,7 +2,9 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from os import PathLike, fspath
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from bertscore_onnx import errors as error_tree
@@ -38,6 +40,12 @@ MAX_SCORERS = 2
 
 MAX_IDLE_ROWS = 10_000
 """How many consecutive rows that cannot be scored are kept before they are yielded without waiting for a score."""
+
+FIRST_ROWS = 16
+"""How many rows are scored first to measure the speed; then as many more as before, and so on."""
+
+MEASURED_SECONDS = 0.5
+"""How long the speed is measured at least."""
 
 _models = ScorerCache(MAX_SCORERS)
 _weighted = ScorerCache(MAX_SCORERS)
@@ -148,11 +156,14 @@ class ScoreBatch:
 
         return self.stream_rows(read())
 
-    def stream_rows(self, batches: Iterable[tuple[BatchAdapter, Rows]]) -> Iterator[Batch]:
+    def stream_rows(
+        self, batches: Iterable[tuple[BatchAdapter, Rows]], max_seconds: float | None = None
+    ) -> Iterator[Batch]:
         """Score batches whose texts were read already, as `stream` does.
 
         Args:
             batches: each batch, and the texts in its rows.
+            max_seconds: as for `BERTScorer.stream`.
 
         Yields:
             Each batch as a call returns it. If `batches` fails, first the batches before.
@@ -187,7 +198,7 @@ class ScoreBatch:
 
             while not is_ended:
                 try:
-                    for score in scorer.stream(pairs()):
+                    for score in scorer.stream(pairs(), max_seconds=max_seconds):
                         yield from finished()  # batches without a pair
                         scores.append(score)
                         yield from finished()
@@ -232,6 +243,19 @@ def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
     """Return the signature and the execution provider of the scorer in this process."""
     with score_batch._scorer() as scorer:
         return str(score_batch.signature_of(scorer)), scorer.provider
+
+
+def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> float:
+    """Score first pairs for about a second, and return how many were scored in one; 0 if there are none."""
+    number, seconds = 0, 0.0
+    with score_batch._scorer() as scorer:
+        while seconds < MEASURED_SECONDS and (sample := [*islice(pairs, number + FIRST_ROWS)]):
+            begun = monotonic()
+            for _ in islice(scorer.stream(sample), len(sample)):  # not to its end, with the warnings of all rows
+                pass
+            seconds += monotonic() - begun
+            number += len(sample)
+    return number / max(seconds, 1e-6)
 
 
 def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:

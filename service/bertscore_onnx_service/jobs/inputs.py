@@ -93,7 +93,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns of scores."""
 
     errors: Errors
-    part_rows: int
+    part_rows: int | None
+    """The rows of a part; None as long as they are to be decided."""
+
     has_header: bool
     has_quotes: bool
     delimiter: str | None

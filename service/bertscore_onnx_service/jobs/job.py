@@ -1,11 +1,14 @@
 """`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended.
 
 A folder has the manifest of the job, which is written before the first part, and a Parquet file for each part:
-consecutive rows of one input with their scores. A part has a temporary name until it is complete and on the disk.
+consecutive rows of one input with their scores. A part has a temporary name until it is complete and on the disk; the
+digest in its footer covers every byte of it, and the names of the part and of the job.
 """
 
+import hashlib
 import logging
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +16,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from math import fsum
+from math import ceil, fsum
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
 import msgspec
 
 from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.errors import InputError, check_installed, json_fault
-from bertscore_onnx.files import put_in_place, read_regular, write_errors, write_whole
+from bertscore_onnx.files import open_regular, put_in_place, read_regular, write_errors, write_whole
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
@@ -30,7 +33,7 @@ from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
 from bertscore_onnx.text.texts import are_in_context
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of
+from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of, rows_per_second
 from bertscore_onnx_service.jobs.inputs import (
     InputTable,
     RawBatch,
@@ -48,8 +51,17 @@ if TYPE_CHECKING:
 
 __all__ = ["JobResult", "score_files"]
 
+PART_SECONDS = 45
+"""About how long a part takes, unless its number of rows is given; a job that is killed loses one at most."""
+
 PART_ROWS = 16_384
-"""The default number of rows of a part."""
+"""The rows of a part if none can be scored."""
+
+BATCH_ROWS = 32
+"""The most rows between two steps of the progress bar."""
+
+CHUNK_SECONDS = 2.0
+"""About how long the model runs on a CPU before there are scores; a GPU has them soon, and would be slowed down."""
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
@@ -102,7 +114,7 @@ def score_files(
     columns: Sequence[str] | None = None,
     names: Sequence[str] = SCORE_NAMES,
     errors: Errors = "raise",
-    part_rows: int = PART_ROWS,
+    part_rows: int | None = None,
     has_header: bool = True,
     has_quotes: bool = True,
     delimiter: str | None = None,
@@ -113,8 +125,8 @@ def score_files(
 
     All inputs are inspected before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
     and the part of it, is complete or does not exist. Called again after any interruption, the job scores only the
-    missing parts; in precisions other than bf16 the files are then the same bytes as those of one run. If an input
-    changes while the job runs, the job fails.
+    missing parts, and those with any byte that has changed; in precisions other than bf16 they become the same bytes as
+    without an interruption. If an input changes while the job runs, the job fails.
 
     Args:
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
@@ -129,7 +141,8 @@ def score_files(
             with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
         errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
             for nulls as its scores and a further column `error` with the reason.
-        part_rows: the rows of a part.
+        part_rows: the rows of a part; None for the number that the manifest of an earlier run has, or else as many as
+            take about a minute, by the time that the first rows take.
         has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.
         delimiter: the character between their fields; None for a tab in TSV, and in CSV for a comma, a semicolon or a
             tab, as the header shows.
@@ -144,7 +157,8 @@ def score_files(
         BertScoreOnnxError: as for `BERTScorer`.
     """
     check_installed(["pyarrow"], "parquet,cpu", "Scoring files")
-    check_positive("part_rows", part_rows)
+    if part_rows is not None:
+        check_positive("part_rows", part_rows)
     if settings.get("all_layers"):
         raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
     job_settings = Settings(
@@ -187,36 +201,57 @@ def _score_files(
         for table in readers.map(lambda name: inspect_table(name, settings, added), files):
             tables.append(table)
             advance(1)
-    parts = cut_parts(tables, settings.part_rows)
+    whole = cut_parts(tables, sys.maxsize)
     num_rows = sum(table.rows for table in tables)
     if counts_inputs:
         count_batch = CountBatch(bundle, **of_tokenizer(scorer_settings))
         with progress_bar(num_rows, shown=verbose, stage="counting documents", unit="rows") as advance:
-            scorer_settings["idf"] = _count(count_batch, settings, parts, advance)
-    has_contexts = settings.context is not None and are_in_context(
-        candidate for _, _, rows in _read_texts(parts, settings, "null") for candidate, _ in rows.pairs
-    )
+            scorer_settings["idf"] = _count(count_batch, settings, whole, advance)
+    pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
+    has_contexts = settings.context is not None and are_in_context(candidate for candidate, _ in pairs)
     score_batch = make_batch(context=settings.context if has_contexts else None, **scorer_settings)
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
-    manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
     with lock_folder(folder):
-        manifest.claim(folder, {part.file for part in parts})
-        with ThreadPoolExecutor(READERS) as readers:
-            totals = dict(zip(parts, readers.map(partial(_totals_of, folder), parts), strict=True))
-        missing = [part for part in parts if totals[part] is None]
+        earlier = _read_manifest(folder / MANIFEST)
+        part_rows = settings.part_rows
+        if part_rows is None and earlier is not None and _has_parts(folder):
+            part_rows = earlier.settings.part_rows
+        if part_rows is None:
+            pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
+            part_rows = ceil(PART_SECONDS * rows_per_second(score_batch, pairs)) or PART_ROWS
+        settings = msgspec.structs.replace(settings, part_rows=part_rows)
+        manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
+        parts = cut_parts(tables, part_rows)
+        manifest.claim(folder, earlier, {part.file for part in parts})
+        totals = {}
+        with (
+            progress_bar(len(parts), shown=verbose, stage="checking parts", unit="parts") as advance,
+            ThreadPoolExecutor(READERS) as readers,
+        ):
+            for part, found in zip(parts, readers.map(partial(_totals_of, folder, manifest), parts), strict=True):
+                if found is not None:
+                    totals[part] = found
+                advance(1)
+        missing = [part for part in parts if part not in totals]
+        num_unsaved = 0
         with progress_bar(sum(part.rows for part in missing), shown=verbose, unit="rows") as advance:
             try:
-                totals.update(_score(score_batch, settings, folder, missing, advance))
+                for part, rows, written in _score(score_batch, manifest, folder, missing):
+                    advance(rows)
+                    num_unsaved += rows
+                    if written is not None:
+                        totals[part], num_unsaved = written, 0
             except KeyboardInterrupt as interruption:
-                complete = sum((folder / part.file).exists() for part in parts)
                 interruption.add_note(
-                    f"{complete:,} of {len(parts):,} parts are complete. Run the same command to resume."
+                    f"{sum(part.rows for part in totals):,} of {num_rows:,} rows are kept, in {len(totals):,} of "
+                    f"{len(parts):,} parts; {num_unsaved:,} rows of an unfinished part are lost. Run the same command "
+                    "to resume."
                 )
                 raise
     for table in tables:
         check_unchanged(table)
-    return _result(str(folder), manifest, [value for value in totals.values() if value], len(parts) - len(missing))
+    return _result(str(folder), manifest, [*totals.values()], len(parts) - len(missing))
 
 
 def _result(folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int) -> JobResult:
@@ -254,14 +289,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     settings: Settings
     inputs: tuple[InputEntry, ...]
 
-    def claim(self, folder: Path, part_files: Set[str]) -> None:
-        """Write it into a folder that is free, or that an earlier run of the same job left; else raise an InputError.
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all this, by which parts name their job."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    def claim(self, folder: Path, earlier: "Manifest | None", part_files: Set[str]) -> None:
+        """Write it into a folder that is free, or has the manifest of an earlier run of this job; else an InputError.
 
         A job that left no part does not count. The folder may hold no other files than parts with one of these names.
         """
-        earlier = _read_manifest(folder / MANIFEST)
-        has_parts = any(folder.glob("part-*.parquet"))
-        if earlier is not None and has_parts and (differences := [*self._differences(earlier)]):
+        if earlier is not None and _has_parts(folder) and (differences := [*self._differences(earlier)]):
             raise InputError(
                 f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
                 "the inputs and options of that job to resume it."
@@ -292,6 +330,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 yield f"an input was {old.file} and is {new.file}"
             elif old != new:
                 yield f"{new.file} has changed"
+
+
+def _has_parts(folder: Path) -> bool:
+    return any(folder.glob("part-*.parquet"))
 
 
 def _shown(value: object) -> str:
@@ -381,7 +423,7 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
             while row < stop:
                 while first + len(batch) <= row:
                     first, batch = next(batches)
-                end = min(first + len(batch), stop)
+                end = min(first + len(batch), stop, row + BATCH_ROWS)
                 yield part, row, batch[row - first : end - first]
                 row = end
 
@@ -408,13 +450,14 @@ def _count(count_batch: CountBatch, settings: Settings, parts: Sequence[Part], a
 
 
 def _score(
-    score_batch: ScoreBatch, settings: Settings, folder: Path, parts: Sequence[Part], advance: Advance
-) -> "Iterator[tuple[Part, _Totals]]":
-    """Score parts, and yield each once its file is complete; after an error the parts before are complete.
+    score_batch: ScoreBatch, manifest: Manifest, folder: Path, parts: Sequence[Part]
+) -> "Iterator[tuple[Part, int, _Totals | None]]":
+    """Score parts; yield the part and the number of the rows just scored, and its totals if its file is complete.
 
-    Parts are scored as one stream of rows, so the model is never idle.
+    After an error the parts before are complete. Parts are scored as one stream of rows, so the model is never idle.
     """
     owners: deque[Part] = deque()
+    settings = manifest.settings
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
         for part, batch, rows in _read_texts(parts, settings, settings.errors):
@@ -423,14 +466,14 @@ def _score(
 
     writer = None
     try:
-        for scored in score_batch.stream_rows(read()):
+        seconds = None if manifest.provider == "CUDAExecutionProvider" else CHUNK_SECONDS
+        for scored in score_batch.stream_rows(read(), seconds):
             part = owners.popleft()
-            writer = writer or PartWriter(folder, part)
+            writer = writer or PartWriter(folder, manifest, part)
             totals = writer.add(scored)
-            advance(scored.num_rows)
             if totals is not None:
                 writer = None
-                yield part, totals
+            yield part, scored.num_rows, totals
     finally:
         if writer is not None:
             writer.discard()
@@ -439,37 +482,75 @@ def _score(
 class _Totals(msgspec.Struct, frozen=True):
     """What a part adds to the result of the job; stands in the metadata of its file."""
 
+    job: str
+    """The digest of the manifest."""
+
+    part: str
+    """The name of the file."""
+
     failures: int
     truncated: int
     sums: tuple[float, float, float]
     """The sums of precision, recall and F1 over the rows that have scores."""
 
+    sha256: str = "0" * 64
+    """The SHA-256 of the file with zeros in the place of these characters."""
+
 
 _METADATA = "bertscore_onnx.part"
+_DIGEST = b'"sha256":"'
+_BLOCK = 1 << 20
 
 
-def _totals_of(folder: Path, part: Part) -> _Totals | None:
-    """Return the totals of a part whose file is complete; None if it is missing or cannot be read."""
+def _totals_of(folder: Path, manifest: Manifest, part: Part) -> _Totals | None:
+    """Return the totals of a part whose file is as this job wrote it; None if it is missing or anything else.
+
+    Checksums of Parquet's pages would leave out the footer: the schema, the statistics, the places of the pages.
+    """
     import pyarrow
     from pyarrow import parquet
 
     path = folder / part.file
     try:
-        metadata = parquet.read_metadata(path) if path.is_file() else None
-        totals = None if metadata is None else msgspec.json.decode(metadata.metadata[_METADATA.encode()], type=_Totals)
-    except (OSError, KeyError, TypeError, msgspec.MsgspecError, UnicodeDecodeError, pyarrow.ArrowException):
-        _log.warning("%s is damaged; it is scored again.", path)
+        with open_regular(path) as file:
+            digest = _digest_of(file)[1]
+            totals = msgspec.json.decode(parquet.read_metadata(file).metadata[_METADATA.encode()], type=_Totals)
+    except FileNotFoundError:
         return None
-    return totals
+    except (OSError, KeyError, TypeError, ValueError, pyarrow.ArrowException):
+        pass
+    else:
+        if (totals.sha256, totals.job, totals.part) == (digest, manifest.digest, part.file):
+            return totals
+    _log.warning("%s is damaged; it is scored again.", path)
+    return None
+
+
+def _digest_of(file: BinaryIO) -> tuple[int, str]:
+    """Return the position of the digest in the file of a part, and the digest that it should be.
+
+    OSError or ValueError is raised if there is no place for one.
+    """
+    end = file.seek(-8, os.SEEK_END)  # of the footer
+    start = file.seek(max(0, end - int.from_bytes(file.read(4), "little")))
+    footer = bytearray(file.read())
+    position = footer.rindex(_DIGEST) + len(_DIGEST)
+    footer[position : position + 64] = b"0" * 64
+    digest = hashlib.sha256()
+    file.seek(0)
+    while block := file.read(min(_BLOCK, start - file.tell())):
+        digest.update(block)
+    digest.update(footer)
+    return start + position, digest.hexdigest()
 
 
 class PartWriter:
     """Writes the file of one part, which appears once the last row was added."""
 
-    def __init__(self, folder: Path, part: Part) -> None:
-        """Begin a part; no file is made yet."""
+    def __init__(self, folder: Path, manifest: Manifest, part: Part) -> None:
+        """Begin a part of a job; no file is made yet."""
         self._path, self._temporary = folder / part.file, folder / f".{part.file}"
-        self._part = part
+        self._manifest, self._part = manifest, part
         self._writer: Any = None
         self._waiting: list[pyarrow.RecordBatch] = []
         self._waiting_bytes = 0
@@ -529,11 +610,16 @@ class PartWriter:
         if self._waiting:
             self._write_row_group()
         precision, recall, f1 = map(fsum, self._sums)
-        totals = _Totals(self._num_failures, self._num_truncated, (precision, recall, f1))
+        names = self._manifest.digest, self._part.file
+        totals = _Totals(*names, self._num_failures, self._num_truncated, (precision, recall, f1))
         self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(totals).decode()})
         self._writer.close()
         check_unchanged(self._part.table)  # all its rows were read by now
-        with self._temporary.open("rb") as file:
+        with self._temporary.open("r+b") as file:
+            position, digest = _digest_of(file)
+            file.seek(position)
+            file.write(digest.encode())
+            file.flush()
             os.fsync(file.fileno())
         put_in_place(self._temporary, self._path)
         return totals

@@ -1,8 +1,11 @@
 """`bertscore-onnx batch`: what it prints, and what it takes."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+
+from bertscore_onnx_service.jobs.job import PartWriter
 
 TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red house\n3,it,a\n"
 
@@ -60,15 +63,6 @@ def test_score_names_rename_and_add_truncated_texts(batch, write, tmp_path):
     assert batch(inputs=[tmp_path / "in.csv"]).exit_code == 2
 
 
-def test_a_damaged_part_is_named_and_scored_again(batch, tmp_path):
-    batch()
-    part = tmp_path / "scores" / "part-00000-00000.parquet"
-    whole = part.read_bytes()
-    part.write_bytes(whole[:-5])
-    assert f"Warning: {part} is damaged; it is scored again." in batch().stderr
-    assert part.read_bytes() == whole
-
-
 def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bundle, tmp_path, read_parts):
     path = write("pairs.csv", "id;mt;gold;other\n007;the cat;a cat;the cat\n")
     options = ["--columns", "candidate=mt", "reference=gold+other"]
@@ -93,11 +87,24 @@ def read_parts(tmp_path):
     ]
 
 
-def test_an_interruption_reports_what_is_complete_and_that_the_command_resumes(batch, monkeypatch):
-    def interrupt(self, scored):
-        raise KeyboardInterrupt
+def test_an_interruption_reports_what_is_kept_and_lost_and_that_the_command_resumes(batch, write, monkeypatch):
+    add = PartWriter.add
 
-    monkeypatch.setattr("bertscore_onnx_service.jobs.job.PartWriter.add", interrupt)
-    result = batch()
+    def interrupt(self, scored):
+        if scored["id"][0].as_py() == "75":
+            raise KeyboardInterrupt
+        return add(self, scored)
+
+    monkeypatch.setattr(PartWriter, "add", interrupt)
+    path = write("long.csv", "id,candidate,reference\n" + "".join(f"{row},the cat,a cat\n" for row in range(100)))
+    result = batch("--part-rows", 43, inputs=[path])
     assert result.exit_code == 130
-    assert "0 of 1 parts are complete. Run the same command to resume." in result.stderr
+    assert "43 of 100 rows are kept, in 1 of 3 parts; 32 rows of an unfinished part are lost. Run the" in result.stderr
+
+
+@pytest.mark.parametrize(("is_terminal", "options", "shown"), [(True, (), 1), (True, ("-q",), 0), (False, (), 0)])
+def test_a_terminal_gets_a_bar_of_rows(batch, monkeypatch, is_terminal, options, shown):
+    monkeypatch.setattr("bertscore_onnx.scoring.progress.PATIENCE", 0)
+    terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: is_terminal))
+    monkeypatch.setattr("bertscore_onnx.scoring.progress.sys", terminal)
+    assert batch(*options).stderr.count("| 3/3 [") == shown

@@ -73,12 +73,92 @@ def test_parts_that_are_complete_are_not_written_again(score, write_pairs, conte
     assert (again.parts_before, again.f1, again.rows) == (5, first.f1, 50)
     assert contents(folder) == whole
     (folder / "part-00000-00002.parquet").unlink()
-    (folder / "part-00000-00003.parquet").write_bytes(whole["part-00000-00003.parquet"][:-9])
     before = stamps(folder)
     result = score(path)
-    assert (result.parts, result.parts_before) == (5, 3)
+    assert (result.parts, result.parts_before) == (5, 4)
     assert contents(folder) == whole
-    assert len(before.items() & stamps(folder).items()) == 3
+    assert before.items() <= stamps(folder).items()
+
+
+def flip(position):
+    """Return a function that flips a bit at a position of the bytes of a part, or in a piece of it."""
+
+    def flipped(part, _):
+        place = part.index(position) + len(position) if isinstance(position, bytes) else position
+        return part[:place] + bytes([part[place] ^ 4]) + part[place + 1 :]
+
+    return flipped
+
+
+def move(place):
+    """Return a function that flips a bit in the footer of a part, at a share of its length."""
+
+    def flipped(part, other):
+        footer = int.from_bytes(part[-8:-4], "little")
+        return flip(len(part) - 8 - footer + int(place * footer))(part, other)
+
+    return flipped
+
+
+DAMAGES = {
+    "the first byte": flip(0),
+    "a page": flip(60),
+    "the sums": flip(b'"sums":['),
+    "the digest": flip(b'"sha256":"'),
+    "the schema": flip(b"ARROW:schema"),
+    "the footer": move(0.01),
+    "its middle": move(0.5),
+    "the length of the footer": flip(-7),
+    "the last byte": flip(-1),
+    "cut": lambda part, _: part[:-9],
+    "empty": lambda part, _: b"",
+    "longer": lambda part, _: part + b"PAR1",
+    "the file of another part": lambda _, other: other,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_part_with_any_other_byte_is_scored_again(score, write_pairs, contents, tmp_path, caplog, damage):
+    path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
+    score(path)
+    whole = contents(folder)
+    part, other = (f"part-00000-0000{number}.parquet" for number in range(2))
+    (folder / part).write_bytes(damage(whole[part], whole[other]))
+    assert score(path).parts_before == 1
+    assert f"{folder / part} is damaged; it is scored again." in caplog.text
+    assert contents(folder) == whole
+
+
+def test_a_part_of_another_job_is_scored_again(score, write_pairs, contents, tmp_path):
+    path = write_pairs("pairs.parquet", 20)
+    score(path)
+    whole = contents(tmp_path / "scores")
+    score(path, "others", idf=True)
+    part = "part-00000-00001.parquet"
+    (tmp_path / "scores" / part).write_bytes((tmp_path / "others" / part).read_bytes())
+    assert score(path).parts_before == 1
+    assert contents(tmp_path / "scores") == whole
+
+
+def test_the_rows_of_a_part_are_decided_once_by_the_time_that_rows_take(score, write_pairs, tmp_path, monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr("bertscore_onnx_service.jobs.batches.monotonic", lambda: next(clock))
+    path = write_pairs("pairs.parquet", 2000)
+    assert score(path, part_rows=None).parts == 3  # 16 rows are scored in a second, and 720 in 45
+    manifest = json.loads((tmp_path / "scores" / "_manifest.json").read_bytes())
+    assert manifest["settings"]["part_rows"] == 720
+    monkeypatch.undo()
+    (tmp_path / "scores" / "part-00000-00001.parquet").unlink()
+    result = score(path, part_rows=None)
+    assert (result.parts, result.parts_before) == (3, 2)
+    assert score(path, part_rows=720).parts_before == 3
+    with pytest.raises(InputError, match="part_rows was 720 and is 700"):
+        score(path, part_rows=700)
+
+
+def test_without_a_row_that_can_be_scored_a_part_has_a_fixed_number(score, write_pairs):
+    path = write_pairs("pairs.parquet", 3, candidate=pa.array([None] * 3, pa.string()))
+    assert score(path, part_rows=None, errors="null").failures == 3
 
 
 def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pairs, tmp_path):
