@@ -24,6 +24,9 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 PANDAS_INDEX = ("", "Unnamed: 0")
 """The names of a first column that is the index of a data frame: as pandas writes it, and as it reads that again."""
 
+PARQUET_INDEX = "__index_level_0__"
+"""The column with this index in Parquet."""
+
 BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
 """Columns that stand beside scores of ours, and are none."""
 
@@ -72,8 +75,9 @@ class Roles:
 
 
 def index_of(table: WholeTable) -> tuple[str, ...]:
-    """Return the first column of a table if it is the index of a data frame."""
-    return tuple(name for name in table.names[:1] if name in PANDAS_INDEX)
+    """Return the column of a table that is the index of a data frame, if there is one."""
+    first = [name for name in table.names[:1] if name in PANDAS_INDEX]
+    return (*first, *(name for name in table.names if name == PARQUET_INDEX))[:1]
 
 
 def as_argument(columns: Mapping[str, str | Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ that are named.
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -418,41 +418,31 @@ class InputReader:
         if self.roles.of(tables[0], "score") or "score" in self.roles.named:
             names, *_ = [self.roles.required(table, "score") for table in tables]
             return names
-        content = [{name: table.content(name) for name in self._free(table)} for table in tables]
-        columns = dict.fromkeys(name for kinds in content for name in kinds if "numbers" in kinds[name])
-        metrics = [name for name in columns if not any("texts" in kinds.get(name, ()) for kinds in content)]
+        free = [(table, name) for table in tables for name in self._free(table)]
+        columns = [*dict.fromkeys(name for table, name in free if "numbers" in table.content(name))]
         if len(columns) > 1:  # of a single column it is clear what is compared
-            counts = [name for name in metrics if any(_has_counts(table, name) for table in tables)]
-            columns = {name: None for name in columns if name not in counts}
-            metrics = [name for name in metrics if name not in counts]
-        shared = [name for name in metrics if all(name in kinds for kinds in content)]
-        beside = f" All tables have {listed(shared)}." if shared else ""
-        remedy = f"name the columns of scores, {as_argument({'score': 'NAME'})}.{beside}"
-        for table, kinds in zip(tables, content, strict=True):
-            for name in columns:
-                if name not in kinds:
-                    raise InputError(
-                        f"{table.title} has no column {name!r}, unlike another table. Add it; or, if it has no scores, "
-                        f"{remedy}"
-                    )
-                if "texts" in kinds[name]:
-                    try:
-                        table.numbers(name)
-                    except InputError as error:
-                        raise InputError(f"{error} Correct it; or, if the column has no scores, {remedy}") from error
-        if not metrics:
-            available = ", ".join(tables[0].names)
+            columns = [name for name in columns if not any(_has_counts(table, name) for table in tables)]
+        scores = as_argument({"score": "NAME"})
+        for table, name in product(tables, columns):
+            try:
+                table.numbers(table.find(name, ""))
+            except InputError as error:
+                raise InputError(
+                    f"{error} Or, if {name!r} has no scores, name the columns that have: {scores}."
+                ) from error
+        if not columns:
             raise InputError(
-                f"{tables[0].title} has no column of scores, only {available}; expected one or more of numbers. Name "
-                f"columns whose numbers are all different whole ones, {as_argument({'score': 'NAME'})}."
+                f"{tables[0].title} has no column of scores, only {', '.join(tables[0].names)}; expected numbers. "
+                f"Columns of whole numbers that are all different have to be named: {scores}."
             )
-        return tuple(metrics)
+        return tuple(columns)
 
 
 def _has_counts(table: WholeTable, name: str) -> bool:
-    """Return whether a column of numbers has whole ones, most of which occur once, as ids and counts of tokens do."""
-    numbers = table.numbers(name) if name in table.names else np.array([np.nan])
-    numbers = numbers[~np.isnan(numbers)]
+    """Return whether a column has whole numbers, most of which occur once, as ids and counts of tokens do."""
+    if name not in table.names or "texts" in table.content(name):
+        return False
+    numbers = table.numbers(name)[~np.isnan(table.numbers(name))]
     return bool((numbers == np.round(numbers)).all()) and tell_rows_apart(numbers.tolist())
 
 

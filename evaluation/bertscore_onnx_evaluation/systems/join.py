@@ -68,11 +68,6 @@ class SegmentColumns:
         labels = None if self.ids is not None or self.labels is None else [*map(id_text, self.labels)]
         return labels is not None and labels != [*map(str, range(len(labels)))]
 
-    @property
-    def values(self) -> set[str]:
-        """The columns of the table with scores or outputs: those of these roles, or those that are systems."""
-        return {*self.roles.get("score", ()), *self.roles.get("candidate", ())} or {*self.systems}
-
     def by_label(self) -> "SegmentColumns":
         """Return the columns with the labels of pandas as ids."""
         index = () if self.table is None else index_of(self.table)
@@ -183,9 +178,9 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     """Join the rows of inputs by their ids, or by position if none has ids.
 
     An index of pandas other than 0, 1, 2, … counts as ids if no input has a column of ids. Inputs without ids are
-    joined with others only if the rows of these are in the order of their ids; if some are missing, ids have to be the
-    numbers of lines, from 0 or 1. InputError is raised for an id that occurs again, for tables that may be in different
-    orders, and for the first segment that an input lacks, unless such segments are to be dropped.
+    joined with others only if these have as many segments, in the order of their ids. InputError is raised for an id
+    that occurs again, for tables that may be in different orders, and for the first segment that an input lacks, unless
+    such segments are to be dropped.
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
@@ -261,13 +256,14 @@ def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str
     tables: dict[WholeTable, tuple[SegmentColumns, Mapping[str | int, int], set[str]]] = {}
     for one, rows in zip(inputs, rows_of, strict=True):
         if one.table is not None and one.rows:
-            tables.setdefault(one.table, (one, rows, {*BY_PRODUCTS}))[2].update(one.values)
+            values = one.roles.get("score", ()) + one.roles.get("candidate", ()) or one.systems
+            tables.setdefault(one.table, (one, rows, {*BY_PRODUCTS}))[2].update(values)
 
     @cache
     def cells(table: WholeTable, name: str) -> list[str]:
         return [*map(comparable, table.values(name))]
 
-    for (table, (one, rows, values)), (other_table, (other, other_rows, others)) in combinations(tables.items(), 2):
+    for (table, (one, rows, own)), (other_table, (other, other_rows, others)) in combinations(tables.items(), 2):
         if one.ids is not None and other.ids is not None:
             continue
         at = [(one.rows[rows[name]], other.rows[other_rows[name]]) for name in rows if name in other_rows]
@@ -276,7 +272,7 @@ def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str
             for name in table.names
             if name in other_table.names
         }
-        if (name := _doubtful_column(columns, values | others)) is not None:
+        if (name := _doubtful_column(columns, own | others)) is not None:
             row = next(row for (row, _), (first, second) in zip(at, columns[name], strict=True) if first != second)
             titles = (one.title, other.title) if one.ids is None else (other.title, one.title)
             raise InputError(
@@ -319,7 +315,6 @@ def _tells_nothing(pairs: Sequence[tuple[str, str]]) -> bool:
 
 def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns) -> list[str]:
     """Return the ids of the rows of an input without ids, (rows,); raise InputError if they are not clear."""
-    number = len(plain)
     for columns in with_ids:
         ids = columns.ids or ()
         for row in range(1, len(ids)):
@@ -330,17 +325,12 @@ def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns)
                     'join by position, columns={"segment": "none"}.'
                 )
     names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
-    if len(names) == number:
-        return names
-    start = 0 if "0" in names else 1
-    lines = [str(line) for line in range(start, number + start)]
-    if {*names} <= {*lines} and (start == 0 or str(number) in names):
-        return lines
-    raise InputError(
-        f"{plain.title} has {plural(number, plain.unit)} without ids, and {with_ids[0].title} has "
-        f"{plural(len(names), 'segment')}, "
-        f"whose ids are not the numbers of these {plain.unit}s. Give {plain.title} as a table with a column of ids."
-    )
+    if len(names) != len(plain):
+        raise InputError(
+            f"{plain.title} has {plural(len(plain), plain.unit)} without ids, and {with_ids[0].title} has "
+            f"{plural(len(names), 'segment')}; expected as many. Give {plain.title} as a table with a column of ids."
+        )
+    return names
 
 
 def _unequal(first: SegmentColumns, second: SegmentColumns) -> InputError:

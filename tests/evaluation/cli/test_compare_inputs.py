@@ -281,14 +281,15 @@ CASES = {
     "other columns": Case(
         {"A.csv": table({"id": IDS, "x": FIRST["A"]}), "B.csv": table({"id": IDS, "y": FIRST["B"]})},
         "--scores A.csv B.csv",
-        said=("A.csv has no column 'y'", "--columns score=NAME"),
+        said=("A.csv: there is no column 'y', only 'id', 'x'. Add it", "--columns score=NAME"),
     ),
     "a column of numbers and texts": Case(
         {f"{name}.csv": of_system(name, gold=["Paris", *range(NUMBER - 1)]) for name in "AB"},
         "--scores A.csv B.csv",
         said=(
             "A.csv, line 2: the column 'gold' holds 'Paris'",
-            "--columns score=NAME. All tables have",
+            "Or, if 'gold' has no scores",
+            "--columns score=NAME.",
         ),
     ),
     "scores of score -o": Case(

@@ -156,19 +156,9 @@ def test_rows_that_contradict_each_other_are_no_missing_ones(table):
 def test_lists_stand_beside_ids_in_order_only(table):
     documents = table["document"].tolist()
     assert compared(table, documents=documents) == compared(table, documents=table)
-    with pytest.raises(InputError, match="is not in the order of ids, and documents has no ids"):
-        compare(scores=shuffled(table, 1), systems=SYSTEMS, documents=documents)
-
-
-def test_ids_that_number_lines_find_their_lines(table):
-    documents = table["document"].tolist()
-    few = table.drop(index=[3, 9])
-    found = compare(scores=few, systems=SYSTEMS, documents=documents, missing="drop")
-    assert (found.dropped, found.segments[3]) == (("3", "9"), "4")
-    for start in (5, 1000):
-        moved = few.assign(segment=few["segment"] + start)
-        with pytest.raises(InputError, match="not the numbers of these"):
-            compare(scores=moved, systems=SYSTEMS, documents=documents, missing="drop")
+    for given, message in ((shuffled(table, 1), "is not in the order of ids, and documents"), (table[1:], "as many")):
+        with pytest.raises(InputError, match=message):
+            compare(scores=given, systems=SYSTEMS, documents=documents, missing="drop")
 
 
 def test_rows_of_one_segment_agree_about_its_document(table):
@@ -282,3 +272,9 @@ def test_an_index_in_a_file_is_a_position_or_the_ids(tmp_path, name):
         compared_files((first, moved[moved[name] != 7]), ("csv", "csv"), tmp_path)
     with pytest.raises(InputError, match="'prediction' differs"):
         compared_files((first, moved.assign(**{name: range(40)})), ("csv", "csv"), tmp_path)
+    scores = [table[["score"]] for table in (first, moved)]
+    for number, table in enumerate(scores):
+        table.to_parquet(tmp_path / f"{number}.parquet")  # which has an index that does not count its rows
+    files = {f"s{number}": read_scores(str(tmp_path / f"{number}.parquet")) for number in (0, 1)}
+    with pytest.raises(InputError, match="is not in the order of ids"):
+        compare(scores=files)
