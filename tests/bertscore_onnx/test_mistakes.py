@@ -223,7 +223,7 @@ AT_THE_SHELL = {
     f"{SCORE} -o absent/out.csv": ("'absent/out.csv'", "Check the name, its folder"),
     "score -m $M -c pairs.csv -o pairs.csv": ("pairs.csv is one of the files to read", "another file"),
     # comparisons and judgements
-    "compare -c cand.txt -r ref.txt -m $M": ("one system", "expected a baseline", "-c BASE -c OTHER"),
+    "compare -c cand.txt -r ref.txt --metric chrf --margin 1": ("is about two systems, and cand is alone",),
     "compare -c cand.txt ref.txt -m $M": ("at least one file of references",),
     "compare -c cand.txt cand.txt -r ref.txt -m $M": ("cand.txt is given twice", "counts once"),
     "compare -c cand.txt three.txt -r ref.txt --metric chrf": ("2 lines", "3 lines", "has no partner"),
@@ -453,7 +453,7 @@ IN_PYTHON = {
     "idf of a batch": (lambda s: ScoreBatch(s.bundle.path, idf=True), "idf=True", "count_documents"),
     # comparisons
     "nothing to compare": (lambda s: compare(), "no texts of systems", "`candidates`", "`scores`"),
-    "no system": (lambda s: compare({}, REFS), "There is no system", "expected a baseline"),
+    "no system": (lambda s: compare({}, REFS), "There is no system", "expected one, or a baseline"),
     "no pairs to compare": (lambda s: compare({"A": [], "B": []}, [], metrics=["bleu"]), "no references"),
     "one text to compare with": (lambda s: compare({"A": TEXTS, "B": REFS}, "a"), "references", "expected a list"),
     "systems in lists": (

@@ -33,8 +33,9 @@ def rows(missing=0):
         lambda: compare(scores={name: [of, of + 0.1] for name, of in SYSTEMS.items()}),
         lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15, margin=0.5),
         lambda: compare(TEXTS, ["the cat", "the dog"] * 15, metrics=["chrf", "ter"]),
+        lambda: compare(scores={"a": SYSTEMS["a"]}, by=["news"] * 25 + ["talks"] * 15, power=[0.1]),
     ],
-    ids=["pairs", "margin", "power", "dropped", "runs", "groups", "texts"],
+    ids=["pairs", "margin", "power", "dropped", "runs", "groups", "texts", "single"],
 )
 def test_every_comparison_is_as_the_schema_describes(found):
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(found().to_json()))

@@ -165,12 +165,6 @@ def compare(
     sources = [*names, *scores]
     check_standard_input(sources, "--cand, --ref, --documents, --scores")
     files = {name: input_file(name, (), dialect) for name in names}
-    if len(given) == 1 and all(file.format == "text" for file in files.values()):
-        raise typer.BadParameter(
-            "there is one system; expected a baseline and at least one to compare with it, such as -c BASE -c OTHER, "
-            "or a table of all systems.",
-            param_hint="--cand",
-        )
     if not scores:
         check_tables([*files.values()], named)
 
@@ -184,7 +178,7 @@ def compare(
     needed = {"sacrebleu": not all(map(is_bertscore, metrics)), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
-    if len(cand) == 1 and not _has_name(cand[0]):  # a table of all systems
+    if len(cand) == 1 and not _has_name(cand[0]) and files[cand[0]].format != "text":  # a table of all systems
         [[candidates]] = candidates.values()
     references = [_read(files[name]) for name in ref]
     units = None if documents is None else _read(files[documents])

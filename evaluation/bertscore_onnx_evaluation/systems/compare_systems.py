@@ -46,6 +46,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     paired_permutation,
     segment_outcomes,
 )
+from bertscore_onnx_evaluation.systems.single import single_groups, single_metric, single_result
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
     MetricResult,
@@ -84,7 +85,7 @@ def compare(
     num_examples: int = 5,
     verbose: bool | None = False,
 ) -> Comparison:
-    """Compare the outputs of systems for the same segments.
+    """Compare the outputs of systems for the same segments; of one system alone return scores with their intervals.
 
     References are encoded once for all systems, and all metrics share the swaps. Scores are those of
     sacreBLEU; the score of BERTScore is the mean of F over the segments.
@@ -143,9 +144,9 @@ def compare(
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
-        InputError: fewer than two systems, no segment, a segment that some input lacks or has twice, tables without
-            ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an option out of its
-            range.
+        InputError: no system, one with a margin or all pairs, no segment, a segment that some input lacks or has twice,
+            tables without ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an
+            option out of its range.
         InputTypeError: something is not a text, or `metrics` is one text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
@@ -185,6 +186,9 @@ def compare(
                 f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
                 "and one metric, since others have another scale."
             )
+    for kind, is_given in (("A margin", margin is not None), ("A test of all pairs", all_pairs)):
+        if is_given and len(names) == 1:
+            raise InputError(f"{kind} is about two systems, and {names[0]} is alone. Leave it out, or add another.")
     numbers = None if documents is None else document_numbers(joined.documents, num_segments)
     contexts = None
     if context_sentences:
@@ -217,6 +221,12 @@ def compare(
         by_segment = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
         corpus = by_segment if numbers is None else by_segment.by_document(numbers)
         units = corpus.shape[1], "segment" if numbers is None else "document"
+        if len(names) == 1:
+            measured = partial(single_result, names[0], num_swaps=num_resamples, seed=seed)
+            result = single_metric(name, metric, measured(corpus, planned), settings, corpus, units)
+            groups = single_groups(by_segment, joined.groups, numbers, measured)
+            results.append(replace(result, groups=groups))
+            continue
         result = metric_result(
             name,
             metric,

@@ -33,6 +33,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     fixed,
     headline,
     interval,
+    interval_of_score,
     is_significant,
     outcome,
     p_value,
@@ -109,6 +110,11 @@ class Comparison(Result):
     lacking: Mapping[str, int] = field(default_factory=dict)
     """By system how many of the segments left out it lacks, and the baseline has."""
 
+    @property
+    def _is_compared(self) -> bool:
+        """Whether there are two systems or more."""
+        return len(self.systems) > 1
+
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
         return f"Comparison(systems={self.systems}, metrics={metrics}, segments={self.num_segments})"
@@ -132,7 +138,7 @@ class Comparison(Result):
     @property
     def inputs(self) -> list[str]:
         """What was taken from the inputs, in sentences: systems, columns, the baseline, and the direction of scores."""
-        sentences = in_words(self.choices, self.systems[0])
+        sentences = in_words(self.choices, self.systems[0])[: None if self._is_compared else -1]
         return [*sentences, *[f"Higher is taken as better: {', '.join(self.assumed)}."] * bool(self.assumed)]
 
     @property
@@ -156,16 +162,16 @@ class Comparison(Result):
         """The reasons why the tests are weaker than they seem."""
         sentences = []
         (number, unit), effective = self.metrics[0].units, self.metrics[0].effective_units
+        verb = "Tested" if self._is_compared else "Scored"
         if number < MIN_UNITS:
-            sentences.append(f"Tested on {plural(number, unit)} only. Results on so few say little about other texts.")
+            sentences.append(f"{verb} on {plural(number, unit)} only. Results on so few say little about other texts.")
         elif effective < MIN_UNITS:
             sentences.append(
-                f"Tested on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
+                f"{verb} on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
                 f"{effective:.0f} of one size. Results on so few say little about other texts."
             )
-        if number > MAX_EXACT and (finds_nothing := next(filter(None, map(self._finds_nothing, self.metrics)), "")):
-            sentences.append(finds_nothing)
-        return sentences
+        finds_nothing = next(filter(None, map(self._finds_nothing, self.metrics)), "")
+        return sentences + [finds_nothing] * (bool(finds_nothing) and self._is_compared and number > MAX_EXACT)
 
     def _finds_nothing(self, metric: MetricResult) -> str:
         """Return that no p of the systems, or of those in groups, can be significant; nothing if one can."""
@@ -192,6 +198,7 @@ class Comparison(Result):
                 segments that were left out; a group is too small for a test; no p can be significant; or with a margin,
                 nothing says how large a loss can be.
         """
+        self._check_compared("A gate")
         if not self.is_baseline_named:
             names = ", ".join(self.systems)
             raise InputError(
@@ -224,6 +231,10 @@ class Comparison(Result):
             if small and metric.margin is None:
                 raise InputError(f"{small} So the gate cannot judge these; expected larger groups, or none.")
         return sentences
+
+    def _check_compared(self, output: str) -> None:
+        if not self._is_compared:
+            raise InputError(f"{output} is about differences, and {self.systems[0]} is the only system. Add another.")
 
     def _regressions(self, metric: MetricResult) -> Iterator[str]:
         for system in metric.systems[1:]:
@@ -317,6 +328,7 @@ class Comparison(Result):
         """
         from bertscore_onnx_evaluation.report.comparison_page import report_html
 
+        self._check_compared("A report")
         return report_html(self)
 
     def figure(self) -> "Figure":
@@ -327,12 +339,15 @@ class Comparison(Result):
         """
         from bertscore_onnx_evaluation.report.figures import comparison_figure
 
+        self._check_compared("A figure")
         return comparison_figure(self)
 
     def _repr_html_(self) -> str:
         """Return the main tables as a notebook shows them."""
         from bertscore_onnx_evaluation.report.comparison_page import notebook_html
 
+        if not self._is_compared:
+            return Result._repr_html_(self)
         return notebook_html(self)
 
     @property
@@ -379,9 +394,10 @@ class Comparison(Result):
     def _latex(self) -> Iterator[str]:
         lower = " ↓: lower is better." if any(metric.lower_is_better for metric in self.metrics) else ""
         ranks = " Rank: the places that the tests of all pairs leave open." if self.metrics[0].pairs else ""
+        delta = f" Δ: difference from {self.systems[0]}." if self._is_compared else ""
         caption = (
-            f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')}.{lower} "
-            f"Δ: difference from {self.systems[0]}.{ranks} {' '.join([self.legend, *self.warnings])}"
+            f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')}."
+            f"{lower}{delta}{ranks} {' '.join([self.legend, *self.warnings])}"
         )
         signatures = (f"signature of {metric.title}: {metric.signature}" for metric in self.metrics)
         comments = [*self._headlines, *self.notes, *self.inputs, *signatures]
@@ -431,6 +447,12 @@ class Comparison(Result):
 
     def legend_of(self, sign: str) -> str:
         """Return which test, corrected for which comparisons, a sign is about, and on how much material."""
+        if not self._is_compared:
+            unit = self.metrics[0].units[1]
+            return (
+                f"95 % intervals over {unit}s: the means of random subsets of them, {count(self.num_resamples)} draws, "
+                f"seed {self.seed}; {self.material}."
+            )
         is_corrected = any(metric.is_corrected for metric in self.metrics)
         alone = " Each 95 % interval is by itself, not corrected." if is_corrected else ""
         return f"{sign} {self._significant}{alone}"
@@ -462,7 +484,8 @@ class Comparison(Result):
 
     def mcnemar(self, metric: MetricResult) -> str:
         """Return which test it is of scores of 0 and 1; nothing for others."""
-        return "The scores are 0 or 1, so the test is McNemar's, exact." if self.is_mcnemar(metric) else ""
+        method = "test is McNemar's, exact" if self._is_compared else "interval is Clopper and Pearson's"
+        return f"The scores are 0 or 1, so the {method}." if self.is_mcnemar(metric) else ""
 
 
 def _values(system: SystemResult) -> dict[str, Any]:
@@ -473,7 +496,7 @@ def _values(system: SystemResult) -> dict[str, Any]:
 
 
 GROUP_VALUES = (
-    *("name", "score", "delta", "delta_low", "delta_high", "p", "p_holm"),
+    *("name", "score", "score_low", "score_high", "delta", "delta_low", "delta_high", "p", "p_holm"),
     *("not_worse", "equivalent", "largest_loss", "largest_gain", "is_scale_known"),
 )
 """The fields of a system that it has in a group."""
@@ -516,13 +539,16 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
             rows += [_cells(metric, systems[place], is_corrected=is_corrected) for place in metric.ranked]
     write = latex_value if is_latex else plain
     delta, ends = ("Δ", "95 % interval") if is_latex else ("delta", "95 % of delta")
+    is_compared = len(one.systems) > 1
     columns: list[Column] = [
         ("system" if len(metrics) > 1 else title_of(one), "system", str),
         *([("rank", "rank", write)] if one.pairs else []),
         ("score", "score", write),
-        (delta, "delta", write),
-        (ends, "delta_interval", write),
+        *([(delta, "delta", write)] if is_compared else []),
+        (ends if is_compared else "95 % interval", "delta_interval", write),
     ]
+    if not is_compared:
+        return Table(columns, rows)
     if is_latex:
         return Table(columns, [_with_star(row) for row in rows])
     columns += [("p", "p", plain), *([("p (Holm)", "p_holm", plain)] if is_corrected else [])]
@@ -544,6 +570,8 @@ def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) ->
     cells = {"system": system.name, "score": fixed(system.score, metric.digits)}
     if system.rank_low is not None:
         cells["rank"] = rank(system)
+    if system.delta is None and len(metric.systems) == 1:
+        return {**cells, "delta_interval": interval_of_score(metric, system) or MISSING}
     if system.delta is None:
         return {**cells, "delta": "baseline"}
     cells["delta"] = signed(system.delta, metric)

@@ -155,6 +155,10 @@ class SegmentMeans:
             worst = highest[pairs[:, 0]] - np.minimum(low, 0)
         return np.where((low == high) & (worst <= 0), np.nan, worst), is_known
 
+    def unit_scores(self) -> UnitValues:
+        """Return the scores of the systems, unit by unit."""
+        return UnitValues(self.segment_scores, self.sizes)
+
     def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the smallest and the largest difference of a unit, (pairs,) each; a mean of them is within."""
         ratios = self.unit_values(pairs).values / self.sizes
@@ -286,6 +290,12 @@ class SummedStatistics:
         first = self.observed()[pairs[:, 0]]
         worst = 100 - first if self.lower_is_better else first
         return np.maximum(worst, self.unit_losses(pairs).values.max(axis=1)), np.ones(len(pairs), dtype=bool)
+
+    def unit_scores(self) -> UnitValues:
+        """Return the scores of the systems, unit by unit, by the slopes of the score about that of the corpus."""
+        linear = np.stack([statistics @ self._slopes(statistics.sum(axis=0)) for statistics in self._statistics])
+        values = self.shape[1] * (linear - linear.mean(axis=1, keepdims=True)) + self.observed()[:, None]
+        return UnitValues(values, np.ones(self.shape[1]))
 
     def _slopes(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of the score in each of the sums, (statistics,), by differences; counts stay counts."""

@@ -666,10 +666,9 @@ def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
 
 
 def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
-    """Return the systems with the baseline first; raise InputError unless there are two, and it is one of them."""
-    if len(systems) < 2:
-        given = f"one system, {systems[0]}" if systems else "no system"
-        raise InputError(f"There is {given}; expected a baseline, and at least one to compare with it.")
+    """Return the systems with the baseline first; raise InputError unless it is one of them."""
+    if not systems:
+        raise InputError("There is no system; expected one, or a baseline and others to compare with it.")
     if len({*systems}) < len(systems):
         raise InputError(f"The systems are {', '.join(systems)}; expected each of them once.")
     if baseline is None:

@@ -41,15 +41,17 @@ def methods_paragraph(comparison: Comparison) -> str:
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
     corrected = ", each by itself, without a correction" if num_tests > 1 else ""
+    notes = " ".join([*comparison.notes, *comparison.warnings, ""])
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
     groups = max(sum(group.systems[-1].p is not None for group in metric.groups) for metric in comparison.metrics)
     by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
+    software = f"All figures were computed with bertscore-onnx {__version__} ({signatures})."
+    if not others:
+        return f"We scored {baseline} by {metrics}. {comparison.legend} {notes}{software}"
     return (
         f"We compared {listed(others)} with {baseline} by {metrics} on {comparison.material}. Differences were tested "
         f"with a two-sided paired permutation test ({_swaps(comparison)}){holm}; 95 % intervals of differences hold "
-        f"those that the same swaps do not reject{corrected}.{by_group} "
-        f"{' '.join([*comparison.notes, *comparison.warnings, ''])}All figures were computed with bertscore-onnx "
-        f"{__version__} ({signatures})."
+        f"those that the same swaps do not reject{corrected}.{by_group} {notes}{software}"
     )
 
 

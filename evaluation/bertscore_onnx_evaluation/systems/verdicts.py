@@ -51,6 +51,11 @@ class SystemResult:
     """The number of runs whose mean is the score of a segment; None where there is one score."""
     missing_runs: int = 0
     """The scores of runs that are missing; the score of their segment is the mean of the others."""
+    score_low: float | None = None
+    """The low end of the 95 % interval of the score; None where systems are compared, and where there is none, as with
+    fewer than 6 segments, or scores that are all the same."""
+    score_high: float | None = None
+    """The high end."""
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
     delta_low: float | None = None
@@ -176,8 +181,9 @@ class MetricResult:
         Given scores have 4 if none is above 10, else 2, if that is enough.
         """
         _, usual = COMPUTED.get(self.name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
-        widths = [(system.delta_high or 0) - (system.delta_low or 0) for system in self.systems]
-        needed = [1 - floor(log10(width)) for width in widths if width > 0]
+        ends = [(system.delta_low, system.delta_high) for system in self.systems]
+        ends += [(system.score_low, system.score_high) for system in self.systems]
+        needed = [1 - floor(log10(high - low)) for low, high in ends if low is not None and high and high > low]
         return min(max([usual, *needed]), MAX_DIGITS)
 
     @property
@@ -300,6 +306,12 @@ def interval(metric: MetricResult, low: float | None, high: float | None) -> str
     return "" if low is None or high is None or low == high else f"{signed(low, metric)} to {signed(high, metric)}"
 
 
+def interval_of_score(metric: MetricResult, system: SystemResult) -> str:
+    """Return the interval of the score of one system; nothing where there is none."""
+    low, high = system.score_low, system.score_high
+    return "" if low is None or high is None else f"{score(low, metric)} to {score(high, metric)}"
+
+
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
     """Return the outcome of each pair that was tested, of the first system against the second, by their positions."""
     rows = {system.name: row for row, system in enumerate(metric.systems)}
@@ -352,6 +364,9 @@ def headline(metric: MetricResult) -> str:
     """Return a sentence with the system that scores best, or those that do, and what the tests say of the others."""
     systems, ranked, outcomes = metric.systems, metric.ranked, pair_outcomes(metric)
     top = ranked[0]
+    if len(systems) == 1:
+        ends = interval_of_score(metric, systems[0])
+        return f"{systems[0].name} scores {score(systems[0].score, metric)}{ends and f', 95 % interval {ends}'}."
     best = [row for row in ranked if systems[row].score == systems[top].score or outcomes.get((top, row)) == "same"]
     names = [systems[row].name for row in best]
     others = ranked[len(best) :]
@@ -427,10 +442,12 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
 def power(metric: MetricResult) -> str:
     """Return how large a difference the tests find, and how often those that were asked for.
 
-    Nothing is said of systems of which fewer than 20 units differ from the baseline's.
+    Nothing is said of systems of which fewer than 20 units differ from the baseline's. Of one system alone it holds for
+    differences that spread as its scores do.
     """
     num_units, unit = metric.units
-    tested = [system for system in metric.systems if system.detectable and system.delta is not None]
+    is_alone = len(metric.systems) == 1
+    tested = [system for system in metric.systems if system.detectable]
     without = [system.name for system in metric.systems[1:] if system not in tested and system.differing]
     by_size = ", counted by their sizes" if metric.effective_units < num_units else ""
     too_few = (
@@ -441,17 +458,27 @@ def power(metric: MetricResult) -> str:
         return too_few if without else ""
     worst = max(tested, key=lambda system: system.detectable or 0)
     at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
-    smallest = score(worst.detectable or 0, metric)
-    sentences = [f"With {plural(num_units, unit)} a difference of {smallest} is found {at_least}80 times in 100."]
+    as_scores = ", if differences from another system spread as these scores do" if is_alone else ""
+    sentences = [
+        f"With {plural(num_units, unit)} a difference of about {_two_digits(worst.detectable or 0)} would be found "
+        f"{at_least}80 times in 100{as_scores}."
+    ]
     for number, planned in enumerate(worst.power):
         powers = [system.power[number] for system in tested]
         times = min(round(100 * planned_power.power) for planned_power in powers)
-        most = max((planned_power.needed or 0 for planned_power in powers), default=0)
+        needed = [planned_power.needed for planned_power in powers if planned_power.needed]
+        most = f"; with about {_two_digits(max(needed))} {unit}s, 80 times" if len(needed) == len(powers) else ""
         size = score(planned.difference, metric)
-        sentences.append(f"One of {size} is found {at_least}{times} times in 100; with {plural(most, unit)}, 80 times.")
+        sentences.append(f"One of {size} would be found {at_least}{times} times in 100{most}.")
     if without:
         sentences.append(too_few)
     return " ".join(sentences)
+
+
+def _two_digits(estimate: float) -> str:
+    """Return an estimate with the two digits that it is good for."""
+    decimals = 1 - floor(log10(abs(estimate)))
+    return f"{round(estimate, decimals):,.{max(decimals, 0)}f}"
 
 
 def runs(metric: MetricResult) -> str:

@@ -114,7 +114,7 @@ CASES = {
     "wide, another baseline": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems A B --baseline C", said=("baseline 'C' is none of",)
     ),
-    "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A", said=("one system, A",)),
+    "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A --margin 1", said=("two systems, and A",)),
     "wide, one wrong name": Case({"s.csv": WIDE}, "--scores s.csv --systems A D", said=("no column 'D'",)),
     "wide, names with a comma": Case({"s.csv": WIDE}, "--scores s.csv --systems A,B", said=("one name", "spaces: A B")),
     "texts and sizes beside, unnamed": Case(
@@ -483,7 +483,9 @@ TEXT_CASES = {
         "-c o.csv",
         said=("model, qid, output, gold, and", "--columns system=NAME segment=NAME candidate=NAME"),
     ),
-    "one text": Case({"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt", said=("one system",)),
+    "one text": Case(
+        {"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt --all-pairs", said=("A is alone",)
+    ),
 }
 
 

@@ -1,0 +1,89 @@
+"""One system alone: its score with an interval, and the differences that a test on as many units would find."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.tables.table import natural_key
+from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units, paired_permutation
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, PlannedPower, SystemResult
+
+
+def single_result(
+    name: str, metric: CorpusScores, planned: Sequence[float] = (), *, num_swaps: int, seed: int
+) -> SystemResult:
+    """Return the score of one system with its 95 % interval, and the power for differences that spread as it does.
+
+    The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
+    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1 it is exact:
+    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934.
+    """
+    [scores], sizes = metric.unit_scores()
+    lowest = float((scores / sizes).min())
+    constant = lowest - (float(np.ptp(scores / sizes)) or 1.0)  # below all units, so that all differ
+    against = SegmentMeans(np.stack([constant * sizes, scores]))
+    against.sizes = sizes
+    tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
+    low, high = constant + tested.interval[0]
+    if (sizes == 1).all() and np.isin(scores, (0, 1)).all():
+        low, high = _of_proportion(int(scores.sum()), len(scores))
+    [curve] = tested.power_curves
+    is_known = np.isfinite([low, high]).all() and low < high
+    result = SystemResult(name, float(metric.observed()[0]))
+    result = replace(result, score_low=float(low), score_high=float(high)) if is_known else result
+    if curve is None or not curve.is_known:
+        return result
+    power = (PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
+    return replace(result, detectable=curve.detectable(), power=tuple(power))
+
+
+def _of_proportion(number: int, total: int) -> tuple[float, float]:
+    """Return the 95 % interval of a proportion."""
+    from scipy.special import betaincinv
+
+    tail = SIGNIFICANT / 2
+    low = betaincinv(number, total - number + 1, tail) if number else 0.0
+    return float(low), float(betaincinv(number + 1, total - number, 1 - tail)) if number < total else 1.0
+
+
+def single_metric(
+    name: str, metric: MetricScores, system: SystemResult, settings: str, corpus: CorpusScores, units: tuple[int, str]
+) -> MetricResult:
+    """Return the result of one system, of which a test is known as `settings`, under one metric."""
+    runs = corpus.runs[0] if isinstance(corpus, SegmentMeans) and corpus.runs else np.empty(0)
+    [num_runs] = corpus.num_runs or [None]
+    return MetricResult(
+        name,
+        f"{metric.signature}{f'|runs:{num_runs}' if num_runs else ''}|{settings}",
+        metric.lower_is_better,
+        (replace(system, runs=num_runs, missing_runs=int(np.isnan(runs).sum())),),
+        (),
+        np.asarray(metric.segment),
+        units=units,
+        effective_units=effective_units(corpus.sizes),
+    )
+
+
+def single_groups(
+    metric: CorpusScores,
+    groups: Sequence[str],
+    documents: NDArray[np.int64] | None,
+    measured: Callable[[CorpusScores], SystemResult],
+) -> tuple[GroupResult, ...]:
+    """Return the score of one system in each group, if there are any; small ones have no interval."""
+    group_of, results = np.array(groups), []
+    for group in sorted({*groups}, key=natural_key):
+        segments = np.flatnonzero(group_of == group)
+        part = metric.of_segments(segments)
+        if documents is not None:
+            part = part.by_document(np.unique(documents[segments], return_inverse=True)[1])
+        result, num_units = measured(part), part.shape[1]
+        if num_units < MIN_UNITS:
+            result = replace(result, score_low=None, score_high=None)
+        results.append(GroupResult(group, len(segments), num_units, (result,)))
+    return tuple(results)
