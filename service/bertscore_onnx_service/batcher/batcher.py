@@ -6,8 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
+from functools import partial
 
 from bertscore_onnx.concurrency.closeable import Closeable
+from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -15,21 +17,25 @@ from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
 from bertscore_onnx.text.texts import Context, Reference, Text
 from bertscore_onnx_service.batcher.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx_service.batcher.stats import BatcherStats
-from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, probe, time_batch
+from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, probe
 
 BATCH_SHARE = 1 / 120
 """The share of the deadline that a batch may take: it is how long a small request waits for others."""
 
 
+TOKENISERS = 2
+"""Threads that tokenise for callers in asyncio: a long text does not hold up all others."""
+
+
 class MicroBatcher(Closeable):
     """Scores the texts of many threads or tasks together, in batches, on one worker thread.
 
-    Each call submits one request, which is admitted and answered as a whole, by its deadline at the latest. Its
-    texts are tokenised before it is admitted, so that its cost is known; a large request is scored in several
-    sub-batches, between which smaller ones get their turn. Its scores are those it would get alone, within 1e-5, except
-    with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of futures run on the
-    batcher's own threads and must not block. In a fork of the process that made it, all but `ready` and `close` raise a
-    ForkError.
+    Each call submits one request, which is admitted and answered as a whole, by its deadline at the latest. It has its
+    place and its deadline from the call on, and waits for a batch once its texts are tokenised; a large request is
+    scored in several sub-batches, between which smaller ones get their turn. Its scores are those it would get alone,
+    within 1e-5, except with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of
+    futures run on the batcher's own threads and must not block. In a fork of the process that made it, all but `ready`
+    and `close` raise a ForkError.
     """
 
     def __init__(
@@ -43,7 +49,7 @@ class MicroBatcher(Closeable):
         max_stall: float = 30.0,
         make_scorer: Callable[[], BERTScorer] | None = None,
     ) -> None:
-        """Score a probe in the calling thread, measure the speed of the scorer, and start the threads.
+        """Score a probe in the calling thread, and start the threads.
 
         Args:
             scorer: the caller closes it, after the batcher; but with `make_scorer` the batcher closes it once it is
@@ -76,13 +82,14 @@ class MicroBatcher(Closeable):
                 "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
             )
         probe(scorer)
-        scorer.warm_up()  # before a batch is timed
-        batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE, *time_batch(scorer))
+        scorer.warm_up()
+        batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE)
         self._pid = os.getpid()
         self._scorer = scorer
         self._deadline = deadline
         self._queue = RequestQueue(max_queue, max_delay, batch_size)
         self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
+        self._tokenisers = ThreadPool(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
     def submit(
@@ -123,23 +130,12 @@ class MicroBatcher(Closeable):
             QueueFullError, DrainingError, ClosedError: as for `submit`, before anything is tokenised.
         """
         self.check_capacity()
-        tokenised, counts = self._scorer.tokenise(pairs)
-        count_warnings(counts, self._scorer, self._queue)
-        if counts.truncated:
-            self._queue.count("truncated", counts.truncated)
-        return tokenised
+        return self._tokenise(pairs)
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
         """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
-        self._check_process()
-        if pairs.tokenised is None:
-            pairs = self.tokenise(pairs)
-        if deadline is not None:
-            check_seconds("deadline", deadline)
-        seconds = self._deadline if deadline is None else deadline
-        request = Request(pairs, seconds, client)
-        self._supervisor.timer.set(request.deadline)
-        self._queue.admit(request)
+        request = self._request(pairs, deadline, client)
+        self._admit(request, self._prepare)
         return request.future
 
     async def score(
@@ -152,14 +148,16 @@ class MicroBatcher(Closeable):
         client: Hashable = None,
     ) -> Scores:
         """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
+        self.check_capacity()  # first, since thousands may be refused at once
         pairs = collect_pairs(cands, refs, contexts)
         return await self.score_pairs(pairs, deadline=deadline, client=client)
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
-        if pairs.tokenised is None:
-            pairs = await asyncio.to_thread(self.tokenise, pairs)
-        return await asyncio.wrap_future(self.submit_pairs(pairs, deadline=deadline, client=client))
+        request = self._request(pairs, deadline, client)
+        in_thread = partial(self._tokenisers.submit, self._prepare)
+        self._admit(request, in_thread if pairs.tokenised is None else self._prepare)
+        return await asyncio.wrap_future(request.future)
 
     def check_capacity(self) -> None:
         """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
@@ -206,6 +204,7 @@ class MicroBatcher(Closeable):
         self._queue.drain(0)
         self._queue.close()
         self._supervisor.stop()
+        self._tokenisers.close()
         atexit.unregister(self.close)
 
     def __reduce__(self) -> str:
@@ -213,6 +212,41 @@ class MicroBatcher(Closeable):
         raise InputTypeError(
             "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
         )
+
+    def _request(self, pairs: Pairs, deadline: float | None, client: Hashable) -> Request:
+        self._check_process()
+        if deadline is not None:
+            check_seconds("deadline", deadline)
+        return Request(pairs, self._deadline if deadline is None else deadline, client)
+
+    def _admit(self, request: Request, prepare: Callable[[Request], object]) -> None:
+        """Give a request its place in the queue and its deadline, and prepare it; it loses its place on an error."""
+        try:
+            self._queue.admit(request)
+            self._supervisor.timer.set(request.deadline)
+            prepare(request)
+        except BaseException as error:
+            self._queue.answer(request, error)
+            raise
+
+    def _prepare(self, request: Request) -> None:
+        """Tokenise a request, unless it was answered meanwhile, and let batches take it."""
+        if request.future.done():
+            return
+        try:
+            if request.pairs.tokenised is None:
+                request.prepare(self._tokenise(request.pairs))
+            self._queue.notify()
+        except BaseException as error:
+            self._queue.answer(request, error)
+            raise
+
+    def _tokenise(self, pairs: Pairs) -> Pairs:
+        tokenised, counts = self._scorer.tokenise(pairs)
+        count_warnings(counts, self._scorer, self._queue)
+        if counts.truncated:
+            self._queue.count("truncated", counts.truncated)
+        return tokenised
 
     def _check_process(self) -> None:
         # Before any lock is touched: a fork copies locks as they are, and one that was held stays held for ever.

@@ -2,8 +2,8 @@
 
 A request is one caller's submission; a sub-batch is the part of it that one batch scores. The first to claim a request
 answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
-dropped. A request waits until a batch takes a sub-batch of it, and runs from then on. One lock protects all of it.
-Futures are answered outside of the lock, since that runs the callbacks of their callers.
+dropped. A request has its place from the call on, waits until a batch takes a sub-batch of it, and runs from then on.
+One lock protects all of it. Futures are answered outside of the lock, since that runs the callbacks of their callers.
 """
 
 import math
@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText
 from bertscore_onnx_service.batcher.stats import BatcherStats, StatsCounter
+from bertscore_onnx_service.batcher.timer import Wakeup
 
 TOKENS_MATCHED = 8
 """The tokens of a pair that are matched in the time that one is encoded, at least."""
@@ -36,44 +38,50 @@ class Request:
     """
 
     def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
-        """Create a request of tokenised pairs; without a `client` it is a client of its own."""
-        candidates, references = pairs.candidates, pairs.references
-        if not (isinstance(candidates, Texts) and isinstance(references, Texts) and pairs.tokenised is not None):
+        """Create a request of pairs, which `prepare` gets if they are not tokenised yet."""
+        if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
             raise InputTypeError(
                 "A batcher scores the texts of many callers together; submit strings, not encoded texts."
             )
+        self.pairs = pairs
         self.seconds = seconds
         self.client: Hashable = self if client is None else client
         self.submitted: float = time.monotonic()
         self.deadline: float = self.submitted + seconds
         self.future: Future[Scores] = Future()
-        self.has_begun: bool = False
-        self.tokenised: Mapping[Text, TokenisedText] = pairs.tokenised
+        self.has_more: bool = False
+        """Whether it is tokenised, and pairs remain that no batch has taken."""
+        self.tokens_left: int = 0
+        """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
+        self.overtaken: int = 0
+        """The tokens of later requests that batches took while this one waited."""
+        self.tokenised: Mapping[Text, TokenisedText] = {}
+        self._num_taken = 0
+        self._scored: list[tuple[int, Scores]] = []
+        if pairs.tokenised is not None:
+            self.prepare(pairs)
+
+    def prepare(self, pairs: Pairs) -> None:
+        """Let batches take the pairs, which were tokenised."""
+        self.tokenised = pairs.tokenised or {}
+        self._counts = pairs.references.counts  # (candidates,)
         # one candidate for each reference; the references of a candidate are side by side
-        self.candidates: list[Text] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
-        self.references: Sequence[Text] = references.texts
-        self._counts = references.counts  # (candidates,)
+        candidates, references = (bare.texts for bare in pairs.sides if isinstance(bare, Texts))
+        self.candidates: list[Text] = np.repeat(np.array(candidates, dtype=object), self._counts).tolist()
+        self.references: Sequence[Text] = references
         sides = (self.candidates, self.references)
         lengths = np.array([[len(self.tokenised[text].ids) for text in side] for side in sides], dtype=np.int64)
         tokens = lengths.sum(axis=0)  # (pairs,)
         self._matching_costs: list[int] = (-(-tokens // TOKENS_MATCHED)).tolist()
-        self._ends = np.cumsum([0, *tokens])  # (pairs + 1,)
-        self._num_taken = 0
-        self._scored: list[tuple[int, Scores]] = []
-
-    @property
-    def has_more(self) -> bool:
-        """Whether pairs remain that no batch has taken."""
-        return not self.has_begun or self._num_taken < len(self.references)
-
-    @property
-    def tokens_left(self) -> int:
-        """The tokens of the pairs that no batch has taken."""
-        return self.tokens_between(self._num_taken, len(self.references))
+        self._ends: list[int] = np.cumsum([0, *tokens]).tolist()  # (pairs + 1,)
+        self.tokens_left = self._ends[-1]
+        self.length: float = max(self.tokens_left / max(len(references), 1), SHORT)
+        """The tokens of a pair, on average; at least `SHORT`."""
+        self.has_more = True
 
     def tokens_between(self, start: int, stop: int) -> int:
-        """Return the tokens of some pairs; those of a candidate count for each of its references."""
-        return int(self._ends[stop] - self._ends[start])
+        """Return the tokens of some pairs."""
+        return self._ends[stop] - self._ends[start]
 
     def next_sub_batch(self, max_cost: int, batch_texts: set[Text], *, at_least_one: bool) -> "SubBatch | None":
         """Take as many of the remaining pairs as cost at most `max_cost`; None if the next pair costs more.
@@ -94,7 +102,8 @@ class Request:
             stop += 1
         if stop == start and self.references:
             return None
-        self.has_begun, self._num_taken = True, stop
+        self.has_more, self._num_taken = stop < len(self.references), stop
+        self.tokens_left = self.tokens_between(stop, len(self.references))
         return SubBatch(self, start, stop, cost)
 
     def add_scores(self, sub_batch: "SubBatch", scores: Scores) -> Scores | None:
@@ -109,7 +118,7 @@ class Request:
         """Return the error of a request whose deadline has passed."""
         return DeadlineError(
             f"There was no score within {self.seconds:g} s. Allow more time, or submit fewer texts at once: the "
-            f"request has {len(self._counts)} candidates."
+            f"request has {len(self.pairs.candidates)} candidates."
         )
 
 
@@ -162,56 +171,76 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
 MIN_BATCH_TOKENS = 512
 """The least size limit of a batch, on the slowest of models; smaller batches are not worth their overhead."""
 
+BATCHES_AHEAD = 4
+"""A batch is filled from the requests that would make the next batches, as many as this."""
+
+LIKE_LENGTH, SHORT = 1.25, 20
+"""Requests are of like length, so that little of a batch is padding, if the tokens of their pairs differ by this factor
+at most, or are fewer than this."""
+
 
 class BatchSize:
-    """The number of tokens that can be scored in `batch_seconds`, estimated from the batches before."""
+    """The number of tokens that can be scored in `batch_seconds`, by the pace of the last batch of some size."""
 
-    def __init__(self, max_tokens: int, batch_seconds: float, tokens: int, seconds: float) -> None:
-        """Begin with the tokens of a first small batch and the seconds it took."""
+    def __init__(self, max_tokens: int, batch_seconds: float) -> None:
+        """Begin with a small batch, which shows the pace."""
         self._max_tokens, self._batch_seconds = max_tokens, batch_seconds
-        self.tokens: int = self._tokens_in_time(tokens, seconds)
+        self.tokens: int = min(MIN_BATCH_TOKENS, max_tokens)
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """Adapt to a batch with this many encoded tokens; a slow small batch does not count."""
-        if seconds > self._batch_seconds and tokens >= MIN_BATCH_TOKENS // 2:
-            self.tokens = min(self.tokens, self._tokens_in_time(tokens, seconds))
-        elif seconds < self._batch_seconds / 2 and tokens > self.tokens / 2:
-            self.tokens = min(2 * self.tokens, self._max_tokens)
-
-    def _tokens_in_time(self, tokens: int, seconds: float) -> int:
-        in_time = int(tokens * self._batch_seconds / max(seconds, 1e-6))
-        return min(max(in_time, MIN_BATCH_TOKENS), self._max_tokens)
+        """Adapt to a batch with this many encoded tokens, unless it was a small one, whose pace is another."""
+        if 2 * tokens >= self.tokens:
+            in_time = int(tokens * self._batch_seconds / max(seconds, 1e-6))
+            self.tokens = min(max(in_time, MIN_BATCH_TOKENS), self._max_tokens)
 
 
-def schedule(requests: Iterable[Request], max_cost: int, *, oldest_first: bool) -> list[SubBatch]:
+def schedule(requests: Iterable[Request], max_cost: int) -> list[SubBatch]:
     """Take sub-batches of the requests for one batch, which costs at most `max_cost` or has a single pair.
 
-    The client with the fewest tokens waiting comes first, and of its requests the smallest, so that large requests do
-    not hold up small ones. To keep large ones from waiting for ever, every other batch has to begin with the oldest
-    request (`oldest_first`), which gets up to half of it.
+    The client with the fewest tokens waiting comes first, and of its requests the smallest; but a client is overtaken
+    by at most as many tokens as it has waiting, or by one batch, before its oldest request precedes all these, as does
+    every request that is past half its deadline. The batch begins with the first request of this order, and is filled
+    with those of like length from the next few batches' worth of it.
     """
-    waiting = [request for request in requests if request.has_more]
+    waiting = sorted((request for request in requests if request.has_more), key=attrgetter("submitted"))
     backlog: Counter[Hashable] = Counter()
     for request in waiting:
         backlog[request.client] += request.tokens_left
-    ordered = sorted(waiting, key=lambda request: (backlog[request.client], request.tokens_left, request.submitted))
+    oldest = {request.client: request for request in reversed(waiting)}
+    now = time.monotonic()
+
+    def rank(request: Request) -> tuple[bool, int, int]:
+        is_oldest, tokens = request is oldest[request.client], backlog[request.client]
+        is_overtaken = is_oldest and request.overtaken >= min(tokens, max_cost)
+        if is_overtaken or now > request.deadline - request.seconds / 2:
+            return False, 0, 0
+        return True, tokens, request.tokens_left
+
     batch: list[SubBatch] = []
     texts: set[Text] = set()
-    cost_left = max_cost
-    if oldest_first and waiting:
-        oldest = min(waiting, key=lambda request: request.submitted)
-        if sub_batch := oldest.next_sub_batch(max_cost // 2, texts, at_least_one=True):
+    cost_left, ahead = max_cost, BATCHES_AHEAD * max_cost
+    for request in sorted(waiting, key=rank):
+        if ahead <= 0:
+            break
+        ahead -= min(request.tokens_left, max_cost)
+        length = batch[0].request.length if batch else request.length
+        is_like = length / LIKE_LENGTH <= request.length <= length * LIKE_LENGTH
+        if is_like and (sub_batch := request.next_sub_batch(cost_left, texts, at_least_one=not batch)):
             batch.append(sub_batch)
             cost_left -= sub_batch.cost
-    for request in ordered:
-        if not request.has_more:
-            continue
-        sub_batch = request.next_sub_batch(cost_left, texts, at_least_one=not batch)
-        if sub_batch is None:
-            break
-        batch.append(sub_batch)
-        cost_left -= sub_batch.cost
+    _count_overtaken(waiting, oldest, batch)
     return batch
+
+
+def _count_overtaken(waiting: Sequence[Request], oldest: Mapping[Hashable, Request], batch: Iterable[SubBatch]) -> None:
+    tokens = {sub_batch.request: sub_batch.tokens for sub_batch in batch}
+    later = 0
+    for request in reversed(waiting):
+        if request in tokens:
+            later += tokens[request]
+            request.overtaken = 0
+        elif request is oldest[request.client]:
+            request.overtaken += later
 
 
 class _Phase(Enum):
@@ -225,17 +254,18 @@ class RequestQueue:
 
     def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
         """Open the queue; it admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch."""
-        # A Condition's own lock is reentrant, so that a signal handler may drain while the main thread submits.
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered by `with`, in C: see timer.py
+        self._wakeup = Wakeup()
+        """Of the worker."""
+        self._drained: list[Wakeup] = []
+        """Of threads that wait until all requests are answered."""
         self._phase = _Phase.OPEN
         self._max_waiting, self._max_delay = max_waiting, max_delay
         self._batch_size = batch_size
         self._waiting: dict[Future[Scores], Request] = {}
-        self._tokens_left = 0
         self._running: dict[Future[Scores], Request] = {}
         self._being_answered = 0
         self._worker: object = None
-        self._oldest_first = False
         self._last_size = 0
         self._last_scored = 0.0
         self._stats = StatsCounter()
@@ -247,7 +277,7 @@ class RequestQueue:
 
     def check_capacity(self) -> None:
         """Raise the error that a request submitted now would get, and count it as rejected."""
-        with self._changed:
+        with self._lock:
             if self._phase is _Phase.DRAINING:
                 raise DrainingError("The batcher is draining: it finishes its requests and admits no more.")
             if self._phase is _Phase.CLOSED:
@@ -255,7 +285,7 @@ class RequestQueue:
             if len(self._waiting) < self._max_waiting:
                 return
             self._stats.count("rejected")
-            retry_after = self._tokens_left * self._stats.seconds_per_token or 1.0
+            retry_after = len(self._waiting) * self._stats.seconds_per_request or 1.0
             raise QueueFullError(
                 f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
                 f"{retry_after:.2g} s.",
@@ -263,76 +293,75 @@ class RequestQueue:
             )
 
     def admit(self, request: Request) -> None:
-        """Add a request to the queue, or raise the error of `check_capacity`."""
+        """Give a request its place, or raise the error of `check_capacity`; call `notify` once it is tokenised."""
         request.future.add_done_callback(self._remove_cancelled)
-        with self._changed:
+        with self._lock:
             self.check_capacity()
             self._stats.count("submitted")
             self._waiting[request.future] = request
-            self._tokens_left += request.tokens_left
-            self._changed.notify_all()
+
+    def notify(self) -> None:
+        """Wake the worker, since a request was tokenised."""
+        self._wakeup.set()
 
     def assign(self, worker: object) -> None:
         """Give batches to this worker and to no other from now on."""
-        with self._changed:
+        with self._lock:
             if self._phase is not _Phase.CLOSED:
-                self._worker = worker
-                self._changed.notify_all()
+                self._dismiss(worker)
 
-    def await_requests(self, worker: object, timeout: float) -> bool:
-        """Wait until there are requests or the worker is dismissed; return whether that happened in time."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._has_more() or self._worker is not worker, timeout)
-
-    def next_batch(self, worker: object) -> list[SubBatch]:
+    def next_batch(self, worker: object, idle_seconds: float = math.inf) -> list[SubBatch] | None:
         """Wait for requests and return a batch of them; an empty one once another worker is assigned.
 
-        If batch-mates are likely, because the last batch had several requests or this first request came while it was
-        being scored, wait up to `max_delay` for more. A request that comes to an idle batcher is scored at once.
+        Return None if there are no requests for `idle_seconds`. If batch-mates are likely, because the last batch had
+        several requests or this first request came while it was being scored, wait up to `max_delay` for more. A
+        request that comes to an idle batcher is scored at once.
         """
-
-        def is_dismissed() -> bool:
-            return self._worker is not worker
-
-        def is_enough() -> bool:
-            return is_dismissed() or not self.is_open or self._tokens_left >= self._batch_size.tokens
-
-        with self._changed:
-            while True:
-                self._changed.wait_for(lambda: self._has_more() or is_dismissed())
-                if self._are_batch_mates_likely():
-                    self._changed.wait_for(is_enough, self._max_delay)
-                if is_dismissed():
+        idle_at, full_at = time.monotonic() + idle_seconds, math.inf
+        while True:
+            with self._lock:
+                if self._worker is not worker:
                     return []
-                if batch := self._schedule():
-                    self._last_size = len({sub_batch.request.future for sub_batch in batch})
-                    return batch
+                wakeup, now = self._wakeup, time.monotonic()
+                waiting = [request for request in self._unanswered() if request.has_more]
+                if not waiting:
+                    until, full_at = idle_at, math.inf
+                    if now >= idle_at:
+                        return None
+                else:
+                    are_mates_likely = self._last_size > 1 or waiting[0].submitted < self._last_scored
+                    until = full_at = min(full_at, now + self._max_delay * are_mates_likely)
+                    is_enough = sum(request.tokens_left for request in waiting) >= self._batch_size.tokens
+                    if (is_enough or now >= full_at or not self.is_open) and (batch := self._schedule(waiting)):
+                        return batch
+            wakeup.wait(until - now)
 
     def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
         """Count a call of the scorer that has just ended."""
         lengths = np.array([len(text.ids) for text in (pairs.tokenised or {}).values()], dtype=np.int64)
         waits = [started - sub_batch.request.submitted for sub_batch in batch if sub_batch.start == 0]
-        with self._changed:
+        num_last = sum(not sub_batch.request.has_more for sub_batch in batch)
+        with self._lock:
             self._last_scored = time.monotonic()
             seconds = self._last_scored - started
-            self._stats.count_batch(lengths, seconds, waits)
+            self._stats.count_batch(lengths, seconds, waits, num_last)
             self._batch_size.learn(int(lengths.sum()), seconds)
 
     def count(self, name: str, number: int = 1) -> None:
         """Count a restart, a warning or truncated texts."""
-        with self._changed:
+        with self._lock:
             self._stats.count(name, number)
 
     def answer_sub_batch(self, sub_batch: SubBatch, scores: Scores) -> None:
         """Add scores to their request, and answer it if these were the last."""
-        with self._changed:
+        with self._lock:
             complete = sub_batch.request.add_scores(sub_batch, scores)
         if complete is not None:
             self.answer(sub_batch.request, complete)
 
     def answer(self, request: Request, answer: Scores | BaseException) -> None:
         """Answer a request with its scores or its error, unless it was answered or cancelled before."""
-        with self._changed:
+        with self._lock:
             if not self._claim(request.future):
                 return
             self._stats.count_answer(answer)
@@ -343,9 +372,9 @@ class RequestQueue:
             else:
                 request.future.set_result(answer)
         finally:
-            with self._changed:
+            with self._lock:
                 self._being_answered -= 1
-                self._changed.notify_all()
+                self._wake_drained()
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
         """Answer every request with an error of its own, even if a caller's callback raises; raise that at the end."""
@@ -360,58 +389,56 @@ class RequestQueue:
 
     def expire(self, now: float) -> None:
         """Answer every request whose deadline has passed with a DeadlineError."""
-        with self._changed:
+        with self._lock:
             late = [request for request in self._unanswered() if request.deadline <= now]
         self.fail(late, Request.deadline_error)
 
     def next_deadline(self) -> float:
         """Return the earliest deadline of all requests, by `time.monotonic()`; infinity if there are none."""
-        with self._changed:
+        with self._lock:
             return min((request.deadline for request in self._unanswered()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
         """Admit no more, wait for all answers, and fail the rest after `timeout` seconds; return if none was failed."""
-        with self._changed:
+        drained = Wakeup()
+        with self._lock:
             if self._phase is _Phase.OPEN:
                 self._phase = _Phase.DRAINING
-                self._changed.notify_all()
-            self._changed.wait_for(lambda: not (self._unanswered() or self._being_answered), timeout)
+            self._wakeup.set()
+            self._drained.append(drained)
+            self._wake_drained()
+        drained.wait(timeout)
+        with self._lock:
             left = self._unanswered()
         self.fail(left, lambda request: ClosedError("The batcher was closed before this was scored. Make a new one."))
         return not left
 
     def close(self) -> None:
         """Admit no more requests, and dismiss the worker."""
-        with self._changed:
+        with self._lock:
             self._phase = _Phase.CLOSED
-            self._worker = None
-            self._changed.notify_all()
+            self._dismiss(None)
 
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
-        with self._changed:
+        with self._lock:
             return self._stats.stats(waiting=len(self._waiting), in_flight=len(self._running))
 
-    def _has_more(self) -> bool:
-        return bool(self._waiting) or any(request.has_more for request in self._running.values())
+    def _dismiss(self, next_worker: object) -> None:
+        self._worker, dismissed = next_worker, self._wakeup
+        self._wakeup = Wakeup()
+        dismissed.set()
 
-    def _are_batch_mates_likely(self) -> bool:
-        first = next((request for request in self._unanswered() if request.has_more), None)
-        return first is not None and (self._last_size > 1 or first.submitted < self._last_scored)
-
-    def _schedule(self) -> list[SubBatch]:
-        for future in [future for future in self._waiting if future.cancelled()]:
-            self._claim(future)
-        self._oldest_first = not self._oldest_first
-        batch = schedule(self._unanswered(), self._batch_size.tokens, oldest_first=self._oldest_first)
-        self._tokens_left -= sum(sub_batch.tokens for sub_batch in batch)
-        return [sub_batch for sub_batch in batch if self._begin(sub_batch.request)]
+    def _schedule(self, waiting: Iterable[Request]) -> list[SubBatch]:
+        batch = schedule(waiting, self._batch_size.tokens)
+        batch = [sub_batch for sub_batch in batch if self._begin(sub_batch.request)]
+        self._last_size = len({sub_batch.request for sub_batch in batch})
+        return batch
 
     def _begin(self, request: Request) -> bool:
         """Mark a request as running; return False if it was cancelled."""
         if request.future not in self._running and self._claim(request.future):
             self._running[request.future] = request
-            self._tokens_left += request.tokens_left
         return request.future in self._running
 
     def _claim(self, future: "Future[Scores]") -> bool:
@@ -420,18 +447,22 @@ class RequestQueue:
         request = self._running.pop(future, None) or self._waiting.pop(future, None)
         if request is None:
             return False
-        self._tokens_left -= request.tokens_left
         if is_running or future.set_running_or_notify_cancel():
             return True
         self._stats.count("cancelled")
+        self._wake_drained()
         return False
 
     def _remove_cancelled(self, future: "Future[Scores]") -> None:
         """Free the place of a waiting request as soon as it is cancelled."""
         if future.cancelled():
-            with self._changed:
+            with self._lock:
                 self._claim(future)
-                self._changed.notify_all()
+
+    def _wake_drained(self) -> None:
+        if not (self._waiting or self._running or self._being_answered):
+            for drained in self._drained:
+                drained.set()
 
     def _unanswered(self) -> list[Request]:
         return [*self._running.values(), *self._waiting.values()]

@@ -9,15 +9,15 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.encoder import plan_batches
+from bertscore_onnx.encoding.encoder import plan_runs
 from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.scores import Scores
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """The upper bound of each class of `Durations`, in seconds."""
 
-RUN_TOKENS = 1024
-"""Padded tokens of a run of the model, about; the padding within a run is counted."""
+RUN_TOKENS, CONCURRENT_RUNS = 512, 2
+"""Padded tokens of a run of the model, and runs at the same time, about; the padding within a run is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ class StatsCounter:
     """Counts; the queue calls it under its lock."""
 
     def __init__(self) -> None:
-        self._seconds, self._tokens = 0.0, 0.0
+        self._seconds, self._requests = 0.0, 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._waits, self._runs = Durations(), Durations()
 
     @property
-    def seconds_per_token(self) -> float:
-        """The time per token in the last batches; 0 before the first."""
-        return self._seconds / max(self._tokens, 1)
+    def seconds_per_request(self) -> float:
+        """The time of the last batches per request that was complete with them; 0 before the first."""
+        return self._seconds / max(self._requests, 1)
 
     def count(self, name: str, number: int = 1) -> None:
         """Add a number to a field of `BatcherStats`."""
@@ -126,10 +126,13 @@ class StatsCounter:
         else:
             self._counts["completed"] += 1
 
-    def count_batch(self, lengths: NDArray[np.int64], seconds: float, waits: Iterable[float]) -> None:
-        """Count a call of the scorer, by the lengths of its different texts, and how long its requests had waited."""
+    def count_batch(self, lengths: NDArray[np.int64], seconds: float, waits: Iterable[float], num_last: int) -> None:
+        """Count a call of the scorer, by the lengths of its different texts and the waits of requests that it began.
+
+        `num_last` requests were complete with it.
+        """
         tokens = int(lengths.sum())
-        runs = plan_batches(lengths, RUN_TOKENS)
+        runs = plan_runs(lengths, RUN_TOKENS, concurrency=CONCURRENT_RUNS)
         self._counts["batches"] += 1
         self._counts["batch_tokens"] += tokens
         self._counts["padded_tokens"] += sum(len(run) * int(lengths[run[0]]) for run in runs)
@@ -137,7 +140,7 @@ class StatsCounter:
         for wait in waits:
             self._waits = self._waits.add(wait)
         self._seconds = 0.8 * self._seconds + seconds
-        self._tokens = 0.8 * self._tokens + tokens
+        self._requests = 0.8 * self._requests + num_last
 
     def stats(self, *, waiting: int, in_flight: int) -> BatcherStats:
         """Return all counts as they are at this moment."""

@@ -23,7 +23,6 @@ IDLE_SECONDS = 20.0
 """Time without requests after which memory that only large batches need is released."""
 
 PROBE_TEXT = "a probe"
-TIMED_TEXT = "one two three four five six seven eight nine ten " * 20
 
 MAX_STALLED = 2
 """Stalled threads left behind at a time. A thread cannot be ended from outside; if replacements stall as well, the
@@ -49,15 +48,6 @@ def probe(scorer: BERTScorer) -> None:
         return
     if not is_finite(scores):
         raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
-
-
-def time_batch(scorer: BERTScorer) -> tuple[int, float]:
-    """Score a small batch; return its tokens, and the seconds it took."""
-    pairs, _ = scorer.tokenise(collect_pairs([TIMED_TEXT], [f"Again {TIMED_TEXT}"]))
-    begun = time.monotonic()
-    with suppress(InputError):  # as in `probe`
-        scorer.score_pairs(pairs)
-    return sum(len(text.ids) for text in (pairs.tokenised or {}).values()), time.monotonic() - begun
 
 
 def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
@@ -147,10 +137,12 @@ class Worker:
             self._timer.fire()
 
     def _next_batch(self, scorer: BERTScorer) -> list[SubBatch]:
-        if not self._queue.await_requests(self, IDLE_SECONDS):
+        batch = self._queue.next_batch(self, IDLE_SECONDS)
+        if batch is None:
             with suppress(BertScoreOnnxError):  # a scorer that cannot do that fails again when it has to score
                 scorer.release_memory()
-        return self._queue.next_batch(self)
+            batch = self._queue.next_batch(self)
+        return batch or []
 
     def _answer(self, scorer: BERTScorer, batch: Sequence[SubBatch]) -> None:
         """Score sub-batches together; if that fails, one by one, so that each gets its own error or scores."""

@@ -5,12 +5,14 @@ import pickle
 import re
 import signal
 import threading
-from concurrent.futures import wait
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import ClosedError, DrainingError, InputError, InputTypeError, QueueFullError
+from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputError, InputTypeError, QueueFullError
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service import MicroBatcher
 from bertscore_onnx_service.batcher.stats import BatcherStats
@@ -30,15 +32,6 @@ def test_each_request_gets_its_own_scores(make_batcher, fake, held):
         assert scores.best_reference.tolist() == [0, 1]
     assert first.result(GUARD).P.tolist() == [4]
     assert [len(call) for call in fake.batches] == [1, 15]
-
-
-def test_the_device_is_warm_before_a_batch_is_timed(make_batcher, fake, monkeypatch):
-    warm = []
-    monkeypatch.setattr(
-        "bertscore_onnx_service.batcher.batcher.time_batch", lambda scorer: warm.append(scorer.is_warm) or (1, 1)
-    )
-    make_batcher()
-    assert warm == [True]
 
 
 def test_scores_of_all_layers_are_split_by_candidate(make_batcher, fake, score_together):
@@ -109,6 +102,39 @@ def test_large_requests_are_not_held_up_by_small_ones(make_batcher, fake, held):
     assert last <= 2 * 50 / 5 + 2
 
 
+def test_requests_of_like_length_are_scored_together(make_batcher, fake, held):
+    batcher = make_batcher()
+    held(batcher)
+    texts = [letter * number for number in (10, 30, 60) for letter in "abcd"]
+    futures = [batcher.submit([text], [text.upper()]) for text in texts[::3] + texts[1::3] + texts[2::3]]
+    fake.gate.set()
+    wait(futures, GUARD)
+    assert [sorted(batch) for batch in fake.batches] == [["hold"], texts[:4], texts[4:8], texts[8:]]
+
+
+def test_a_request_past_half_its_deadline_comes_first(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
+    held(batcher)
+    futures = [batcher.submit([f"{number:02}"], ["x"]) for number in range(50)]
+    urgent = batcher.submit(["urgent" * 10], ["x"], deadline=GUARD)
+    past_half = time.monotonic() + GUARD / 2
+    wait_until(lambda: time.monotonic() > past_half)
+    fake.gate.set()
+    wait([*futures, urgent], GUARD)
+    assert fake.batches[1] == ["urgent" * 10]
+
+
+def test_small_requests_overtake_a_large_one_by_no_more_than_its_tokens(make_batcher, fake, held):
+    batcher = make_batcher(max_batch_tokens=10 * (10 + 10 + 3), max_queue=2000)
+    held(batcher)
+    large = batcher.submit(["l" * 98], ["m" * 98])
+    small = [batcher.submit([f"{number:08}"], [f"{number:08}"[::-1]]) for number in range(200)]
+    fake.gate.set()
+    wait([large, *small], GUARD)
+    position = next(number for number, call in enumerate(fake.batches) if "l" * 98 in call)
+    assert sum(map(len, fake.batches[1:position])) * 20 in range(1, 200 + 10 * 20)
+
+
 def test_a_polite_client_is_not_held_up_by_a_greedy_one(make_batcher, fake, held):
     batcher = make_batcher(max_batch_tokens=10 * (3 + 3))
     held(batcher)
@@ -141,20 +167,12 @@ def test_texts_that_are_in_the_batch_already_cost_little(make_batcher, fake, sco
 
 
 def test_a_batch_grows_where_there_is_time(make_batcher, fake):
-    score, pause = fake.score_pairs, threading.Event()
-
-    def slowly_at_first(pairs):
-        pause.wait(0.6)
-        return score(pairs)
-
-    fake.score_pairs = slowly_at_first
-    batcher = make_batcher(deadline=12.0)
-    fake.score_pairs = score
-    for start in (0, 10_000, 20_000):
-        batcher.submit([f"{start + n}" for n in range(600)], ["x"] * 600).result(GUARD)
-    sizes = [*map(len, fake.batches)]
-    assert sizes[0] * 4 <= 512
-    assert sizes[-1] == 600
+    batcher = make_batcher()
+    for start in (0, 10_000):
+        batcher.submit([f"{start + n:05}" for n in range(600)], ["x"] * 600).result(GUARD)
+    first, *_, last = map(len, fake.batches)
+    assert first * 7 <= 512
+    assert last == 600
 
 
 def test_a_request_waits_for_others_after_a_batch_of_several(make_batcher, fake, held):
@@ -266,6 +284,53 @@ def test_scores_are_awaited_in_asyncio(make_batcher):
     assert [scores.P.tolist() for scores in asyncio.run(many())] == [[n] for n in range(20)]
 
 
+def test_a_call_in_asyncio_needs_no_thread_of_its_executor(make_batcher):
+    let = threading.Event()
+
+    async def score():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        asyncio.get_running_loop().run_in_executor(None, let.wait, GUARD)
+        try:
+            return await make_batcher().score(["abc"], ["x"])
+        finally:
+            let.set()
+
+    assert asyncio.run(score()).P.tolist() == [3]
+
+
+def test_the_deadline_and_the_place_of_a_call_count_from_its_beginning(make_batcher, fake):
+    let, tokenise = threading.Event(), fake.tokenise
+
+    def slowly(pairs):
+        let.wait(GUARD)
+        return tokenise(pairs)
+
+    async def score():
+        batcher = make_batcher(max_queue=1)
+        fake.tokenise = slowly
+        first = asyncio.create_task(batcher.score(["a"], ["x"], deadline=0.2))
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFullError):
+            await batcher.score(["b"], ["x"])
+        with pytest.raises(DeadlineError):
+            await first
+        let.set()
+        return await batcher.score(["abc"], ["x"])
+
+    assert asyncio.run(score()).P.tolist() == [3]
+    assert fake.batches == [["abc"]]
+
+
+def test_texts_that_cannot_be_tokenised_fail_their_request(make_batcher, fake):
+    batcher = make_batcher()
+    fake.tokenise = lambda pairs: (_ for _ in ()).throw(ValueError("no token"))
+    with pytest.raises(ValueError, match="no token"):
+        batcher.submit(["a"], ["x"])
+    with pytest.raises(ValueError, match="no token"):
+        asyncio.run(batcher.score(["a"], ["x"]))
+    assert batcher.stats().failed == {"ValueError": 2}
+
+
 def test_cancelling_a_task_cancels_its_request(make_batcher, fake, held):
     async def cancel():
         batcher = make_batcher()
@@ -351,6 +416,28 @@ def test_a_signal_handler_may_use_the_batcher(make_batcher):
     assert all(future.result(GUARD) for future in futures)
 
 
+def test_an_interrupt_leaves_no_lock_locked(make_batcher):
+    batcher, interrupts = make_batcher(), 0
+
+    def interrupt(*_):
+        raise InterruptedError
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        while interrupts < 1000:
+            with suppress(InterruptedError):
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + interrupts % 10 / 10_000)
+                while True:
+                    with suppress(QueueFullError):
+                        batcher.submit(["a"], ["x"])
+                    batcher.stats()
+            interrupts += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert batcher.drain(GUARD)
+
+
 def test_the_counts_add_up(make_batcher, fake, held):
     fake.faults["bad"] = ValueError("bad")
     batcher = make_batcher()
@@ -374,7 +461,7 @@ def test_the_counts_add_up(make_batcher, fake, held):
         in_flight=0,
         batches=5,  # the first, the one that failed, and its three requests one by one
         batch_tokens=(6 + 3) + (5 + 5 + 2 + 3) + (5 + 3) + (5 + 3) + (2 + 3),
-        padded_tokens=2 * 6 + 4 * 5 + 2 * 5 + 2 * 5 + 2 * 3,
+        padded_tokens=(6 + 3) + (2 * 5 + 2 * 3) + (5 + 3) + (5 + 3) + (3 + 2),  # in two runs each
         restarts=0,
         warnings=1,
         waits=stats.waits,

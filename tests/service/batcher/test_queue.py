@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx_service.batcher.queue import Request, join_batch, split_scores
+from bertscore_onnx_service.batcher.queue import BatchSize, Request, join_batch, split_scores
 from tests.support.fake_scorer import FakeScorer
 
 
@@ -42,3 +42,12 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms,
     assert isinstance(answer, Scores)
     np.testing.assert_array_equal(answer, expected)
     np.testing.assert_array_equal(answer.best_reference, expected.best_reference)
+
+
+def test_the_size_of_batches_follows_the_pace_of_the_last_one_that_was_not_small():
+    size = BatchSize(16_384, 0.25)
+    sizes = [size.tokens]
+    for tokens, seconds in ((512, 0.1), (600, 10.0), (700, 0.25), (2000, 0.01), (16_384, 1e3), (200, 1e-9), (256, 0.1)):
+        size.learn(tokens, seconds)
+        sizes.append(size.tokens)
+    assert sizes == [512, 1280, 1280, 700, 16_384, 512, 512, 640]
