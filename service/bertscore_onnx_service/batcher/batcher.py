@@ -30,12 +30,11 @@ TOKENISERS = 2
 class MicroBatcher(Closeable):
     """Scores the texts of many threads or tasks together, in batches, on one worker thread.
 
-    Each call submits one request, which is admitted and answered as a whole, by its deadline at the latest. It has its
-    place and its deadline from the call on, and waits for a batch once its texts are tokenised; a large request is
-    scored in several sub-batches, between which smaller ones get their turn. Its scores are those it would get alone,
-    within 1e-5, except with bf16 (OpenVINO), where they depend on the batch: see docs/differences.md. Callbacks of
-    futures run on the batcher's own threads and must not block. In a fork of the process that made it, all but `ready`
-    and `close` raise a ForkError.
+    Each call submits one request, which has its place and its deadline from then on, and is answered as a whole; a
+    large one is scored in several sub-batches, between which smaller ones get their turn. Its scores are those it would
+    get alone, within 1e-5, except with bf16 (OpenVINO): see docs/differences.md. Callbacks of futures run on the
+    batcher's own threads and must not block. In a fork of the process that made it, all but `ready` and `close` raise a
+    ForkError.
     """
 
     def __init__(
@@ -55,8 +54,7 @@ class MicroBatcher(Closeable):
             scorer: the caller closes it, after the batcher; but with `make_scorer` the batcher closes it once it is
                 replaced and no run uses it any more.
             max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
-                batch has fewer: as many as take a 120th of `deadline`, by the pace of the batches before, but at least
-                512.
+                batch has fewer: as many as take a 120th of `deadline`, but at least 512.
             max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has, from its submission to its scores, unless its caller sets another
@@ -124,19 +122,13 @@ class MicroBatcher(Closeable):
         return self.submit_pairs(pairs, deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs) -> Pairs:
-        """Tokenise pairs that were checked already, for `submit_pairs`; it takes time in proportion to their texts.
-
-        Raises:
-            QueueFullError, DrainingError, ClosedError: as for `submit`, before anything is tokenised.
-        """
+        """Tokenise pairs for `submit_pairs`, or raise the error of `check_capacity` before."""
         self.check_capacity()
         return self._tokenise(pairs)
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
         """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
-        request = self._request(pairs, deadline, client)
-        self._admit(request, self._prepare)
-        return request.future
+        return self._submit(pairs, deadline, client, self._prepare)
 
     async def score(
         self,
@@ -154,10 +146,9 @@ class MicroBatcher(Closeable):
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
-        request = self._request(pairs, deadline, client)
         in_thread = partial(self._tokenisers.submit, self._prepare)
-        self._admit(request, in_thread if pairs.tokenised is None else self._prepare)
-        return await asyncio.wrap_future(request.future)
+        prepare = in_thread if pairs.tokenised is None else self._prepare
+        return await asyncio.wrap_future(self._submit(pairs, deadline, client, prepare))
 
     def check_capacity(self) -> None:
         """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
@@ -168,8 +159,7 @@ class MicroBatcher(Closeable):
     def ready(self) -> bool:
         """Whether a request submitted now would be scored, if the queue is not full.
 
-        False while draining, while a run stalls, from a worker's breakdown until its successor has scored a probe, and
-        in a forked process.
+        False while draining, while a run stalls, until a new worker has scored a probe, and in a forked process.
         """
         return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
 
@@ -181,23 +171,16 @@ class MicroBatcher(Closeable):
     def drain(self, timeout: float = 30.0) -> bool:
         """Admit no more, finish all requests, and fail with a ClosedError those that are left after `timeout` seconds.
 
-        It blocks: in asyncio call it with `asyncio.to_thread`.
-
-        Returns:
-            Whether all were finished.
-
-        Raises:
-            InputError: the time is out of range.
+        Return whether all were finished. It blocks: in asyncio call it with `asyncio.to_thread`.
         """
         self._check_process()
         check_seconds("timeout", timeout, zero=True)
         return self._queue.drain(timeout)
 
     def close(self) -> None:
-        """Fail all unanswered requests with a ClosedError, and end the threads.
+        """Fail all unanswered requests with a ClosedError, and end the threads, after a current run.
 
-        A current run cannot be stopped; its thread ends after it. A second call, or one in a forked process, does
-        nothing.
+        A second call, or one in a forked process, does nothing.
         """
         if os.getpid() != self._pid:
             return
@@ -213,14 +196,14 @@ class MicroBatcher(Closeable):
             "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
         )
 
-    def _request(self, pairs: Pairs, deadline: float | None, client: Hashable) -> Request:
-        self._check_process()
-        if deadline is not None:
-            check_seconds("deadline", deadline)
-        return Request(pairs, self._deadline if deadline is None else deadline, client)
-
-    def _admit(self, request: Request, prepare: Callable[[Request], object]) -> None:
+    def _submit(
+        self, pairs: Pairs, deadline: float | None, client: Hashable, prepare: Callable[[Request], object]
+    ) -> "Future[Scores]":
         """Give a request its place in the queue and its deadline, and prepare it; it loses its place on an error."""
+        self._check_process()
+        seconds = self._deadline if deadline is None else deadline
+        check_seconds("deadline", seconds)
+        request = Request(pairs, seconds, client)
         try:
             self._queue.admit(request)
             self._supervisor.timer.set(request.deadline)
@@ -228,6 +211,7 @@ class MicroBatcher(Closeable):
         except BaseException as error:
             self._queue.answer(request, error)
             raise
+        return request.future
 
     def _prepare(self, request: Request) -> None:
         """Tokenise a request, unless it was answered meanwhile, and let batches take it."""

@@ -387,14 +387,11 @@ class RequestQueue:
         if raised is not None:
             raise raised
 
-    def expire(self, now: float) -> None:
-        """Answer every request whose deadline has passed with a DeadlineError."""
+    def expire(self, now: float) -> float:
+        """Answer every request whose deadline has passed with a DeadlineError; return the earliest other deadline."""
         with self._lock:
             late = [request for request in self._unanswered() if request.deadline <= now]
         self.fail(late, Request.deadline_error)
-
-    def next_deadline(self) -> float:
-        """Return the earliest deadline of all requests, by `time.monotonic()`; infinity if there are none."""
         with self._lock:
             return min((request.deadline for request in self._unanswered()), default=math.inf)
 

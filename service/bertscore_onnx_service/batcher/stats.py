@@ -26,7 +26,6 @@ class Durations:
 
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
     """The number of durations in each class of `BOUNDS`, and of longer ones."""
-
     total: float = 0.0
     """Their sum in seconds."""
 
@@ -37,64 +36,38 @@ class Durations:
         return Durations(tuple(counts), self.total + seconds)
 
 
-def _counter(help_text: str) -> int:
-    """Return a field that counts from 0; the server exports it as a metric with this help text."""
-    return field(default=0, metadata={"help": help_text})
+def _counter(meaning: str) -> int:
+    """Return a field that counts from 0, with its meaning for the server's metrics."""
+    return field(default=0, metadata={"help": meaning})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    A request is one call of `submit`. `submitted` is the sum of `completed`, all of `failed`,
-    `cancelled`, `expired`, `waiting` and `in_flight`.
+    A request is one call of `submit`. `submitted` is the sum of `completed`, all of `failed`, `cancelled`, `expired`,
+    `waiting` and `in_flight`.
     """
 
     submitted: int = _counter("Requests admitted.")
-    """Requests that were admitted."""
-
     completed: int = _counter("Requests scored.")
-    """Requests that were scored."""
-
     failed: Mapping[str, int]
     """Requests that got an error other than a `DeadlineError`, by the name of its class."""
-
     cancelled: int = _counter("Requests whose client went away.")
-    """Requests whose caller cancelled them before they were scored."""
-
     expired: int = _counter("Requests whose deadline passed.")
-    """Requests that got a `DeadlineError`."""
-
     rejected: int = _counter("Requests refused because the queue was full.")
-    """Requests that were not admitted because too many were waiting."""
-
     waiting: int
     """Requests in the queue."""
-
     in_flight: int
     """Requests being scored."""
-
     batches: int = _counter("Batches scored.")
-    """Calls of the scorer."""
-
     batch_tokens: int = _counter("Tokens of the different texts in all batches.")
-    """Tokens of the different texts in all batches."""
-
     padded_tokens: int = _counter("The same with padding, about.")
-    """The same with padding, about."""
-
     restarts: int = _counter("Workers replaced because they broke down or stalled.")
-    """Workers that replaced one that broke down or stalled."""
-
     warnings: int = _counter("Warnings about texts, such as empty ones.")
-    """Warnings of the scorer, which are logged instead of shown."""
-
     truncated: int = _counter("Texts longer than the model's maximum, whose end does not count.")
-    """The texts of each request that are longer than the model's maximum, and were truncated."""
-
     waits: Durations = field(compare=False)
     """How long requests waited, from `submit` to the call of the scorer."""
-
     runs: Durations = field(compare=False)
     """How long calls of the scorer took."""
 

@@ -62,34 +62,32 @@ def is_finite(scores: Scores) -> bool:
     return all(np.isfinite(part).all() for part in scores)
 
 
-class Worker:
+class Worker(threading.Thread):
     """A thread that scores batches until it is dismissed, breaks down, or stalls; the supervisor watches it."""
 
     def __init__(
         self, shared: Shared[BERTScorer], queue: RequestQueue, timer: Timer, max_stall: float, *, has_scored: bool
     ) -> None:
-        """Set up a worker; `start` starts it, and `timer` fires when it ends or may have stalled.
+        """Set up a worker; `timer` fires when it ends or may have stalled.
 
         The scorer is acquired, and if need be made, in the worker's thread. Unless it `has_scored`, it scores a probe
         before the worker takes a batch.
         """
+        super().__init__(name="bertscore-onnx-worker", daemon=True)
         self.shared = shared
         self.batch: list[SubBatch] = []
         """The sub-batches it is scoring; some of the requests may be answered already."""
         self.has_scored: bool = has_scored
         self.failure: BaseException | None = None
         """The error it broke down with."""
-        self._queue = queue
-        self._timer = timer
-        self._max_stall = max_stall
+        self._queue, self._timer, self._max_stall = queue, timer, max_stall
         self._busy_since = math.inf
         self._ended_at: float | None = None
-        self._thread = threading.Thread(target=self._run, name="bertscore-onnx-worker", daemon=True)
 
     @property
     def ended_at(self) -> float | None:
         """When its thread was found to have ended, by `time.monotonic()`."""
-        if self._ended_at is None and not self._thread.is_alive():
+        if self._ended_at is None and not self.is_alive():
             self._ended_at = time.monotonic()
         return self._ended_at
 
@@ -103,16 +101,8 @@ class Worker:
         """Whether it has scored, is alive, and is not stalled."""
         return self.has_scored and self.ended_at is None and time.monotonic() < self.stalls_at
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def join(self, timeout: float) -> None:
-        """Wait for the thread to end, unless it is the caller's own."""
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout)
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Score batches; the supervisor answers for any error."""
         try:
             self._start_clock()
             scorer = self.shared.acquire()
@@ -121,12 +111,12 @@ class Worker:
                     scorer.warm_up()
                     probe(scorer)
                     self.has_scored = True
-                self._stop_clock()
+                self._busy_since = math.inf
                 while batch := self._next_batch(scorer):
                     self.batch = batch
                     self._answer(scorer, batch)
                     self.batch = []
-                    self._stop_clock()
+                    self._busy_since = math.inf
             finally:
                 self.shared.release(scorer)
         except BaseException as error:  # SystemExit too: the supervisor answers the rest and starts another worker
@@ -146,7 +136,8 @@ class Worker:
 
     def _answer(self, scorer: BERTScorer, batch: Sequence[SubBatch]) -> None:
         """Score sub-batches together; if that fails, one by one, so that each gets its own error or scores."""
-        batch = [sub_batch for sub_batch in batch if not self._is_late(sub_batch.request)]
+        self._queue.expire(time.monotonic())
+        batch = [sub_batch for sub_batch in batch if not sub_batch.request.future.done()]
         if not batch:
             return
         try:
@@ -178,18 +169,9 @@ class Worker:
         count_warnings(counts, scorer, self._queue)
         return split_scores(scores, batch)
 
-    def _is_late(self, request: Request) -> bool:
-        if request.deadline > time.monotonic():
-            return False
-        self._queue.answer(request, request.deadline_error())
-        return True
-
     def _start_clock(self) -> None:
         self._busy_since = time.monotonic()
         self._timer.set(self.stalls_at)
-
-    def _stop_clock(self) -> None:
-        self._busy_since = math.inf
 
 
 class Supervisor:
@@ -201,16 +183,13 @@ class Supervisor:
         """Start the supervisor and a worker; the scorer has scored a probe."""
         self.timer: Timer = Timer()
         """Set it to the deadline of each request."""
-        self._queue = queue
-        self._max_stall = max_stall
-        self._make_scorer = make_scorer
+        self._queue, self._max_stall, self._make_scorer = queue, max_stall, make_scorer
         self._signature = scorer.signature
         self._first = Shared(lambda: scorer)
         self._stalled: list[Worker] = []
         self._failed_starts = 0
         self._is_stopped = False
-        self._worker = Worker(self._first, queue, self.timer, max_stall, has_scored=True)
-        self._start_worker()
+        self._start_worker(self._first, has_scored=True)
         self._thread = threading.Thread(target=self._run, name="bertscore-onnx-supervisor", daemon=True)
         self._thread.start()
 
@@ -223,26 +202,21 @@ class Supervisor:
         """End the supervisor and, after its current run, the worker; the queue has dismissed it."""
         self._is_stopped = True
         self.timer.fire()
-        if self._thread is not threading.current_thread():
-            self._thread.join(JOIN_SECONDS)
-        self._worker.join(JOIN_SECONDS)
+        for thread in (self._thread, self._worker):
+            if thread is not threading.current_thread():  # that of a callback
+                thread.join(JOIN_SECONDS)
         if self._worker.shared is not self._first:  # which is the caller's to close
             self._worker.shared.close()
 
     def _run(self) -> None:
         while not self._is_stopped:
             try:
-                self.timer.set(self._step())
+                next_deadline = self._queue.expire(time.monotonic())
+                self.timer.set(min(next_deadline, self._check_worker(time.monotonic())))
             except BaseException:  # from a caller's callback; the deadlines of the others must be kept
                 _log.exception("The supervisor could not do its work; it tries again.")
                 self.timer.set(time.monotonic() + FIRST_PAUSE)
             self.timer.wait()
-
-    def _step(self) -> float:
-        """Do what is due; return when the next step is due, by `time.monotonic()`."""
-        self._queue.expire(time.monotonic())
-        next_check = self._check_worker(time.monotonic())
-        return min(next_check, self._queue.next_deadline())
 
     def _check_worker(self, now: float) -> float:
         """Replace a worker that ended or stalled; return when to check it again."""
@@ -272,20 +246,18 @@ class Supervisor:
             return error
 
         batch, worker.batch = worker.batch, []
-        self._queue.fail({sub_batch.request.future: sub_batch.request for sub_batch in batch}.values(), worker_error)
+        self._queue.fail({sub_batch.request: None for sub_batch in batch}, worker_error)
         return True
 
     def _replace_worker(self, *, fresh_scorer: bool) -> None:
         """Start another worker, with a fresh scorer if it needs one and there is a way to make one."""
-        old = self._worker
-        shared = old.shared
+        shared = self._worker.shared
         if fresh_scorer and self._make_scorer is not None:
             shared.close()  # before another is made, since a device may not have memory for two
             shared = Shared(partial(self._fresh_scorer, self._make_scorer))
-        self._worker = Worker(shared, self._queue, self.timer, self._max_stall, has_scored=False)
-        self._failed_starts = 0 if old.has_scored else min(self._failed_starts + 1, 16)
+        self._failed_starts = 0 if self._worker.has_scored else min(self._failed_starts + 1, 16)
         self._queue.count("restarts")
-        self._start_worker()
+        self._start_worker(shared, has_scored=False)
 
     def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
         """Make a scorer with the signature of the one that is replaced."""
@@ -297,7 +269,8 @@ class Supervisor:
             )
         return fresh
 
-    def _start_worker(self) -> None:
-        """Start the worker; if its thread cannot be started, it counts as ended."""
+    def _start_worker(self, shared: Shared[BERTScorer], *, has_scored: bool) -> None:
+        """Start a worker; if its thread cannot be started, it counts as ended."""
+        self._worker = Worker(shared, self._queue, self.timer, self._max_stall, has_scored=has_scored)
         self._queue.assign(self._worker)
         self._worker.start()
