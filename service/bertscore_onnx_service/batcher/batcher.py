@@ -5,11 +5,9 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
@@ -87,7 +85,7 @@ class MicroBatcher(Closeable):
         self._deadline = deadline
         self._queue = RequestQueue(max_queue, max_delay, batch_size)
         self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
-        self._tokenisers = ThreadPool(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
+        self._tokenisers = ThreadPoolExecutor(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
     def submit(
@@ -146,9 +144,14 @@ class MicroBatcher(Closeable):
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
-        in_thread = partial(self._tokenisers.submit, self._prepare)
-        prepare = in_thread if pairs.tokenised is None else self._prepare
-        return await asyncio.wrap_future(self._submit(pairs, deadline, client, prepare))
+
+        def prepare(request: Request) -> None:
+            self._tokenisers.submit(self._prepare, request)
+
+        is_tokenised = pairs.tokenised is not None
+        return await asyncio.wrap_future(
+            self._submit(pairs, deadline, client, self._prepare if is_tokenised else prepare)
+        )
 
     def check_capacity(self) -> None:
         """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
@@ -187,7 +190,7 @@ class MicroBatcher(Closeable):
         self._queue.drain(0)
         self._queue.close()
         self._supervisor.stop()
-        self._tokenisers.close()
+        self._tokenisers.shutdown(wait=False)
         atexit.unregister(self.close)
 
     def __reduce__(self) -> str:
