@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations
-from math import ceil
+from math import ceil, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     UnitValues,
 )
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
-from bertscore_onnx_evaluation.systems.power import DEGENERATE, SIGNIFICANT, PowerCurve
+from bertscore_onnx_evaluation.systems.power import DEGENERATE, MIN_TESTED_UNITS, SIGNIFICANT, PowerCurve
 
 MIN_UNITS = 20
 """Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
@@ -180,15 +180,17 @@ def paired_permutation(
     else:
         ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
         swaps = _swaps(metric, pairs, ways, num_swaps + 1)
-    p = swaps.p()
+    p, interval, deltas = swaps.p(), swaps.interval(), metric.deltas(pairs)
     for row, differing in enumerate(metric.differing(pairs)):
         if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
             p[row] = sign_test(*signs)
+            if sum(signs) >= MIN_TESTED_UNITS:
+                largest = np.abs(metric.unit_values(pairs[row : row + 1]).values).sum() / metric.sizes.sum()
+                interval[row] = largest * sign_interval(*signs)
         elif differing.sum() <= MAX_EXACT < num_units:
             every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
             p[row] = every.p()[0]
-    interval = _agreeing(swaps.interval(), p, metric.deltas(pairs))
-    return _result(metric, pairs, p, interval, names)
+    return _result(metric, pairs, p, _agreeing(interval, p, deltas), names)
 
 
 class _Swaps(NamedTuple):
@@ -270,6 +272,30 @@ def _agreeing(interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDAr
 def sign_test(won: int, lost: int) -> float:
     """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart."""
     return min(1.0, 2 * float(_binomial(won + lost)[max(won, lost) :].sum()))
+
+
+def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
+    """Return Clopper and Pearson's 95 % interval of the share of units won, less that of units lost, (2,).
+
+    It holds 0 if, and only if, the sign test is not significant.
+    """
+    number, counts = won + lost, np.arange(won + lost + 1)
+    log_ways = np.cumsum([0, *np.log((number - counts[:-1]) / counts[1:])])
+
+    def largest(count: int) -> float:
+        """Return the largest share with which as few are won in 2.5 %."""
+        low, high = 0.0, 1.0
+        for _ in range(60 if count < number else 0):
+            share = (low + high) / 2
+            logs = (
+                log_ways[: count + 1]
+                + counts[: count + 1] * log(share)
+                + (number - counts[: count + 1]) * log1p(-share)
+            )
+            low, high = (share, high) if np.exp(logs).sum() > SIGNIFICANT / 2 else (low, share)
+        return high
+
+    return np.array([1 - 2 * largest(lost), 2 * largest(won) - 1])
 
 
 def _binomial(number: int) -> NDArray[np.float64]:
