@@ -39,7 +39,7 @@ def comparison_figure(comparison: "Comparison") -> "Figure":
     parts = [
         (metric, part, systems)
         for metric in comparison.metrics
-        for part, systems in [("", metric.systems), *((f", {group.name}", group.systems) for group in metric.groups)]
+        for part, systems in [("", metric.systems), *((f", {group.name}", group.systems) for group in metric.parts)]
     ]
     figure, panels = _panels([len(comparison.systems) - 1] * len(parts))
     for axes, (metric, part, systems) in zip(panels, parts, strict=True):

@@ -24,7 +24,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     score_systems,
 )
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, over_runs
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
     Documents,
@@ -97,7 +97,7 @@ def compare(
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
-    Units stay segments.
+    Units stay segments; where both systems have several runs, a test over other runs stands beside.
 
     Args:
         candidates: the texts of each system by its name: a list with one for each segment, or a data frame with the
@@ -241,7 +241,8 @@ def compare(
         )
         if joined.groups:
             groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin)
-            result = replace(result, groups=groups)
+            mean = mean_of_groups(by_segment, names, joined.groups, numbers, test)
+            result = replace(result, groups=groups, mean_of_groups=mean)
         results.append(result)
     return Comparison(
         num_resamples,
@@ -310,10 +311,12 @@ def metric_result(
         )
         if row is None:
             return score
-        curve = tested.power_curves[row]
+        curve, of_pair = tested.power_curves[row], test_result(row)
+        retrained = over_runs(runs[0], runs[system], of_pair["delta"], of_pair["delta_error"]) if runs else None
         return replace(
             score,
-            **test_result(row),
+            **of_pair,
+            **({} if retrained is None else {f"runs_{name}": value for name, value in retrained._asdict().items()}),
             won=won[system],
             lost=lost[system],
             tied=tied[system],
@@ -384,18 +387,48 @@ def group_results(
         scored.append((name, len(segments), num_units, group.observed().tolist(), tested, bounds))
     corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
     results = []
-    for name, num_segments, num_units, (baseline, *others), tested, bounds in scored:
-        systems = [SystemResult(names[0], baseline)]
-        for row, (system, score) in enumerate(zip(names[1:], others, strict=True)):
-            judged = {} if margin is None or bounds is None else margin_result(margin, bounds, row)
-            result = SystemResult(system, score, delta=score - baseline, **judged)
-            if tested is not None:
-                low, high = _finite(tested.interval[row])
-                p = float(tested.p[row])
-                result = replace(result, delta_low=low, delta_high=high, p=p, p_holm=next(corrected))
-            systems.append(result)
+    for name, num_segments, num_units, scores, tested, bounds in scored:
+        systems = _tested_in_group(names, scores, tested, [next(corrected) for _ in names[1:]] if tested else [])
+        if margin is not None and bounds is not None:
+            judged = (margin_result(margin, bounds, row) for row in range(len(names) - 1))
+            systems = [systems[0], *(replace(one, **values) for one, values in zip(systems[1:], judged, strict=True))]
         results.append(GroupResult(name, num_segments, num_units, tuple(systems)))
     return tuple(results)
+
+
+def mean_of_groups(
+    corpus: CorpusScores,
+    names: Sequence[str],
+    groups: Sequence[str],
+    documents: NDArray[np.int64] | None,
+    test: Callable[[CorpusScores], PairedTestResult],
+) -> GroupResult | None:
+    """Test the means of the scores of groups, with p corrected for the systems; None for fewer than `MIN_UNITS` units.
+
+    Where a task has many segments and others have few, this is the question of who compares by tasks.
+    """
+    _, numbers = np.unique(np.array(groups), return_inverse=True)
+    mean = corpus.mean_of_groups(numbers)
+    mean = mean if documents is None else mean.by_document(documents)
+    if mean.shape[1] < MIN_UNITS:
+        return None
+    tested = test(mean)
+    systems = _tested_in_group(names, tested.score.tolist(), tested, tested.p_holm.tolist())
+    return GroupResult("mean of the groups", len(groups), mean.shape[1], tuple(systems))
+
+
+def _tested_in_group(
+    names: Sequence[str], scores: Sequence[float], tested: PairedTestResult | None, p_holm: Sequence[float]
+) -> list[SystemResult]:
+    """Return the scores of systems in a group, and their tests if there were any."""
+    systems = [SystemResult(names[0], scores[0])]
+    for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
+        result = SystemResult(name, score, delta=score - scores[0])
+        if tested is not None:
+            low, high = _finite(tested.interval[row])
+            result = replace(result, delta_low=low, delta_high=high, p=float(tested.p[row]), p_holm=p_holm[row])
+        systems.append(result)
+    return systems
 
 
 # The segments on which a system differs most from the baseline, with the tokens that match.

@@ -277,7 +277,7 @@ class Comparison(Result):
         }
         if any(metric.groups for metric in self.metrics):
             record["groups"] = {
-                name: [asdict(group) | {"systems": [*map(_of_group, group.systems)]} for group in metric.groups]
+                name: [asdict(group) | {"systems": [*map(_of_group, group.systems)]} for group in metric.parts]
                 for name, metric in metrics.items()
             }
         if any(metric.pairs for metric in self.metrics):
@@ -377,7 +377,7 @@ class Comparison(Result):
                 values = asdict(pair)
                 if (against := values.pop("baseline")) != self.systems[0]:
                     yield {"metric": metric.name, "system": values.pop("system"), "against": against, **values, **said}
-            for group in metric.groups:
+            for group in metric.parts:
                 sizes = {"group": group.name, "num_segments": group.num_segments, "num_units": group.num_units}
                 for values in map(_of_group, group.systems):
                     yield {"metric": metric.name, "system": values.pop("name"), **sizes, **values, **said}
@@ -530,7 +530,7 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
         number = metric.segment_scores.shape[1]
         parts = [
             ("", number, metric.systems),
-            *((group.name, group.num_segments, group.systems) for group in metric.groups),
+            *((group.name, group.num_segments, group.systems) for group in metric.parts),
         ]
         for group, num_segments, systems in parts:
             names = ", ".join(filter(None, [title, group]))

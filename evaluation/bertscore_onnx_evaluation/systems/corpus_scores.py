@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.whole_table import row_labels
 from bertscore_onnx_evaluation.systems.inputs import Value, in_order, is_prf, numbers_of, score_matrix
+from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order. Differences
@@ -98,7 +99,20 @@ class SegmentMeans:
         """Return the same metric with documents as its units, given the document of each segment, (segments,)."""
         metric = SegmentMeans(_summed(self.segment_scores[:, :, None], documents)[:, :, 0])
         metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
-        metric.sizes, metric.lower_is_better = np.bincount(documents).astype(np.float64), self.lower_is_better
+        metric.sizes = np.bincount(documents, self.sizes).astype(np.float64)
+        metric.lower_is_better = self.lower_is_better
+        metric.runs, metric.extremes = self.runs, self.extremes
+        return metric
+
+    def mean_of_groups(self, groups: NDArray[np.int64]) -> "SegmentMeans":
+        """Return the metric whose score is the mean of the scores of groups, given the number of that of each segment.
+
+        Segments then have sizes that add up to the same in each group.
+        """
+        counts = np.bincount(groups)
+        metric = SegmentMeans(self.segment_scores, lower_is_better=self.lower_is_better)
+        metric.sizes = (len(groups) / len(counts) / counts)[groups]
+        metric.segment_scores, metric._rounding = self.segment_scores * metric.sizes, self._rounding * metric.sizes
         metric.runs, metric.extremes = self.runs, self.extremes
         return metric
 
@@ -236,6 +250,17 @@ class SummedStatistics:
         metric = self._of(_summed(self._statistics, documents), self.num_runs)
         metric.sizes = np.bincount(documents).astype(np.float64)
         return metric
+
+    def mean_of_groups(self, groups: NDArray[np.int64]) -> "SummedStatistics":
+        """Return the metric whose score is the mean of those of groups, given the number of that of each segment."""
+        num_groups, width = int(groups.max()) + 1, self._statistics.shape[2]
+        is_of_group = groups[:, None] == np.arange(num_groups)  # (segments, groups)
+        apart = (self._statistics[:, :, None] * is_of_group[:, :, None]).reshape(*self.shape, num_groups * width)
+
+        def mean(sums: NDArray[np.floating]) -> float:
+            return float(np.mean([self._score(of_group) for of_group in sums.reshape(num_groups, width)]))
+
+        return SummedStatistics(apart, mean, lower_is_better=self.lower_is_better, largest=self._largest)
 
     def _of(self, statistics: NDArray[np.float64], num_runs: tuple[int, ...]) -> "SummedStatistics":
         metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better, largest=self._largest)
@@ -389,6 +414,42 @@ def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
     is_missing &= ~is_missing.all(axis=0)
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
+
+
+class Retrained(NamedTuple):
+    """What runs say of other runs of two systems: the difference of their means, as that of systems trained again."""
+
+    p: float
+    low: float
+    high: float
+    """The two-sided p-value, and the ends of a 95 % interval."""
+
+
+def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> Retrained | None:
+    """Test a difference over other runs and other segments, from the scores of two systems, (runs, segments) each.
+
+    The variance is that of the means of runs, and that of segments, `error` squared, less what runs add to it, with
+    Satterthwaite's degrees of freedom. None if a system has a single run, or nothing varies. Needs scipy.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    if min(len(first), len(second)) < 2:
+        return None
+    of_runs, within, squares = 0.0, 0.0, 0.0
+    for runs in (first, second):
+        num_runs, num_segments = runs.shape
+        residuals = runs - np.nanmean(runs, axis=0)
+        of_effects = float(np.nanmean(residuals, axis=1).var(ddof=1)) / num_runs
+        of_cells = float(np.nansum(residuals**2)) / (num_runs - 1) / num_segments / (num_runs * num_segments)
+        of_runs, within = of_runs + of_effects, within + of_cells
+        squares += of_effects**2 / (num_runs - 1) + of_cells**2 / (num_segments * (num_runs - 1))
+    variance = of_runs + max(0.0, error**2 - within)
+    if variance <= (ROUNDING * np.nanmax(np.abs(first))) ** 2:
+        return None
+    freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
+    freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
+    half = float(stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
+    return Retrained(float(2 * stdtr(freedom, -abs(delta) / variance**0.5)), delta - half, delta + half)
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:

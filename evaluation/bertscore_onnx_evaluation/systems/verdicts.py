@@ -77,6 +77,13 @@ class SystemResult:
     """Segments on which neither is."""
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
+    runs_p: float | None = None
+    """The two-sided p-value of the difference over other runs too, as of systems that are trained again; None unless
+    both systems have two runs or more. It is not corrected."""
+    runs_low: float | None = None
+    """The low end of the 95 % interval of that difference."""
+    runs_high: float | None = None
+    """The high end."""
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
     20 differ."""
@@ -152,6 +159,13 @@ class MetricResult:
     """How many units of one size would tell as much: fewer, where documents have unequal sizes."""
     groups: tuple[GroupResult, ...] = ()
     """The results by group of segments, if groups were given."""
+    mean_of_groups: GroupResult | None = None
+    """The means of the scores of groups, each of which counts as much; None with fewer than 20 units."""
+
+    @property
+    def parts(self) -> tuple[GroupResult, ...]:
+        """The groups, and after them their mean."""
+        return self.groups if self.mean_of_groups is None else (*self.groups, self.mean_of_groups)
 
     @property
     def is_corrected(self) -> bool:
@@ -490,4 +504,12 @@ def runs(metric: MetricResult) -> str:
     without = (
         f", and of fewer where {plural(missing, 'score')} {'is' if missing == 1 else 'are'} missing" if missing else ""
     )
-    return f"Scores are means of {each} runs{without}. Results are about these runs."
+    single = [system.name for system in metric.systems if system.runs == 1]
+    about = "these runs" if not single else f"these runs, and for {listed(single)} about this run"
+    words = f"Scores are means of {each} runs{without}. Results are about {about}."
+    again = [
+        f"{system.name} p {equals(system.runs_p)}, difference {interval(metric, system.runs_low, system.runs_high)}"
+        for system in metric.systems
+        if system.runs_p is not None
+    ]
+    return f"{words} Trained again: {'; '.join(again)}." if again else words

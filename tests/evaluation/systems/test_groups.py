@@ -66,6 +66,36 @@ def test_groups_are_tested_as_a_plain_loop_does(seed):
     assert [one.p for one in found["web"].systems] == [None] * 3
 
 
+TASKS = np.repeat(["large", "b", "c", "d"], [1500, 60, 60, 60])
+
+
+def test_the_mean_of_the_groups_counts_each_as_much():
+    rng = np.random.default_rng(0)
+    base = rng.normal(0.6, 0.1, len(TASKS))
+    new = base + rng.normal(0, 0.05, len(TASKS)) + np.where(TASKS == "large", 0.006, -0.045)
+    metric = compare(scores={"base": base, "new": new}, by=TASKS.tolist()).metrics[0]
+    assert metric.systems[1].p > 0.05
+    mean = metric.mean_of_groups.systems[1]
+    deltas = [(new - base)[name == TASKS].mean() for name in np.unique(TASKS)]
+    assert mean.delta == pytest.approx(np.mean(deltas))
+    assert mean.p < 0.001
+    weights = 1 / 4 / np.array([(name == TASKS).sum() for name in TASKS])
+    kept = 2 * np.random.default_rng(12345).integers(2, size=(10_000, len(TASKS)), dtype=bool) - 1
+    swapped = kept @ ((new - base) * weights)
+    assert mean.p == (np.sum(np.abs(swapped) >= abs(np.mean(deltas))) + 1) / 10_001
+    assert metric.parts[-1] is metric.mean_of_groups
+
+
+def test_the_mean_of_groups_of_texts_is_that_of_their_corpus_scores():
+    texts = {"a": ["a cat sat on the mat", "a dog ran"] * 20, "b": ["the cat sat on the mat", "the dog ran off"] * 20}
+    references, groups = ["the cat sat on a mat", "the dog ran away"] * 20, ["x"] * 30 + ["y"] * 10
+    metric = compare(texts, references, metrics=["chrf"], by=groups, documents=[*range(20)] * 2).metrics[0]
+    for system in range(2):
+        of_groups = [group.systems[system].score for group in metric.groups]
+        assert metric.mean_of_groups.systems[system].score == pytest.approx(np.mean(of_groups))
+    assert metric.mean_of_groups.num_units == 20
+
+
 def test_groups_are_joined_by_the_ids_of_segments():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"id": range(60), "base": rng.normal(size=60), "new": rng.normal(size=60)})
@@ -118,7 +148,7 @@ def test_small_groups_are_named_in_every_form():
     assert "fewer than 20 segments: tiny." in found.to_html()
     rows = [line.split("\t") for line in found.table("tsv").splitlines()]
     place = rows[0].index("group")
-    assert [row[place] for row in rows[1:]] == ["", "", "big", "big", "tiny", "tiny"]
+    assert [row[place] for row in rows[1:]] == ["", "", "big", "big", "tiny", "tiny", *["mean of the groups"] * 2]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -191,3 +221,18 @@ def test_ranks_hold_the_true_ones(record_property):
     share = rate(holds, 2000)
     record_property("six systems, three and two of them equal | ranks that all hold", f"{share:.3f}")
     assert share >= 0.94
+
+
+@pytest.mark.calibration
+def test_means_of_groups_of_equal_systems_seldom_differ(record_property):
+    groups = np.arange(4).repeat([20, 50, 100, 400])
+    found = []
+    for seed in range(40):  # 50 systems share their swaps, which takes far less time
+        rng = np.random.default_rng(seed)
+        scores = np.concatenate([np.zeros((1, 570)), rng.normal(size=(50, 570)) * (1 + groups)])
+        found.append(
+            paired_permutation(SegmentMeans(scores).mean_of_groups(groups), num_swaps=1999, seed=seed).p < 0.05
+        )
+    share = np.mean(found)
+    record_property("mean of four groups of 20 to 400 segments | any p < 0.05", f"{share:.3f}")
+    assert share <= 0.055

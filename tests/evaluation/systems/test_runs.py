@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
+from bertscore_onnx_evaluation.systems.corpus_scores import over_runs
 
 NUM_RUNS, NUM_SEGMENTS = 5, 100
 SYSTEMS = ("base", "other")
@@ -54,9 +56,32 @@ def test_every_form_of_runs_gives_the_same(scores):
     assert compare(scores=tables).to_dict()["systems"] == expected
 
 
+def test_the_test_over_runs_is_that_of_a_plain_loop(scores):
+    shifted = scores[:, :3] + np.random.default_rng(1).normal(0, 0.2, (2, 3, 1))
+    of_runs = within = squares = 0.0
+    for system in shifted:
+        effects = np.var([run.mean() for run in system], ddof=1) / 3
+        noise = np.mean([np.var(system[:, segment], ddof=1) for segment in range(NUM_SEGMENTS)]) / 3 / NUM_SEGMENTS
+        of_runs, within = of_runs + effects, within + noise
+        squares += effects**2 / 2 + noise**2 / (2 * NUM_SEGMENTS)
+    deltas = shifted[1].mean(axis=0) - shifted[0].mean(axis=0)
+    of_segments = stats.sem(deltas) ** 2
+    variance = of_runs + max(0, of_segments - within)
+    freedom = variance**2 / (squares + of_segments**2 / (NUM_SEGMENTS - 1))
+    found = compare(scores=dict(zip(SYSTEMS, shifted, strict=True)))
+    system = found.metrics[0].systems[1]
+    assert system.runs_p == pytest.approx(2 * stats.t.sf(abs(deltas.mean()) / variance**0.5, freedom), rel=1e-6)
+    low, high = stats.t.interval(0.95, freedom, deltas.mean(), variance**0.5)
+    assert (system.runs_low, system.runs_high) == pytest.approx((low, high), rel=1e-6)
+    sentence = f"Trained again: other p = {system.runs_p:.4f}, difference {low:+.4f} to {high:+.4f}."
+    assert sentence in " ".join(found.table().split())
+
+
 def test_systems_may_have_other_numbers_of_runs(scores):
     found = compare(scores={"base": scores[0, :1], "other": scores[1]})
     assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
+    assert found.metrics[0].systems[1].runs_p is None
+    assert "Results are about these runs, and for base about this run." in " ".join(found.table().split())
     assert "|runs:1/5|" in found.metrics[0].signature
 
 
@@ -143,3 +168,27 @@ def test_runs_over_many_trials(share, record_property):
         record_property(f"{row} | coverage, {name}", f"{coverage:.3f}")
     assert by_segment[0] <= 0.055
     assert by_segment[1] >= 0.93
+
+
+def retrained_rate(runs, effect, number):
+    """Return how often equal systems have p < .05 over runs, whose effects have so many standard errors of a run."""
+    found = []
+    for seed in range(number):
+        rng = np.random.default_rng([seed, runs, effect])
+        first, second = draw(rng, 0.5, runs=runs) + effect * NUM_SEGMENTS**-0.5 * rng.normal(size=(2, runs, 1))
+        deltas = second.mean(axis=0) - first.mean(axis=0)
+        found.append(over_runs(first, second, deltas.mean(), deltas.std(ddof=1) / NUM_SEGMENTS**0.5).p < 0.05)
+    return np.mean(found)
+
+
+def test_equal_systems_trained_again_seldom_differ():
+    assert retrained_rate(3, 2, 300) <= 0.1
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("effect", [0, 1, 2])
+@pytest.mark.parametrize("runs", [2, 3, 5])
+def test_runs_as_units_over_many_trials(runs, effect, record_property):
+    found = retrained_rate(runs, effect, 2000)
+    record_property(f"{runs} runs | effects of {effect} standard errors", f"{found:.3f}")
+    assert found <= 0.07
