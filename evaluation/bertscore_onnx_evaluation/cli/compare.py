@@ -111,9 +111,10 @@ def compare(
 ) -> None:
     """Compare systems, with tests of their differences.
 
-    Every system is compared with the first, the baseline. p is the probability of a difference at least this large if
-    both were equally good; * is a p below 0.05, of several systems after Holm's correction. Needs the extra
-    `evaluation`. docs/which_system.md explains the output, docs/command_line.md the options.
+    Every system is compared with the first, the baseline; one system alone has its score with an interval. p is the
+    probability of a difference at least this large if both were equally good; * is a p below 0.05, of several systems
+    after Holm's correction. Needs the extra `evaluation`. docs/which_system.md explains the output,
+    docs/command_line.md the options.
 
     Examples:
         # Compare a system with a baseline, the first file

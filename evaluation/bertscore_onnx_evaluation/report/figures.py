@@ -1,6 +1,7 @@
 """Figures for papers by matplotlib: differences of systems, agreement of metrics, and the curve of layers."""
 
 import io
+import re
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -27,6 +28,8 @@ _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx", "pdf.fonttyp
 _COLOUR, _GREY = "#1f5fa8", "#777777"
 _WIDTH, _ROW, _MARGIN = 5.5, 0.28, 0.85
 """Inches: a column of a paper, a row, and the axis with its label."""
+_LABEL = 55
+"""Characters of a line below a panel."""
 _SMALL, _LINE, _CHARACTERS = 6, 0.1, 118
 """Of the caption: points, the inches of a line, and its characters."""
 
@@ -50,8 +53,13 @@ def comparison_figure(comparison: "Comparison") -> "Figure":
         _draw_rows(axes, rows)
         axes.axvline(0, color=_GREY, linewidth=0.8, zorder=0)
         lower = ", lower is better" if metric.lower_is_better else ""
-        _label(axes, f"{metric.title}{lower}{part}: difference from {_with_rank(systems[0])}, with 95 % interval")
-    sentences = [comparison.legend_of("Filled if"), *comparison.notes, *comparison.warnings]
+        _label(axes, f"{metric.title}{lower}{part}: difference from {_with_rank(systems[0])}")
+    sentences = [
+        "Lines are 95 % intervals.",
+        comparison.legend_of("Filled if"),
+        *comparison.notes,
+        *comparison.warnings,
+    ]
     signatures = [metric.signature for metric in comparison.metrics]
     _caption(figure, [" ".join(sentences), *signatures])
     return figure
@@ -149,7 +157,7 @@ def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
 
 def _caption(figure: "Figure", paragraphs: Sequence[str]) -> None:
     """Write sentences below the panels, for which the figure grows."""
-    lines = [line for paragraph in paragraphs for line in textwrap.wrap(visible(paragraph), _CHARACTERS)]
+    lines = [line for paragraph in paragraphs for line in textwrap.wrap(_drawn(paragraph), _CHARACTERS)]
     figure.set_figheight(figure.get_figheight() + _LINE * (len(lines) + 1))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_SMALL, color=_GREY, parse_math=False)
 
@@ -160,14 +168,19 @@ def _draw_rows(axes: "Axes", rows: Sequence[_Row]) -> None:
         ends = [[value], [value]] if low is None or high is None else [[low], [high]]
         axes.hlines(place, *ends, color=_COLOUR, linewidth=1.5)
         axes.plot([value], [place], marker="o", color=_COLOUR, markerfacecolor=_COLOUR if is_filled else "white")
-    axes.set_yticks(range(len(rows)), [visible(name) for name, *_ in rows], fontsize=8, parse_math=False)
+    axes.set_yticks(range(len(rows)), [_drawn(name) for name, *_ in rows], fontsize=8, parse_math=False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
 def _label(axes: Any, text: str) -> None:
-    axes.set_xlabel(visible(text), fontsize=8, parse_math=False)
+    axes.set_xlabel(textwrap.fill(_drawn(text), _LABEL), fontsize=8, parse_math=False)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _drawn(text: str) -> str:
+    """Return a text whose control characters, which SVG cannot hold, are U+FFFD; fonts lack their pictures."""
+    return re.sub("[\u2400-\u2421]", "\N{REPLACEMENT CHARACTER}", visible(text))
 
 
 def _number(value: float | None) -> float:

@@ -1,10 +1,13 @@
 """Figures: what is drawn is what the result holds, and each format is written."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx_evaluation import compare, meta_evaluate, tune_layers
+from bertscore_onnx_evaluation.report.figures import save_figure
 from tests.evaluation.judged import judged
 
 HEADERS = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
@@ -64,6 +67,21 @@ def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
     assert [*best.get_xdata(), *best.get_ydata()] == [tuning.best_layer, tuning.best_pearson]
     band = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert {layer.f1.low for layer in tuning.layers} | {layer.f1.high for layer in tuning.layers} <= {*band}
+
+
+def test_a_caption_has_the_correction_and_any_name_is_valid_in_svg(tmp_path):
+    scores = {name: np.random.default_rng(row).normal(size=60) for row, name in enumerate(("base", "a\x0b\x00", "[b"))}
+    found = compare(scores=scores, all_pairs=True, by=["x"] * 30 + ["y"] * 30)
+    figure = found.figure()
+    assert [axes.get_xlabel().partition(": ")[0] for axes in figure.axes] == ["score", "score, x", "score, y"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-1].count(", rank 1-3") == 1
+    caption = " ".join(figure.get_supxlabel().split())
+    assert "Filled if p < 0.05: paired permutation test" in caption
+    assert "after Holm's correction for 3 comparisons" in caption
+    assert "; 60 segments." in caption
+    save_figure(found, str(tmp_path / "figure.svg"))
+    drawing = ElementTree.fromstring((tmp_path / "figure.svg").read_bytes())  # noqa: S314 -- ours
+    assert "[b" in " ".join(drawing.itertext())
 
 
 @pytest.mark.parametrize("suffix", HEADERS)
