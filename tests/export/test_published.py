@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -259,6 +260,38 @@ def test_rembert_saved_by_transformers_5_keeps_special_tokens(published, tmp_pat
 
     folder = change(published("rembert", "optimum"), tmp_path / "model", tokenizer=without_special_tokens)
     assert_scores_as_own_export(folder, "rembert", LAYERS, tmp_path)
+
+
+def of_types(**kinds):
+    """Return a change that lets a graph take its inputs in other types, named as TensorFlow names its nodes."""
+
+    def change_types(graph):
+        for node in graph.node:
+            node.name = re.sub(r"/layer\.(\d+)/", r"/layer_._\1/", node.name)
+            node.input[:] = [f"whole_{name}" if name in kinds else name for name in node.input]
+        for value in graph.input:
+            value.type.tensor_type.elem_type = kinds.get(value.name, onnx.TensorProto.INT64)
+        for name in kinds:
+            graph.node.insert(0, onnx.helper.make_node("Cast", [name], [f"whole_{name}"], to=onnx.TensorProto.INT64))
+
+    return change_types
+
+
+INT32, FLOAT, BOOL = onnx.TensorProto.INT32, onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"input_ids": INT32, "attention_mask": INT32, "token_type_ids": INT32},
+        {"attention_mask": FLOAT},
+        {"input_ids": INT32, "attention_mask": BOOL},
+    ],
+)
+@pytest.mark.parametrize("num_layers", [1, LAYERS])
+def test_inputs_of_other_types_are_converted(published, kinds, num_layers, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=of_types(**kinds))
+    assert_scores_as_own_export(folder, "bert", num_layers, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto
-from onnx.helper import make_tensor_value_info
+from onnx.helper import make_node, make_tensor_value_info
 from onnx.numpy_helper import from_array, to_array
 
 from bertscore_onnx.bundle.bundle import MAX_NODES
@@ -25,8 +25,9 @@ from bertscore_onnx_export.graph.output import INPUTS, normalise_output
 from bertscore_onnx_export.model.source import first_line
 from bertscore_onnx_export.published.config import PublishedConfig
 
-_LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)[./](\d+)(?!\d)")
-"""The place of a layer in the name of a node, or in the scopes that PyTorch's newer exporter writes beside it."""
+_LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)(?:[./]|_\._)(\d+)(?!\d)")
+"""The place of a layer in the name of a node (`layer_._0` by TensorFlow), or in the scopes that PyTorch's newer exporter
+writes beside it."""
 
 _VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")
 """The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. The first is that of a
@@ -37,6 +38,9 @@ _DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
 
 _WIDE_TYPES = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
 """The types of constants in a graph that computes in fp32. The weights of others are rounded or quantised."""
+
+_WHOLE = (*INPUTS, "token_type_ids", "position_ids")
+"""The inputs that are whole numbers, whatever type a graph has them in."""
 
 _HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
@@ -68,6 +72,7 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
             f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a clone, run `git lfs pull`."
         ) from error
     _check_size(model, file)
+    _cast_inputs(model.graph)
     vectors = _rename_output(model, _find_vectors(model, config, file))
     kept = [value for value in model.graph.output if value.name == vectors]
     del model.graph.output[:]
@@ -212,6 +217,24 @@ def _rename_output(model: ModelProto, vectors: str) -> str:
     for value in model.graph.output:
         value.name = renamed if value.name == vectors else value.name
     return renamed
+
+
+def _cast_inputs(graph: Any) -> None:
+    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false."""
+    casts = {}
+    for value in graph.input:
+        kind = value.type.tensor_type.elem_type
+        if value.name in _WHOLE and kind != TensorProto.INT64:
+            casts[value.name] = make_node("Cast", [value.name], [f"published_{value.name}"], to=kind)
+            value.type.tensor_type.elem_type = TensorProto.INT64
+    pending = [graph] if casts else []
+    for part in pending:
+        for node in part.node:
+            node.input[:] = [casts[name].output[0] if name in casts else name for name in node.input]
+            pending += _graphs(node)
+    nodes = [*casts.values(), *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> None:
