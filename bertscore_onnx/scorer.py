@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Literal, Never, Self, TypeVar, overload
 
 import numpy as np
+import tokenizers
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
@@ -15,6 +16,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
+from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
 from bertscore_onnx.matching.pairs import match_matrix
@@ -561,11 +563,14 @@ class BERTScorer(Closeable):
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
             matching=None if self.matching.is_default else str(self.matching),
+            libraries=f"onnxruntime-{load_onnxruntime().__version__}+tokenizers-{tokenizers.__version__}",
         )
 
     def signature_of(self, pairs: Pairs) -> Signature:
         """Return the signature of the scores of these pairs."""
-        return self.signature.in_context() if pairs.are_in_context else self.signature
+        counts = pairs.references.counts
+        signature = self.signature.with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
+        return signature.in_context() if pairs.are_in_context else signature
 
     @property
     def hash(self) -> str:

@@ -47,8 +47,19 @@ class Signature:
     """The spec of a matching other than the default, which `Matching.parse` reads; "…+context" for scores of texts
     in contexts."""
 
+    references: str | None = None
+    """The number of references of each candidate, such as "2", or "1-3" for the smallest and the largest; None if each
+    has one, and for a scorer."""
+
     version: str = __version__
     """The version of this package."""
+
+    libraries: str | None = None
+    """The versions of ONNX Runtime and of `tokenizers`, which can move a digit."""
+
+    def with_references(self, least: int, most: int) -> "Signature":
+        """Return the signature of scores of candidates with these numbers of references."""
+        return self if most <= 1 else replace(self, references=str(most) if least == most else f"{least}-{most}")
 
     def in_context(self) -> "Signature":
         """Return the signature of scores of texts in contexts."""

@@ -168,6 +168,8 @@ class KeptRows:
         """The file of the candidates, once it is open."""
         self.table: TableReader | None = None
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
+        self.least_references = self.most_references = 1
+        """The fewest and the most references of a pair; a list in a pipe counts as one."""
         self.has_several_references = False
         """Whether a pair of the files has several references, or one of a pipe may have them."""
         self.has_contexts = False
@@ -253,9 +255,8 @@ def open_pairs(
         kept.candidates = opened[0]
         with_texts = [(file, source) for file, source in opened if not file.is_context]
         num_texts = sum(1 if file.format == "text" else len(file.columns) for file, _ in with_texts)
-        kept.has_several_references = num_texts > 2 or any(
-            file.format == "jsonl" and not source.is_seekable for file, source in with_texts
-        )
+        may_have_lists = any(file.format == "jsonl" and not source.is_seekable for file, source in with_texts)
+        kept.least_references = kept.most_references = num_texts - 1
         with_lists = [
             (position, len(file.columns))
             for position, (file, _) in enumerate(seekable)
@@ -263,6 +264,8 @@ def open_pairs(
         ]
         contexts = [position for position, (file, _) in enumerate(seekable) if file.is_context]
         kept.has_contexts = any(file.is_context and not source.is_seekable for file, source in opened)
+
+        numbers_of_references = set[int]()
 
         def checked(held: HeldRows | None = None) -> int:
             number = 0
@@ -272,7 +275,7 @@ def open_pairs(
                     numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
                     other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                     raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-                kept.has_several_references |= any(len(rows[at][0]) > num_columns for at, num_columns in with_lists)
+                numbers_of_references.add(sum((len(rows[at][0]) - most for at, most in with_lists), num_texts - 1))
                 kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at][0])
             return number
 
@@ -284,6 +287,9 @@ def open_pairs(
             if held is None:
                 raise
             number = checked(held)
+        if numbers_of_references:
+            kept.least_references, kept.most_references = min(numbers_of_references), max(numbers_of_references)
+        kept.has_several_references = may_have_lists or kept.most_references > 1
         pairs = TextPairs(opened, number, kept, held)
         yield pairs if len(seekable) == len(opened) else iter(pairs)
 

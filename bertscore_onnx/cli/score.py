@@ -246,7 +246,8 @@ def write_scores(
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
-    signature = str(scorer.signature.in_context() if kept.has_contexts else scorer.signature)
+    of_references = scorer.signature.with_references(kept.least_references, kept.most_references)
+    signature = str(of_references.in_context() if kept.has_contexts else of_references)
     means = Means(unrelated, all_layers=scorer.manifest.all_layers)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
     if output.with_texts and output.file is None:

@@ -7,6 +7,7 @@ The sources of the presets:
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -136,7 +137,7 @@ def _check_choice(name: str, value: object, choice: Any) -> None:
 def _item(name: str, value: Any) -> str:
     """Return a field as it stands in a spec; a list of words is a digest."""
     if name == "words":
-        text = hashlib.sha256("\0".join(value).encode(errors="surrogatepass")).hexdigest()[:12]
+        text = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
     elif name == "exclude":
         text = "+".join(value) or "none"
     elif name == "separator":

@@ -10,8 +10,9 @@ from operator import attrgetter
 import numpy as np
 import onnxruntime
 import pytest
+import tokenizers
 
-from bertscore_onnx import BERTScorer
+from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, InputTypeError
 from tests.support.processes import forks, in_forked_child, run_python
@@ -100,11 +101,44 @@ def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path
         == scorer.hash
         == (
             f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|long_text:truncate|precision:fp32|"
-            f"bundle:{digest}|version:0.1.0"
+            f"bundle:{digest}|version:0.1.0|"
+            f"libraries:onnxruntime-{onnxruntime.__version__}+tokenizers-{tokenizers.__version__}"
         )
     )
     with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
         assert "|idf:references|rescale:file-" in other.hash
+
+
+CALLS = [
+    ({}, {}),
+    ({}, {"refs": [["a dog", "a cat"], ["a dog", "a cat"]]}),
+    ({}, {"refs": [["a dog"], ["a dog", "a cat", "a bird"]]}),
+    ({}, {"contexts": ["before it", "before this"]}),
+    ({"idf": True}, {}),
+    ({"idf": True, "idf_sents": ["a cat", "the dog"]}, {}),
+    ({"idf": True, "idf_sents": ["a cat", "the bird"]}, {}),
+    ({"long_text": "window", "max_length": 8}, {}),
+    ({"max_length": 8}, {}),
+    *(
+        ({"matching": matching}, {})
+        for matching in (
+            "exclude=special",
+            Matching(words=["a", "b"], exclude=["special"]),
+            Matching(words=["a\0b"], exclude=["special"]),
+        )
+    ),
+]
+
+
+def test_calls_that_may_give_other_digits_have_other_signatures(tiny_bundle):
+    signatures = []
+    for settings, texts in CALLS:
+        with BERTScorer(tiny_bundle, **settings) as scorer:
+            scores = scorer.score(["the cat", "a dog"], **{"refs": ["a cat", "the dog"], **texts})
+            signatures.append(str(scores.signature))
+    assert len({*signatures}) == len(CALLS)
+    assert ["|references:2|" in signatures[1], "|references:1-3|" in signatures[2]] == [True, True]
+    assert "references" not in signatures[0]
 
 
 def positional_names(function):

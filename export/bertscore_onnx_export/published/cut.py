@@ -26,7 +26,7 @@ from bertscore_onnx_export.model.source import first_line
 from bertscore_onnx_export.published.config import PublishedConfig
 
 _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)(?:[./]|_\._)(\d+)(?!\d)")
-"""The place of a layer in the name of a node (`layer_._0` by TensorFlow), or in the scopes that PyTorch's newer exporter
+"""The place of a layer in the name of a node, in TensorFlow `layer_._0`, or in the scopes that PyTorch's newer exporter
 writes beside it."""
 
 _VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")

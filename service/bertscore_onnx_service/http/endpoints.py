@@ -82,7 +82,7 @@ class ScoringEndpoints:
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
-        return ScoreAnswer(str(model.signature(rescaling, pairs.texts)), model.name, score_values(scores))
+        return ScoreAnswer(str(model.signature(rescaling, pairs)), model.name, score_values(scores))
 
     async def _match(self, content: bytes, log: RequestLog) -> MatchAnswer:
         loop = asyncio.get_running_loop()
@@ -98,10 +98,10 @@ class ScoringEndpoints:
         candidate, *references = bare_texts(pairs.texts)
         texts = candidate, references[score.best_reference]
         if reason := _too_long(pairs, *texts):
-            return MatchAnswer(str(model.signature(rescaling, pairs.texts)), model.name, score, reason)
+            return MatchAnswer(str(model.signature(rescaling, pairs)), model.name, score, reason)
         try:
             async with asyncio.timeout_at(until):
-                work = partial(_matches, model, rescaling, texts, score, as_html=body.html)
+                work = partial(_matches, model, rescaling, pairs, texts, score, as_html=body.html)
                 return await loop.run_in_executor(self._similarity_thread, work)
         except TimeoutError as error:
             raise DeadlineError("The similarities were not computed in time.") from error
@@ -118,12 +118,12 @@ class ScoringEndpoints:
 
 
 def _matches(
-    model: Model, rescaling: Rescaling, texts: tuple[str, str], score: ScoreValue, *, as_html: bool
+    model: Model, rescaling: Rescaling, pairs: Pairs, texts: tuple[str, str], score: ScoreValue, *, as_html: bool
 ) -> MatchAnswer:
-    """Return the answer for a pair of texts, of the best reference."""
+    """Return the answer for a pair, whose texts are its candidate and its best reference."""
     with model.scorer.with_rescaling(rescaling.language, allow_fp32_baseline=True) as scorer:
         [pair] = pair_similarities(scorer, model.token_names, [texts])
-    answer = partial(MatchAnswer, str(model.signature(rescaling, texts)), model.name, score)
+    answer = partial(MatchAnswer, str(model.signature(rescaling, pairs)), model.name, score)
     if as_html:
         return answer(html=match_html(pair, with_matrix=True))
     return answer(

@@ -1,7 +1,7 @@
 """The models that a server offers, by name and idf table."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,6 @@ from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity import TokenNames
-from bertscore_onnx.text.texts import Text, are_in_context
 from bertscore_onnx_service import MicroBatcher
 from bertscore_onnx_service.http.bodies import ModelInfo
 from bertscore_onnx_service.http.errors import ApiError
@@ -96,10 +95,9 @@ class Model(Closeable):
             raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {languages}.")
         return self._rescalings[language.lower()]
 
-    def signature(self, rescaling: Rescaling, texts: Iterable[Text]) -> Signature:
-        """Return the signature of the scores that a `BERTScorer` of the same settings gives these texts."""
-        signature = self._signature.in_context() if are_in_context(texts) else self._signature
-        return replace(signature, rescale=rescaling.name)
+    def signature(self, rescaling: Rescaling, pairs: Pairs) -> Signature:
+        """Return the signature of the scores that a `BERTScorer` of the same settings gives these pairs."""
+        return replace(self.scorer.signature_of(pairs), rescale=rescaling.name)
 
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
         """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.

@@ -110,7 +110,9 @@ class ScoreBatch:
 
     def signature_of(self, scorer: BERTScorer) -> Signature:
         """Return the signature of the scores that a scorer gives."""
-        return scorer.signature if self._context is None else scorer.signature.in_context()
+        number = 1 if isinstance(self._reference, str) else len(self._reference)
+        signature = scorer.signature.with_references(number, number)
+        return signature if self._context is None else signature.in_context()
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.

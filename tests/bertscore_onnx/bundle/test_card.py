@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 import yaml
@@ -37,7 +39,8 @@ def test_a_card_has_the_facts_of_the_manifest(manifest):
 
 def test_a_card_has_the_signature_of_its_scores(manifest, tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        assert scorer.hash.replace("|", "\\|") in model_card({"x": manifest})
+        signature = str(replace(scorer.signature, libraries=None))
+    assert signature.replace("|", "\\|") in model_card({"x": manifest})
 
 
 def test_a_card_names_a_tuned_layer_and_all_layers(manifest, all_layers_bundle):
