@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -48,10 +48,10 @@ def match_pairs(
     threads: ThreadPool,
     beta: float = 1.0,
     graph: MatchingGraph | None = None,
-) -> tuple[PRF[NDArray[np.float32]], dict[str, int]]:
+) -> tuple[PRF[NDArray[np.float32]], dict[str, NDArray[np.bool_]]]:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
-    Returns P, R and F, (layers, pairs), and how many pairs have nothing to match, by the reasons that `TextStats` has.
+    Returns P, R and F, (layers, pairs), and which pairs have nothing to match, by the reasons that `TextStats` has.
     Vectors of both sides that are on a device are matched there by the graph, if there is enough memory. Raises an
     IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
@@ -61,7 +61,16 @@ def match_pairs(
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
     scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta))
     reasons = {"empty": ~is_filled & ~is_excluded, "zero_weight": is_filled & ~has_weight, "excluded": is_excluded}
-    return scores, {reason: int(has_it.sum()) for reason, has_it in reasons.items()}
+    return scores, reasons
+
+
+def count_unscored(reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.int64]) -> dict[str, int]:
+    """Count the candidates that have nothing to match with any of their references, by the reason for the first."""
+    if not len(counts):
+        return {}
+    starts = np.cumsum(counts) - counts  # (candidates,)
+    is_unscored = np.logical_and.reduceat(np.logical_or.reduce([*reasons.values()]), starts)
+    return {reason: int((has_it[starts] & is_unscored).sum()) for reason, has_it in reasons.items()}
 
 
 def finite_scores(

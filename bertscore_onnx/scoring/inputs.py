@@ -1,11 +1,12 @@
 """Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at a time."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +165,8 @@ def collect_pairs(
 
     Warns of references that seem to be in sacreBLEU's order, a list for each set of them.
     """
+    _check_labels(cands, refs, "refs")
+    _check_labels(cands, contexts, "contexts")
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
     if len(candidates) != len(references):
@@ -186,6 +189,18 @@ def collect_pairs(
             f"There are {len(pair_contexts)} contexts for {len(candidates)} candidates; expected one for each."
         )
     return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
+
+
+def _check_labels(cands: object, others: object, name: str) -> None:
+    """Raise an InputError for two Series of pandas with the same labels in another order: they pair by position."""
+    labels, other_labels = (getattr(side, "index", None) for side in (cands, others))
+    if not all(hasattr(each, "equals") for each in (labels, other_labels)) or cast(Any, labels).equals(other_labels):
+        return
+    if Counter(cast(Any, labels)) == Counter(cast(Any, other_labels)):
+        raise InputError(
+            f"{name} has the labels of cands in another order, and texts pair by position. Take both from one frame in "
+            f"one order, or give the lists, such as `{name}.tolist()`, if the positions are right."
+        )
 
 
 _IN_STREAMS = " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."

@@ -27,7 +27,7 @@ from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, ReusedMemory
 from bertscore_onnx.errors import ClosedError, OutOfMemoryError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
-from bertscore_onnx.matching.pairs import match_pairs
+from bertscore_onnx.matching.pairs import count_unscored, match_pairs
 from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
@@ -163,7 +163,7 @@ class Pipeline(Closeable):
             scores = best_of_references(Scores(*raw, None, *flags), chunk.sides[1].counts)
             if max_seconds is not None and chunk.num_tokens:
                 chunks.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            return scores, replace(chunk.stats, **nothing)
+            return scores, replace(chunk.stats, **count_unscored(nothing, chunk.sides[1].counts))
 
         planned = (self._plan(chunk, max_items) for chunk in chunks)
         scored: Iterator[ScoredChunk]

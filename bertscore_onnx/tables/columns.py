@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bertscore_onnx.errors import InputError, InputTypeError, listed, meant, shortened
 
@@ -108,12 +108,14 @@ class Column:
         it, is read as that list, since CSV has no other.
         """
         if isinstance(value, str):
-            texts = _listed_texts(value) if self.may_hold_lists else None
+            texts = _listed_texts(value, f"{place}: the column {name!r}") if self.may_hold_lists else None
             if texts is None:
                 return [value]
             message = f"The column {name!r} holds texts that are lists of texts; each of them is read as a list."
             warnings.warn(message, UserWarning, stacklevel=2)
             value = texts
+        elif isinstance(value, tuple) or hasattr(value, "tolist"):  # an array, or a Series
+            value = [*value] if isinstance(value, tuple) else value.tolist()
         if self.is_id and not (isinstance(value, list | dict) and self.option):
             return [id_text(value)]
         if self.may_be_empty and is_null(value):
@@ -124,7 +126,7 @@ class Column:
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         expected = "a text, a list of texts, or null" if self.may_be_empty else expected
         expected = "a text, or a whole number" if self.is_id else expected
-        hint = "" if self.may_be_empty or self.is_id else _hint(value)
+        hint = "" if self.may_be_empty or self.is_id else _hint(value, is_single=not self.may_hold_lists)
         raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
 
 
@@ -137,30 +139,49 @@ def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterab
 _PRINTED_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _PRINTED_NULLS = ("None", "nan")
 _PRINTED_ITEM = "|".join((_PRINTED_TEXT, *_PRINTED_NULLS))
-_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_PRINTED_ITEM})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
-"""A list as Python prints it, and an array as numpy does, which has no commas."""
+_LIST = rf"\[\s*+(?>(?:{_PRINTED_ITEM})(?:\s*+,\s*+|\s++|(?=\])))*+\]"
+_TUPLE = rf"\(\s*+(?:{_PRINTED_ITEM})\s*+,(?>\s*+(?:{_PRINTED_ITEM})\s*+(?:,|(?=\))))*+\s*+\)"
+_PRINTED = rf"(?>(?:array\(|list\()?\s*+(?:{_LIST}|{_TUPLE})\s*+(?:,\s*+dtype=[^()]*+)?\)?)"
+_PRINTED_LIST = re.compile(_PRINTED, re.DOTALL)
+"""A list or a tuple as Python prints it, and an array as numpy does, which has no commas where it is not in a list."""
+
+_UNREADABLE = re.compile(
+    rf"(?:array\()?[\[({{]\s*+(?>(?:{_PRINTED}|{_PRINTED_ITEM}|\.\.\.)\s*+,?\s*+)++[\])}}](?:\s*+,\s*+dtype=[^()]*+)?\)?",
+    re.DOTALL,
+)
+_UNREADABLE_PARTS = re.compile(r"^\{|\.\.\.|[\[(][^\])]*[\[(]", re.DOTALL)
+"""The same of lists, of a set, or cut short; and what shows it beside the texts."""
 
 
-def _listed_texts(text: str) -> list[str | None] | None:
-    """Return the texts and nulls of a list in JSON, or as Python or numpy prints it; None if it is none."""
+def _listed_texts(text: str, place: str) -> list[str | None] | None:
+    """Return the texts and nulls of a list in JSON, or as Python or numpy prints it; None if it is none.
+
+    Raises an InputError, with the place, if it is one of lists, a set, or cut short.
+    """
     text = text.strip()
-    if not (text.startswith("[") and text.endswith("]")):
+    if text[:1] not in ("[", "(", "{", "a") or text[-1:] not in ("]", ")", "}"):
         return None
     import ast  # both cost start-up time and are needed only here
 
     import msgspec
 
-    try:
+    with suppress(msgspec.MsgspecError, RecursionError):
         return msgspec.json.decode(text, type=list[str | None])
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    if not _PRINTED_LIST.fullmatch(text):
-        return None
-    try:
-        items = re.findall(_PRINTED_ITEM, text, re.DOTALL)
-        return [None if item in _PRINTED_NULLS else ast.literal_eval(item) for item in items]
-    except (SyntaxError, ValueError):
-        return None
+    is_nested = False
+    with suppress(msgspec.MsgspecError, RecursionError):
+        is_nested = any(isinstance(item, list) for item in msgspec.json.decode(text, type=list[Any]))
+    if _PRINTED_LIST.fullmatch(text):
+        items = re.findall(_PRINTED_ITEM, re.sub(r"\bdtype=[^()]*\)$", "", text), re.DOTALL)
+        with suppress(SyntaxError, ValueError):
+            return [None if item in _PRINTED_NULLS else ast.literal_eval(item) for item in items]
+    elif is_nested or (
+        _UNREADABLE.fullmatch(text) and _UNREADABLE_PARTS.search(re.sub(_PRINTED_TEXT, "", text, flags=re.DOTALL))
+    ):
+        raise InputError(
+            f"{place} holds {shortened(text)!a}, which is a list of lists, a set, or not printed whole; expected a "
+            "text, or a list of texts. Write it as JSON."
+        )
+    return None
 
 
 def id_text(value: object) -> str:
@@ -172,7 +193,9 @@ def id_text(value: object) -> str:
 
 def comparable(value: object) -> str:
     """Return a value of any column as an id, to compare tables of several formats; a printed list as that list."""
-    texts = _listed_texts(value) if isinstance(value, str) else None
+    texts = None
+    with suppress(InputError):
+        texts = _listed_texts(value, "") if isinstance(value, str) else None
     return id_text(value if texts is None else texts)
 
 
@@ -210,10 +233,10 @@ def _described(value: object) -> str:
     return f"a list with {_described(items[0])} in it" if items else "a list"
 
 
-def _hint(value: object) -> str:
-    if is_null(value) or (isinstance(value, list) and None in value):
+def _hint(value: object, *, is_single: bool) -> str:
+    if is_null(value) or (isinstance(value, list) and any(map(is_null, value))):
         return " Leave the row out, or make the text empty, which scores 0."
-    if isinstance(value, list) and value and isinstance(value[0], str):
+    if is_single and isinstance(value, list) and value and isinstance(value[0], str):
         return " Candidates are scored one by one: write a row for each."
     return ""
 

@@ -476,7 +476,8 @@ def _check_type(kind: "pyarrow.DataType", column: Column, name: str, title: str)
     from pyarrow import types
 
     item = kind
-    if column.may_hold_lists and (types.is_list(item) or types.is_large_list(item) or types.is_fixed_size_list(item)):
+    lists = types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view
+    if column.may_hold_lists and any(is_kind(item) for is_kind in lists):
         item = item.value_type
     if types.is_dictionary(item):
         item = item.value_type

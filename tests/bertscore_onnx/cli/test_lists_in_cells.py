@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -75,6 +76,55 @@ def test_what_was_written_has_the_same_scores(run, scored, tiny_bundle, tmp_path
     assert scored(files[1])[0] == expected.F.tolist()
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "('a tree', 'a red tree')",
+        repr(np.array(["a tree", "a red tree"], dtype=object)),
+        repr(np.array(["a tree", "a red tree"])),
+        str(np.array(["a tree", "a red tree"])),
+    ],
+)
+def test_other_prints_of_lists_are_read(scorer, cell):
+    expected = scorer.score(["a tree"], [["a tree", "a red tree"]]).F
+    with pytest.warns(UserWarning, match="is read as a list"):
+        assert scorer.score_frame({"candidate": ["a tree"], "reference": [cell]})["f1"] == expected
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["[['a', 'b']]", '[["a"], ["b"]]', "[('a', 'b')]", "['a' 'b' ... 'z']", "{'a', 'b'}", "array([['a', 'b']])"],
+)
+def test_lists_that_cannot_be_read_are_refused(scorer, cell):
+    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .*list of lists, a set, or not printed"):
+        scorer.score_frame({"candidate": ["a tree"], "reference": [cell]})
+
+
+@pytest.mark.parametrize("text", ["('yes')", "[applause] (and) [laughter]", "[1, 2]", "['a' and 'b']"])
+def test_a_text_in_brackets_stays_one(scorer, text):
+    assert scorer.score_frame({"candidate": [text], "reference": [text]})["f1"] == pytest.approx(1)
+
+
+@pytest.mark.filterwarnings("error:.*score 0:UserWarning")
+def test_frames_with_other_lists_are_read(scorer):
+    frame = pd.DataFrame({"candidate": ["a tree"] * 3, "reference": [pd.Series(["a tree", ""]), ("a", "tree"), "a"]})
+    expected = scorer.score(["a tree"] * 3, [["a tree", ""], ["a", "tree"], "a"])
+    assert scorer.score_frame(frame)["f1"].tolist() == expected.F.tolist()
+    with pytest.raises(InputError, match=r"a list with null in it.*Leave the row out"):
+        scorer.score_frame({"candidate": ["a"], "reference": [["a", float("nan")]]})
+
+
+def test_series_of_the_same_labels_in_another_order_are_refused(scorer):
+    candidates, references = pd.Series(["a", "b"]), pd.Series(["a", "b"])
+    with pytest.raises(InputError, match="labels of cands in another order"):
+        scorer.score(candidates, references[::-1])
+    with pytest.raises(InputError, match="contexts has the labels"):
+        scorer.score(candidates, references, contexts=references[::-1])
+    expected = scorer.score([*candidates], [*references]).F.tolist()
+    for others in (references, references.set_axis(["x", "y"]), [*references]):
+        assert scorer.score(candidates, others).F.tolist() == expected
+
+
 def test_frames_of_such_files_are_read(scorer, tmp_path, expected):
     frame = pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": LISTS})
     frame.to_csv(tmp_path / "in.csv", index=False)
@@ -86,8 +136,8 @@ def test_frames_of_such_files_are_read(scorer, tmp_path, expected):
 @unsaid
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0)])
 def test_a_cell_is_read_alike_whatever_the_others_hold(scorer, order):
-    cells = ["a dog", '["a", "the"]', "[1]", '["a"', '[["a"]]']
-    candidates, expected = ["a dog"] * 5, ["a dog", ["a", "the"], "[1]", '["a"', '[["a"]]']
+    cells = ["a dog", '["a", "the"]', "[1]", '["a"', '[{"a": 1}]']
+    candidates, expected = ["a dog"] * 5, ["a dog", ["a", "the"], "[1]", '["a"', '[{"a": 1}]']
     scored = scorer.score_frame({"candidate": candidates, "reference": [cells[row] for row in order]})
     assert scored["f1"].tolist() == scorer.score(candidates, [expected[row] for row in order]).F.tolist()
 

@@ -85,8 +85,8 @@ def test_scores_are_those_of_numpy(draw, graph, weights, layers, dtype):
     )
     for values, expected_values in zip(found, expected, strict=True):
         assert np.abs(values - expected_values).max() <= 1e-6
-    assert nothing == expected_nothing
-    assert nothing["zero_weight"] > 10
+    np.testing.assert_equal(nothing, expected_nothing)
+    assert nothing["zero_weight"].sum() > 10
     scorable = np.flatnonzero(expected.f1[0])[:300]
     for layer in range(layers):
         for pair in scorable:
