@@ -116,7 +116,8 @@ def batch(
             **settings,
         )
     except KeyboardInterrupt as interruption:
-        for note in getattr(interruption, "__notes__", ()):
+        nothing = "No row was scored in this run; parts that are complete are kept. Run the same command to resume."
+        for note in getattr(interruption, "__notes__", [nothing]):
             echo(note)
         raise
     if output_format == "json":

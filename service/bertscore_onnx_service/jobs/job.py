@@ -54,9 +54,6 @@ __all__ = ["JobResult", "score_files"]
 PART_SECONDS = 45
 """About how long a part takes, unless its number of rows is given; a job that is killed loses one at most."""
 
-PART_ROWS = 16_384
-"""The rows of a part if none can be scored."""
-
 BATCH_ROWS = 32
 """The most rows between two steps of the progress bar."""
 
@@ -213,13 +210,11 @@ def _score_files(
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
     with lock_folder(folder):
-        earlier = _read_manifest(folder / MANIFEST)
-        part_rows = settings.part_rows
-        if part_rows is None and earlier is not None and _has_parts(folder):
-            part_rows = earlier.settings.part_rows
+        earlier = _earlier_manifest(folder)
+        part_rows = settings.part_rows or (earlier.settings.part_rows if earlier else None)
         if part_rows is None:
             pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
-            part_rows = ceil(PART_SECONDS * rows_per_second(score_batch, pairs)) or PART_ROWS
+            part_rows = ceil(PART_SECONDS * rows_per_second(score_batch, pairs)) or num_rows or 1
         settings = msgspec.structs.replace(settings, part_rows=part_rows)
         manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
         parts = cut_parts(tables, part_rows)
@@ -297,9 +292,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def claim(self, folder: Path, earlier: "Manifest | None", part_files: Set[str]) -> None:
         """Write it into a folder that is free, or has the manifest of an earlier run of this job; else an InputError.
 
-        A job that left no part does not count. The folder may hold no other files than parts with one of these names.
+        The folder may hold no other files than parts with one of these names.
         """
-        if earlier is not None and _has_parts(folder) and (differences := [*self._differences(earlier)]):
+        if earlier is not None and (differences := [*self._differences(earlier)]):
             raise InputError(
                 f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
                 "the inputs and options of that job to resume it."
@@ -332,17 +327,16 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 yield f"{new.file} has changed"
 
 
-def _has_parts(folder: Path) -> bool:
-    return any(folder.glob("part-*.parquet"))
-
-
 def _shown(value: object) -> str:
     return "not given" if value is None else str(value)
 
 
-def _read_manifest(file: Path) -> Manifest | None:
+def _earlier_manifest(folder: Path) -> Manifest | None:
+    """Return the manifest of a job that left parts in a folder; raise an InputError for a file that is no manifest."""
+    file = folder / MANIFEST
     try:
-        return msgspec.json.decode(read_regular(file, _MAX_MANIFEST), type=Manifest)
+        manifest = msgspec.json.decode(read_regular(file, _MAX_MANIFEST), type=Manifest)
+        return manifest if any(folder.glob("part-*.parquet")) else None
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
