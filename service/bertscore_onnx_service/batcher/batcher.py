@@ -222,7 +222,7 @@ class MicroBatcher(Closeable):
             return
         try:
             if request.pairs.tokenised is None:
-                request.prepare(self._tokenise(request.pairs))
+                request.prepare(self._tokenise(request.pairs).tokenised or {})
             self._queue.notify()
         except BaseException as error:
             self._queue.answer(request, error)

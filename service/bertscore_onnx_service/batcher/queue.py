@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from enum import Enum
-from operator import attrgetter
+from itertools import accumulate
 
 import numpy as np
 
@@ -37,45 +36,41 @@ class Request:
     batch too large; the best over the references is found at the end.
     """
 
+    has_more = False
+    """Whether it is tokenised, and pairs remain that no batch has taken."""
+    tokens_left = 0
+    """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
+    overtaken = 0
+    """The tokens of later requests that batches took while this one waited."""
+    is_running = False
+
     def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
         """Create a request of pairs, which `prepare` gets if they are not tokenised yet."""
-        if not (isinstance(pairs.candidates, Texts) and isinstance(pairs.references, Texts)):
-            raise InputTypeError(
-                "A batcher scores the texts of many callers together; submit strings, not encoded texts."
-            )
-        self.pairs = pairs
-        self.seconds = seconds
+        candidates, references = pairs.candidates, pairs.references
+        if not (isinstance(candidates, Texts) and isinstance(references, Texts)):
+            raise InputTypeError("A batcher scores the texts of many callers together; submit strings, not encodings.")
+        self.pairs, self.seconds = pairs, seconds
         self.client: Hashable = self if client is None else client
         self.submitted: float = time.monotonic()
         self.deadline: float = self.submitted + seconds
         self.future: Future[Scores] = Future()
-        self.has_more: bool = False
-        """Whether it is tokenised, and pairs remain that no batch has taken."""
-        self.tokens_left: int = 0
-        """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
-        self.overtaken: int = 0
-        """The tokens of later requests that batches took while this one waited."""
-        self.tokenised: Mapping[Text, TokenisedText] = {}
-        self._num_taken = 0
-        self._scored: list[tuple[int, Scores]] = []
-        if pairs.tokenised is not None:
-            self.prepare(pairs)
-
-    def prepare(self, pairs: Pairs) -> None:
-        """Let batches take the pairs, which were tokenised."""
-        self.tokenised = pairs.tokenised or {}
-        self._counts = pairs.references.counts  # (candidates,)
         # one candidate for each reference; the references of a candidate are side by side
-        candidates, references = (bare.texts for bare in pairs.sides if isinstance(bare, Texts))
-        self.candidates: list[Text] = np.repeat(np.array(candidates, dtype=object), self._counts).tolist()
-        self.references: Sequence[Text] = references
-        sides = (self.candidates, self.references)
-        lengths = np.array([[len(self.tokenised[text].ids) for text in side] for side in sides], dtype=np.int64)
-        tokens = lengths.sum(axis=0)  # (pairs,)
-        self._matching_costs: list[int] = (-(-tokens // TOKENS_MATCHED)).tolist()
-        self._ends: list[int] = np.cumsum([0, *tokens]).tolist()  # (pairs + 1,)
+        self.candidates: list[Text] = np.repeat(np.array(candidates.texts, dtype=object), references.counts).tolist()
+        self.references: Sequence[Text] = references.texts
+        self._num_taken = 0
+        self._scored: dict[int, Scores] = {}
+        if pairs.tokenised is not None:
+            self.prepare(pairs.tokenised)
+
+    def prepare(self, tokenised: Mapping[Text, TokenisedText]) -> None:
+        """Let batches take the pairs, whose texts were tokenised."""
+        self.tokenised = tokenised
+        sides = self.candidates, self.references
+        tokens = [sum(len(tokenised[text].ids) for text in pair) for pair in zip(*sides, strict=True)]
+        self._matching_costs = [-(-number // TOKENS_MATCHED) for number in tokens]
+        self._ends = [0, *accumulate(tokens)]  # (pairs + 1,)
         self.tokens_left = self._ends[-1]
-        self.length: float = max(self.tokens_left / max(len(references), 1), SHORT)
+        self.length: float = max(self.tokens_left / max(len(tokens), 1), SHORT)
         """The tokens of a pair, on average; at least `SHORT`."""
         self.has_more = True
 
@@ -108,11 +103,11 @@ class Request:
 
     def add_scores(self, sub_batch: "SubBatch", scores: Scores) -> Scores | None:
         """Add the scores of a sub-batch, and return those of all candidates once they are complete."""
-        self._scored.append((sub_batch.start, scores))
-        if sum(part.F.shape[-1] for _, part in self._scored) < len(self.references):
+        self._scored[sub_batch.start] = scores
+        parts = [self._scored[start] for start in sorted(self._scored)]
+        if sum(part.F.shape[-1] for part in parts) < len(self.references):
             return None
-        parts = [part for _, part in sorted(self._scored, key=lambda scored: scored[0])]
-        return best_of_references(join_scores(parts, 1), self._counts)
+        return best_of_references(join_scores(parts, 1), self.pairs.references.counts)
 
     def deadline_error(self) -> DeadlineError:
         """Return the error of a request whose deadline has passed."""
@@ -136,24 +131,18 @@ class SubBatch:
         """The tokens of its pairs."""
         return self.request.tokens_between(self.start, self.stop)
 
-    @property
-    def texts(self) -> tuple[list[Text], Sequence[Text]]:
-        """The candidates and the references of its pairs."""
-        pairs = slice(self.start, self.stop)
-        return self.request.candidates[pairs], self.request.references[pairs]
-
 
 def join_batch(batch: Sequence[SubBatch]) -> Pairs:
     """Concatenate sub-batches, each pair with a candidate of its own."""
-    candidates: list[Text] = []
-    references: list[Text] = []
+    sides: tuple[list[Text], list[Text]] = [], []
     tokenised: dict[Text, TokenisedText] = {}
     for sub_batch in batch:
-        texts = sub_batch.texts
-        candidates += texts[0]
-        references += texts[1]
-        tokenised.update((text, sub_batch.request.tokenised[text]) for side in texts for text in side)
-    return Pairs(singles(candidates), singles(references), tokenised=tokenised)
+        request = sub_batch.request
+        for side, texts in zip(sides, (request.candidates, request.references), strict=True):
+            part = texts[sub_batch.start : sub_batch.stop]
+            side += part
+            tokenised.update((text, request.tokenised[text]) for text in part)
+    return Pairs(singles(sides[0]), singles(sides[1]), tokenised=tokenised)
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
@@ -194,15 +183,14 @@ class BatchSize:
             self.tokens = min(max(in_time, MIN_BATCH_TOKENS), self._max_tokens)
 
 
-def schedule(requests: Iterable[Request], max_cost: int) -> list[SubBatch]:
-    """Take sub-batches of the requests for one batch, which costs at most `max_cost` or has a single pair.
+def schedule(waiting: Sequence[Request], max_cost: int) -> list[SubBatch]:
+    """Take sub-batches of requests, in order of arrival, for a batch of at most `max_cost`, or of a single pair.
 
     The client with the fewest tokens waiting comes first, and of its requests the smallest; but a client is overtaken
     by at most as many tokens as it has waiting, or by one batch, before its oldest request precedes all these, as does
     every request that is past half its deadline. The batch begins with the first request of this order, and is filled
     with those of like length from the next few batches' worth of it.
     """
-    waiting = sorted((request for request in requests if request.has_more), key=attrgetter("submitted"))
     backlog: Counter[Hashable] = Counter()
     for request in waiting:
         backlog[request.client] += request.tokens_left
@@ -243,10 +231,8 @@ def _count_overtaken(waiting: Sequence[Request], oldest: Mapping[Hashable, Reque
             request.overtaken += later
 
 
-class _Phase(Enum):
-    OPEN = "open"
-    DRAINING = "draining"
-    CLOSED = "closed"
+_DRAINING = DrainingError, "The batcher is draining: it finishes its requests and admits no more."
+_CLOSED = ClosedError, "The batcher was closed. Make a new one."
 
 
 class RequestQueue:
@@ -254,41 +240,35 @@ class RequestQueue:
 
     def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
         """Open the queue; it admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch."""
+        self._max_waiting, self._max_delay, self._batch_size = max_waiting, max_delay, batch_size
         self._lock = threading.RLock()  # entered by `with`, in C: see timer.py
-        self._wakeup = Wakeup()
-        """Of the worker."""
-        self._drained: list[Wakeup] = []
-        """Of threads that wait until all requests are answered."""
-        self._phase = _Phase.OPEN
-        self._max_waiting, self._max_delay = max_waiting, max_delay
-        self._batch_size = batch_size
-        self._waiting: dict[Future[Scores], Request] = {}
-        self._running: dict[Future[Scores], Request] = {}
-        self._being_answered = 0
+        self._wakeup = Wakeup()  # of the worker
+        self._drained: list[Wakeup] = []  # of threads that wait until all requests are answered
+        self._refusal: tuple[type[ClosedError], str] | None = None
+        self._requests: dict[Future[Scores], Request] = {}  # those without an answer, in order of arrival
+        self._num_running = self._being_answered = 0
         self._worker: object = None
-        self._last_size = 0
-        self._last_scored = 0.0
+        self._last_size, self._last_scored = 0, 0.0
         self._stats = StatsCounter()
 
     @property
     def is_open(self) -> bool:
         """Whether requests are admitted."""
-        return self._phase is _Phase.OPEN
+        return self._refusal is None
 
     def check_capacity(self) -> None:
         """Raise the error that a request submitted now would get, and count it as rejected."""
         with self._lock:
-            if self._phase is _Phase.DRAINING:
-                raise DrainingError("The batcher is draining: it finishes its requests and admits no more.")
-            if self._phase is _Phase.CLOSED:
-                raise ClosedError("The batcher was closed. Make a new one.")
-            if len(self._waiting) < self._max_waiting:
+            if self._refusal is not None:
+                error, message = self._refusal
+                raise error(message)
+            waiting = len(self._requests) - self._num_running
+            if waiting < self._max_waiting:
                 return
             self._stats.count("rejected")
-            retry_after = len(self._waiting) * self._stats.seconds_per_request or 1.0
+            retry_after = waiting * self._stats.seconds_per_request or 1.0
             raise QueueFullError(
-                f"{len(self._waiting)} requests are waiting, as many as max_queue allows. Try again in about "
-                f"{retry_after:.2g} s.",
+                f"{waiting} requests are waiting, as many as max_queue allows. Try again in about {retry_after:.2g} s.",
                 retry_after=retry_after,
             )
 
@@ -298,7 +278,7 @@ class RequestQueue:
         with self._lock:
             self.check_capacity()
             self._stats.count("submitted")
-            self._waiting[request.future] = request
+            self._requests[request.future] = request
 
     def notify(self) -> None:
         """Wake the worker, since a request was tokenised."""
@@ -307,7 +287,7 @@ class RequestQueue:
     def assign(self, worker: object) -> None:
         """Give batches to this worker and to no other from now on."""
         with self._lock:
-            if self._phase is not _Phase.CLOSED:
+            if self._refusal is not _CLOSED:
                 self._dismiss(worker)
 
     def next_batch(self, worker: object, idle_seconds: float = math.inf) -> list[SubBatch] | None:
@@ -323,17 +303,17 @@ class RequestQueue:
                 if self._worker is not worker:
                     return []
                 wakeup, now = self._wakeup, time.monotonic()
-                waiting = [request for request in self._unanswered() if request.has_more]
-                if not waiting:
-                    until, full_at = idle_at, math.inf
-                    if now >= idle_at:
-                        return None
-                else:
+                waiting = [request for request in self._requests.values() if request.has_more]
+                if waiting:
                     are_mates_likely = self._last_size > 1 or waiting[0].submitted < self._last_scored
                     until = full_at = min(full_at, now + self._max_delay * are_mates_likely)
                     is_enough = sum(request.tokens_left for request in waiting) >= self._batch_size.tokens
                     if (is_enough or now >= full_at or not self.is_open) and (batch := self._schedule(waiting)):
                         return batch
+                elif now >= idle_at:
+                    return None
+                else:
+                    until, full_at = idle_at, math.inf
             wakeup.wait(until - now)
 
     def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
@@ -362,9 +342,11 @@ class RequestQueue:
     def answer(self, request: Request, answer: Scores | BaseException) -> None:
         """Answer a request with its scores or its error, unless it was answered or cancelled before."""
         with self._lock:
-            if not self._claim(request.future):
+            if not self._begin(request):
                 return
+            del self._requests[request.future]
             self._stats.count_answer(answer)
+            self._num_running -= 1
             self._being_answered += 1
         try:
             if isinstance(answer, BaseException):
@@ -390,76 +372,65 @@ class RequestQueue:
     def expire(self, now: float) -> float:
         """Answer every request whose deadline has passed with a DeadlineError; return the earliest other deadline."""
         with self._lock:
-            late = [request for request in self._unanswered() if request.deadline <= now]
+            late = [request for request in self._requests.values() if request.deadline <= now]
         self.fail(late, Request.deadline_error)
         with self._lock:
-            return min((request.deadline for request in self._unanswered()), default=math.inf)
+            return min((request.deadline for request in self._requests.values()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
         """Admit no more, wait for all answers, and fail the rest after `timeout` seconds; return if none was failed."""
         drained = Wakeup()
         with self._lock:
-            if self._phase is _Phase.OPEN:
-                self._phase = _Phase.DRAINING
+            self._refusal = self._refusal or _DRAINING
             self._wakeup.set()
             self._drained.append(drained)
             self._wake_drained()
         drained.wait(timeout)
         with self._lock:
-            left = self._unanswered()
+            left = [*self._requests.values()]
         self.fail(left, lambda request: ClosedError("The batcher was closed before this was scored. Make a new one."))
         return not left
 
     def close(self) -> None:
         """Admit no more requests, and dismiss the worker."""
         with self._lock:
-            self._phase = _Phase.CLOSED
+            self._refusal = _CLOSED
             self._dismiss(None)
 
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
         with self._lock:
-            return self._stats.stats(waiting=len(self._waiting), in_flight=len(self._running))
+            waiting = len(self._requests) - self._num_running
+            return self._stats.stats(waiting=waiting, in_flight=self._num_running)
 
     def _dismiss(self, next_worker: object) -> None:
-        self._worker, dismissed = next_worker, self._wakeup
-        self._wakeup = Wakeup()
+        self._worker, dismissed, self._wakeup = next_worker, self._wakeup, Wakeup()
         dismissed.set()
 
-    def _schedule(self, waiting: Iterable[Request]) -> list[SubBatch]:
-        batch = schedule(waiting, self._batch_size.tokens)
-        batch = [sub_batch for sub_batch in batch if self._begin(sub_batch.request)]
+    def _schedule(self, waiting: Sequence[Request]) -> list[SubBatch]:
+        batch = [part for part in schedule(waiting, self._batch_size.tokens) if self._begin(part.request)]
         self._last_size = len({sub_batch.request for sub_batch in batch})
         return batch
 
     def _begin(self, request: Request) -> bool:
-        """Mark a request as running; return False if it was cancelled."""
-        if request.future not in self._running and self._claim(request.future):
-            self._running[request.future] = request
-        return request.future in self._running
-
-    def _claim(self, future: "Future[Scores]") -> bool:
-        """Take a request out of the queue; return False if it was not there or was cancelled."""
-        is_running = future in self._running
-        request = self._running.pop(future, None) or self._waiting.pop(future, None)
-        if request is None:
-            return False
-        if is_running or future.set_running_or_notify_cancel():
-            return True
-        self._stats.count("cancelled")
-        self._wake_drained()
-        return False
+        """Let a request run, which ends its cancelling; return False if it was cancelled, or has its answer."""
+        if request.future in self._requests and not request.is_running:
+            request.is_running = request.future.set_running_or_notify_cancel()
+            self._num_running += request.is_running
+            if not request.is_running:
+                del self._requests[request.future]
+                self._stats.count("cancelled")
+                self._wake_drained()
+        return request.future in self._requests
 
     def _remove_cancelled(self, future: "Future[Scores]") -> None:
         """Free the place of a waiting request as soon as it is cancelled."""
         if future.cancelled():
             with self._lock:
-                self._claim(future)
+                if (request := self._requests.get(future)) is not None:
+                    self._begin(request)
 
     def _wake_drained(self) -> None:
-        if not (self._waiting or self._running or self._being_answered):
+        if not (self._requests or self._being_answered):
             for drained in self._drained:
                 drained.set()
-
-    def _unanswered(self) -> list[Request]:
-        return [*self._running.values(), *self._waiting.values()]

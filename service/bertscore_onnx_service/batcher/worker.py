@@ -30,7 +30,7 @@ batcher stays unready until one comes back, and no more than two scorers are ali
 
 FIRST_PAUSE = 0.5
 LAST_PAUSE = 30.0
-"""Seconds before another try if a worker broke down before it ever scored; doubled each time, up to the last."""
+"""Seconds between two tries if a worker breaks down before it ever scored; doubled each time, up to the last."""
 
 JOIN_SECONDS = 1.0
 """Seconds that closing waits for each thread."""
@@ -82,14 +82,12 @@ class Worker(threading.Thread):
         """The error it broke down with."""
         self._queue, self._timer, self._max_stall = queue, timer, max_stall
         self._busy_since = math.inf
-        self._ended_at: float | None = None
+        self._is_over = False
 
     @property
-    def ended_at(self) -> float | None:
-        """When its thread was found to have ended, by `time.monotonic()`."""
-        if self._ended_at is None and not self.is_alive():
-            self._ended_at = time.monotonic()
-        return self._ended_at
+    def has_ended(self) -> bool:
+        """Whether it scores no more, or its thread could not be started."""
+        return self._is_over or not self.is_alive()
 
     @property
     def stalls_at(self) -> float:
@@ -99,7 +97,7 @@ class Worker(threading.Thread):
     @property
     def is_healthy(self) -> bool:
         """Whether it has scored, is alive, and is not stalled."""
-        return self.has_scored and self.ended_at is None and time.monotonic() < self.stalls_at
+        return self.has_scored and not self.has_ended and time.monotonic() < self.stalls_at
 
     def run(self) -> None:
         """Score batches; the supervisor answers for any error."""
@@ -123,7 +121,7 @@ class Worker(threading.Thread):
             self.failure = error
             _log.exception("The worker broke down.")
         finally:
-            self._ended_at = time.monotonic()
+            self._is_over = True
             self._timer.fire()
 
     def _next_batch(self, scorer: BERTScorer) -> list[SubBatch]:
@@ -187,7 +185,7 @@ class Supervisor:
         self._signature = scorer.signature
         self._first = Shared(lambda: scorer)
         self._stalled: list[Worker] = []
-        self._failed_starts = 0
+        self._pause, self._next_start = FIRST_PAUSE / 2, 0.0
         self._is_stopped = False
         self._start_worker(self._first, has_scored=True)
         self._thread = threading.Thread(target=self._run, name="bertscore-onnx-supervisor", daemon=True)
@@ -222,10 +220,10 @@ class Supervisor:
         """Replace a worker that ended or stalled; return when to check it again."""
         self._stalled = [worker for worker in self._stalled if not self._collect(worker)]
         if self._collect(self._worker):
-            pause = 0.0 if self._worker.has_scored else min(FIRST_PAUSE * 2.0**self._failed_starts, LAST_PAUSE)
-            due = (self._worker.ended_at or 0.0) + pause
-            if now < due:
-                return due
+            if self._worker.has_scored:
+                self._pause = FIRST_PAUSE / 2
+            elif now < self._next_start:
+                return self._next_start
             self._replace_worker(fresh_scorer=True)
         elif self._worker.stalls_at <= now:
             if len(self._stalled) >= MAX_STALLED:
@@ -237,7 +235,7 @@ class Supervisor:
 
     def _collect(self, worker: Worker) -> bool:
         """Fail the requests of a worker that has ended; return whether it has."""
-        if worker.ended_at is None:
+        if not worker.has_ended:
             return False
 
         def worker_error(request: Request) -> WorkerError:
@@ -255,7 +253,8 @@ class Supervisor:
         if fresh_scorer and self._make_scorer is not None:
             shared.close()  # before another is made, since a device may not have memory for two
             shared = Shared(partial(self._fresh_scorer, self._make_scorer))
-        self._failed_starts = 0 if self._worker.has_scored else min(self._failed_starts + 1, 16)
+        self._pause = min(2 * self._pause, LAST_PAUSE)
+        self._next_start = time.monotonic() + self._pause
         self._queue.count("restarts")
         self._start_worker(shared, has_scored=False)
 

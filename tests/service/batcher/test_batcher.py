@@ -416,25 +416,27 @@ def test_a_signal_handler_may_use_the_batcher(make_batcher):
     assert all(future.result(GUARD) for future in futures)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt of a callback of gc
 def test_an_interrupt_leaves_no_lock_locked(make_batcher):
-    batcher, interrupts = make_batcher(), 0
+    batcher, interrupts = make_batcher(), []
 
     def interrupt(*_):
+        interrupts.append(None)
         raise InterruptedError
 
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
-        while interrupts < 1000:
-            with suppress(InterruptedError):
-                signal.setitimer(signal.ITIMER_REAL, 0.0001 + interrupts % 10 / 10_000)
-                while True:
-                    with suppress(QueueFullError):
-                        batcher.submit(["a"], ["x"])
+        for number in range(1000):
+            with suppress(InterruptedError, QueueFullError):
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 10 / 10_000)
+                for _ in range(100):
+                    batcher.submit(["a"], ["x"])
                     batcher.stats()
-            interrupts += 1
+            with suppress(InterruptedError):
+                signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+    assert len(interrupts) > 100
     assert batcher.drain(GUARD)
 
 
