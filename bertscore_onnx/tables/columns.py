@@ -193,10 +193,12 @@ def id_text(value: object) -> str:
 
 def comparable(value: object) -> str:
     """Return a value of any column as an id, to compare tables of several formats; a printed list as that list."""
-    texts = None
+    if not isinstance(value, str):
+        return id_text(value)
     with suppress(InputError):
-        texts = _listed_texts(value, "") if isinstance(value, str) else None
-    return id_text(value if texts is None else texts)
+        texts = _listed_texts(value, "")
+        return value if texts is None else str(texts)
+    return value
 
 
 def _remedy(names: Sequence[str]) -> str:

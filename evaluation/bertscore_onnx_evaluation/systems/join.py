@@ -290,15 +290,15 @@ def _doubtful_column(columns: Mapping[str, Sequence[tuple[str, str]]], values: C
     differing = [name for name, pairs in columns.items() if any(first != second for first, second in pairs)]
     for name in differing:
         first, second = zip(*columns[name], strict=True)
-        if tell_rows_apart(first) and sorted(first) == sorted(second):
+        if _tell_rows_apart(first) and sorted(first) == sorted(second):
             return name
     telling = [name for name, pairs in columns.items() if name not in values and not _tells_nothing(pairs)]
-    if tell_rows_apart([*zip(*(columns[name] for name in telling if name not in differing), strict=True)]):
+    if _tell_rows_apart([*zip(*(columns[name] for name in telling if name not in differing), strict=True)]):
         return None
     return next((name for name in telling if name in differing), None)
 
 
-def tell_rows_apart(values: Sequence[Hashable]) -> bool:
+def _tell_rows_apart(values: Sequence[Hashable]) -> bool:
     """Return whether most of the different values occur once, and there are more of them than half the rows."""
     counts = Counter(values)
     return 2 * [*counts.values()].count(1) > len(counts) > len(values) / 2
@@ -306,10 +306,12 @@ def tell_rows_apart(values: Sequence[Hashable]) -> bool:
 
 def _tells_nothing(pairs: Sequence[tuple[str, str]]) -> bool:
     """Return whether a column has one value in each table, or counts the rows of both, from 0 or 1."""
-    counts = [[*map(str, range(start, len(pairs) + start))] for start in (0, 1)]
+
+    def counts_from(start: int, values: Sequence[str]) -> bool:
+        return all((value.lstrip("0") or "0") == str(row) for row, value in enumerate(values, start))
+
     return all(
-        len({*values}) == 1 or [value.lstrip("0") or "0" for value in values] in counts
-        for values in zip(*pairs, strict=True)
+        len({*values}) == 1 or counts_from(0, values) or counts_from(1, values) for values in zip(*pairs, strict=True)
     )
 
 
