@@ -42,13 +42,19 @@ def tau(human: Floats, metric: Floats) -> tuple[float, int, int, float]:
     return float(np.mean(np.where(signs > 0, 1, -1))), len(signs), len(signs) - len(decided), float(decided.mean())
 
 
-def read(folder: Path, language_pair: str, metric: str) -> tuple[str, Floats, Floats]:
-    """Return the name of the test set, and raw assessments and a metric's scores of systems, (systems, segments)."""
+def read(folder: Path, language_pair: str, metric: str, reference: str | None = None) -> tuple[str, Floats, Floats]:
+    """Return the name of the test set, and raw assessments and a metric's scores of systems, (systems, segments).
+
+    Of several references, scores are those with the first, or with the one that is named.
+    """
     scores = {}
-    test_set = ""
-    for line in (folder / f"{metric}.{language_pair}.seg.score").read_text(encoding="utf-8").splitlines():
-        _, _, test_set, _, system, document, segment, score = line.split("\t")
-        if not HUMAN.fullmatch(system):
+    lines = (folder / f"{metric}.{language_pair}.seg.score").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t")[2:] for line in lines]
+    test_set, chosen = rows[0][0], reference or rows[0][1]
+    if chosen not in (available := [*dict.fromkeys(row[1] for row in rows)]):
+        raise SystemExit(f"{metric} has no scores with the reference {chosen!r}; it has {', '.join(available)}.")
+    for _, of_reference, system, document, segment, score in rows:
+        if of_reference == chosen and not HUMAN.fullmatch(system):
             scores[system, f"{document}::{segment}"] = float(score)
     with (folder / f"metrics-ad-seg-scores-{language_pair}.csv").open(encoding="utf-8") as file:
         human = {(row["SYS"], row["SEGID"]): float(row["RAW.SCR"]) for row in csv.DictReader(file, delimiter=" ")}
@@ -64,10 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("language_pair")
     parser.add_argument("metrics", nargs="+")
+    parser.add_argument("--reference", help="such as newstest2020-2; by default the first in the file")
     options = parser.parse_args(arguments)
     rows, title = {}, ""
     for metric in options.metrics:
-        test_set, human, scores = read(options.folder, options.language_pair, metric)
+        test_set, human, scores = read(options.folder, options.language_pair, metric, options.reference)
         value, pairs, ties, without = tau(human, scores)
         rows[metric] = (f"{value:.4f}", str(pairs), str(ties), f"{without:.4f}")
         title = f"{test_set} {options.language_pair}"

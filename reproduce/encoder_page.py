@@ -1,13 +1,15 @@
 """The results of `reproduce.correlations`, and the tables of docs/which_encoder.md made of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from scipy.stats import kendalltau
 
-from bertscore_onnx_evaluation.metrics.correlation import Floats
+from bertscore_onnx_evaluation.metrics.correlation import Floats, Measure, correlate_pairs
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SEED, bootstrap_counts
 from harness.results import table, with_figures
 
@@ -16,7 +18,7 @@ MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "ac
 """Names in `meta`, and on the page."""
 
 KENDALL, PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS = (
-    f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall_b", "pearson")
+    f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall", "pearson")
 )
 PEER = "chrF3++"
 """The metric that others are compared with: EuroEval took it instead of BERTScore."""
@@ -72,6 +74,14 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best: Best | None = None
     of_summaries: bool = False
     agreements: list[Agreement] = []  # with annotators of summaries
+
+
+def kendall(human: Floats, metric: Floats) -> Measure:
+    """Return Kendall's τ_b of two rows of scores, NaN where nobody judged; where r has no value, the same reason."""
+    measure, is_judged = correlate_pairs(human, metric), ~np.isnan(human)
+    if measure.value is None:
+        return measure
+    return replace(measure, value=float(kendalltau(human[is_judged], metric[is_judged]).statistic))
 
 
 def described(record: Record) -> str:

@@ -18,12 +18,12 @@ from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Measure, mean_by_system
+from bertscore_onnx_evaluation.metrics.correlation import Measure, average, mean_by_system
 from bertscore_onnx_evaluation.metrics.eval_set import golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
-from reproduce.encoder_page import MEAN, MEASURES, Best, Value
+from reproduce.encoder_page import MEAN, MEASURES, Best, Value, kendall
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3
 
@@ -175,18 +175,23 @@ def measure_best(bundle: Path, tuning: Mapping[str, Any], judgements: JudgementS
 
 
 def _correlated(judged: Sequence[JudgedSystems]) -> dict[str, dict[str, Value]]:
-    """Return the measures of one metric by language pair, and their means."""
+    """Return the measures of one metric by language pair, and their means; τ_b has no interval."""
     found = meta_evaluate(judged, sentinels=False)
     values: dict[str, dict[str, Value]] = {}
-    for one in found.language_pairs:
-        [metric] = one.metrics
-        measures: Mapping[str, Measure] = {
-            **(metric.segment.measures if metric.segment else {}),
-            **({"spa": metric.system["spa"]} if metric.system else {}),
-        }
-        values[one.language_pair] = {name: _value(measures[name]) for name in MEASURES if name in measures}
+    taus = []
+    for one, result in zip(judged, found.language_pairs, strict=True):
+        [metric] = result.metrics
+        measures: dict[str, Measure] = {}
+        for level in (metric.system, metric.segment):  # r is that of outputs
+            measures |= level.measures if level else {}
+        [scores] = one.metrics.values()
+        if one.human_segment is not None and scores.segment is not None:
+            measures["kendall"] = kendall(one.human_segment.ravel(), scores.segment.ravel())
+            taus.append(measures["kendall"])
+        values[result.language_pair] = {name: _value(measures[name]) for name in MEASURES if name in measures}
     [mean] = found.means
-    return values | {MEAN: {name: _value(mean["segment_pearson" if name == "pearson" else name]) for name in MEASURES}}
+    means = {**mean.measures, "kendall": average(taus)}
+    return values | {MEAN: {name: _value(means[name]) for name in MEASURES}}
 
 
 def _value(measure: Measure) -> Value:

@@ -2,7 +2,7 @@
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,12 +16,12 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx_evaluation.metric_scores import score_systems
 from bertscore_onnx_evaluation.metrics.correlation import (
     METRIC_CONSTANT,
-    Coefficient,
     Floats,
+    Measure,
     correlate_pairs,
     mean_by_system,
 )
-from reproduce.encoder_page import Agreement, Value, interval_of_mean
+from reproduce.encoder_page import Agreement, Value, interval_of_mean, kendall
 
 ORIGIN = "SummEval (Fabbri et al., 2021), means of three expert annotators, from neulab/BARTScore"
 ARTICLE = "article"
@@ -32,7 +32,7 @@ LEXICAL: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """What `score_systems` takes for each metric of sacreBLEU."""
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
-COEFFICIENTS: tuple[Coefficient, ...] = ("kendall_b", "pearson")
+COEFFICIENTS: Mapping[str, Callable[[Floats, Floats], Measure]] = {"kendall": kendall, "pearson": correlate_pairs}
 MAX_BYTES = 100_000_000
 
 
@@ -157,10 +157,9 @@ def agreement(summaries: Summaries, reference: str, scored: Scored) -> Agreement
     name, layer, segment, system = scored
     aspects, within = {}, {}
     for aspect, of_aspect in (summaries.human or {}).items():
-        by_article = {coefficient: _within(of_aspect, segment, coefficient) for coefficient in COEFFICIENTS}
+        by_article = {name: _within(of_aspect, segment, correlate) for name, correlate in COEFFICIENTS.items()}
         of_systems = {
-            coefficient: correlate_pairs(mean_by_system(of_aspect), system, coefficient=coefficient).value
-            for coefficient in COEFFICIENTS
+            name: correlate(mean_by_system(of_aspect), system).value for name, correlate in COEFFICIENTS.items()
         }
         aspects[aspect] = {
             **{f"summary {one}": _mean(by_article[one]) for one in COEFFICIENTS},
@@ -178,15 +177,13 @@ def agreement(summaries: Summaries, reference: str, scored: Scored) -> Agreement
         layer,
         aspects,
         {measure: Value(mean, *intervals.get(measure, (None, None))) for measure, mean in means.items()},
-        {aspect: [None if np.isnan(one) else one for one in of["kendall_b"].tolist()] for aspect, of in within.items()},
+        {aspect: [None if np.isnan(one) else one for one in of["kendall"].tolist()] for aspect, of in within.items()},
     )
 
 
-def _within(human: Floats, metric: Floats, coefficient: Coefficient) -> Floats:
+def _within(human: Floats, metric: Floats, correlate: Callable[[Floats, Floats], Measure]) -> Floats:
     """Return the correlation within each article, (articles,), NaN where the human scores are constant."""
-    found = [
-        correlate_pairs(*of_article, coefficient=coefficient) for of_article in zip(human.T, metric.T, strict=True)
-    ]
+    found = [correlate(*of_article) for of_article in zip(human.T, metric.T, strict=True)]
     zero = {METRIC_CONSTANT: 0.0}
     return np.array([zero.get(one.reason, np.nan) if one.value is None else one.value for one in found])
 

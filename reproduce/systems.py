@@ -41,10 +41,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bertscore_onnx_evaluation import correlate_pairs, outliers
+from bertscore_onnx_evaluation import correlate_pairs
 from reproduce.tables import Floats, print_table
 from reproduce.williams import williams
+
+FAR = 2.5
+"""Robust z above which a system is an outlier."""
+
+
+def outliers(scores: Floats) -> NDArray[np.bool_]:
+    """Return which systems are far from the others: |x − median| / (1.4826·MAD) > 2.5; none where MAD is 0."""
+    distance = np.abs(scores - np.median(scores))
+    scale = 1.4826 * np.median(distance)
+    return (scale > 0) & (distance > FAR * scale)
 
 
 def pearson(human: Floats, metric: Floats) -> float:

@@ -40,8 +40,6 @@ RENDERED_ON_REQUEST = {
     ),
     ("bertscore_onnx_evaluation.systems.comparison", "bertscore_onnx_evaluation.systems.methods"),
     ("bertscore_onnx_evaluation.systems.comparison", "bertscore_onnx_evaluation.report.figures"),
-    ("bertscore_onnx_evaluation.metrics.meta_results", "bertscore_onnx_evaluation.report.figures"),
-    ("bertscore_onnx_evaluation.layers", "bertscore_onnx_evaluation.report.figures"),
 }
 """Results that offer to render themselves import the renderer when asked to."""
 USES = {

@@ -16,15 +16,15 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
 from bertscore_onnx_evaluation.metrics.correlation import (
-    ROUNDING,
+    CLOSE,
     Floats,
     correlate_pairs,
     finite,
     pearson_of_moments,
 )
-from bertscore_onnx_evaluation.metrics.statistics import UnitSums, resampled, sum_by_unit
+from bertscore_onnx_evaluation.metrics.statistics import UnitSums, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED
+from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED, bootstrap_counts
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ def _pearson_of_layers(totals: Floats) -> Floats:
     human = np.moveaxis(totals[..., :3, None], -2, 0)
     metrics = np.moveaxis(totals[..., 3:].reshape(*totals.shape[:-1], -1, 3), -1, 0)
     return pearson_of_moments((*human, *metrics), of_constant=np.nan)
+
+
+def resampled_pearson(sums: UnitSums, rng: np.random.Generator, num_resamples: int) -> Floats:
+    """Return the r of each metric in draws of units with replacement, (resamples, metrics)."""
+    drawn = bootstrap_counts(rng, len(sums.sums), num_resamples)
+    return np.concatenate([sums.statistic(counts @ sums.sums) for counts in drawn])
 
 
 # The result: how each layer of a model correlates with human scores, and which is best.
@@ -159,7 +165,8 @@ class LayerTuning(Result):
         """
         from bertscore_onnx_evaluation.report.figures import layers_figure
 
-        return layers_figure(self)
+        curve = [(str(one.layer), one.f1.pearson, one.f1.low, one.f1.high) for one in self.layers]
+        return layers_figure(curve, self.layers.index(self.best))
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")
@@ -187,7 +194,8 @@ def tune_layers(
 ) -> LayerTuning:
     """Correlate P, R and F at every layer with human scores, and find the best layer by F.
 
-    The correlation is Pearson's r within each language pair, and then the mean over these. Units of rows are drawn
+    The correlation is Pearson's r over all rows of a language pair, which often have one output of each segment, and
+    then the mean over these. Units of rows are drawn
     with replacement within each language pair, the same for all layers: that gives the intervals, and a test of each
     layer i against the maximum over all layers j, p = (#{max_j[(r*_j − r*_i) − (r_j − r_i)] >= max_j r_j − r_i} + 1) /
     (resamples + 1), with r* in a resample. Judge the best layer on other data than those it was tuned on: its
@@ -327,7 +335,7 @@ def _resampled_means(
     total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
     for human, scores, units in judged:
         sums = layer_sums(human, scores.reshape(-1, len(human)), units)  # of (3 * layers, rows)
-        total += resampled([sums], rng, num_resamples)[0].reshape(total.shape)
+        total += resampled_pearson(sums, rng, num_resamples).reshape(total.shape)
     return total / len(judged)
 
 
@@ -363,7 +371,7 @@ def p_values(mean: Floats, resampled: Floats) -> Floats:
     errors = resampled[:, layers] - mean[layers]  # (resamples, layers)
     p = np.full(len(mean), np.nan)
     for layer, error in zip(layers, errors.T, strict=True):
-        exceeding = (errors.max(axis=1) - error >= np.nanmax(mean) - mean[layer] - ROUNDING).sum()
+        exceeding = (errors.max(axis=1) - error >= np.nanmax(mean) - mean[layer] - CLOSE).sum()
         p[layer] = (exceeding + 1) / (len(resampled) + 1)
     return p
 

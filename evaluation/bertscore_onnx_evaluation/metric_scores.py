@@ -57,7 +57,7 @@ class MetricScores:
     segment_signature: str = ""
     """How the scores of segments were made, if not as those of systems: BLEU takes them with `eff:yes`."""
     lower_is_better: bool = False
-    """True for an error rate such as TER; false wherever scores are compared with human scores."""
+    """True for an error rate such as TER."""
     corpus: CorpusScores | None = None
     """For the paired tests, which score resamples."""
     tie_tolerance: float = 0.0
@@ -68,12 +68,11 @@ class MetricScores:
     @property
     def negated(self) -> "MetricScores":
         """The scores with higher ones better: negated if lower ones are, which the signature states."""
-        if not self.lower_is_better or self.system is None or self.segment is None:
+        if not self.lower_is_better:
             return self
-        signature = f"{self.signature}|negative:yes"
-        return replace(
-            self, system=-self.system, segment=-self.segment, signature=signature, lower_is_better=False, corpus=None
-        )
+        system, segment = (None if scores is None else -scores for scores in (self.system, self.segment))
+        signature = f"{self.signature}|negative:yes".lstrip("|")
+        return replace(self, system=system, segment=segment, signature=signature, lower_is_better=False, corpus=None)
 
 
 def score_systems(

@@ -6,8 +6,6 @@ from bertscore_onnx_evaluation.metric_scores import MetricScores, preceding_sent
 from bertscore_onnx_evaluation.metrics.correlation import (
     correlate,
     correlate_pairs,
-    outliers,
-    pairwise_accuracy,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
@@ -36,10 +34,8 @@ __all__ = [
     "harness_scores",
     "holm",
     "meta_evaluate",
-    "outliers",
     "paired_permutation",
     "pairs_into_one_language",
-    "pairwise_accuracy",
     "preceding_sentences",
     "read_eval_set",
     "score_systems",

@@ -125,21 +125,38 @@ def rate(happens: Callable[[int], bool], trials: int) -> float:
     return float(np.mean([happens(seed) for seed in range(trials)]))
 
 
-def equal_metrics(rng: np.random.Generator, number: int, icc: float, systems: int = 13, segments: int = 100):
-    """Draw human scores and metrics as good as each other, whose noise shares this much within a segment."""
-    human = rng.normal(size=(systems, segments))
-    shared, own = rng.normal(size=(number, 1, segments)), rng.normal(size=(number, systems, segments))
-    return human, [*(human + 1.5 * (icc**0.5 * shared + (1 - icc) ** 0.5 * own))]
+JUDGEMENTS = ("MQM", "grades")
 
 
-def correlated_scores(rng: np.random.Generator, systems: int, correlations: tuple[float, float, float], noise="normal"):
-    """Draw human scores of systems and those by two metrics, which correlate so with them and with each other.
+def judged_outputs(
+    rng: np.random.Generator,
+    systems: int,
+    segments: int,
+    judgements: str,
+    number: int = 2,
+    quality: Floats | None = None,
+    documents: NDArray[np.int64] | None = None,
+) -> tuple[Floats, list[Floats]]:
+    """Draw human scores, (systems, segments), and metrics that are as good as each other.
 
-    The noise of the metrics is normal, or with heavy tails of Student's t with 3 degrees.
+    Human scores are sums of errors as of MQM, most of them 0, or grades of 1 to 5; metrics are then of few values too.
+    Outputs of a document of a system are alike, and so are those of a segment.
     """
-    first, second, between = correlations
-    covariance = between - first * second
-    factor = np.linalg.cholesky([[1 - first**2, covariance], [covariance, 1 - second**2]])
-    human, shape = rng.normal(size=systems), (2, systems)
-    draws = rng.normal(size=shape) if noise == "normal" else rng.standard_t(3, size=shape) / 3**0.5
-    return np.stack([human, *(np.outer((first, second), human) + factor @ draws)])
+    quality = 0.4 * rng.normal(size=systems) if quality is None else quality
+    latent = quality[:, None] + 0.7 * rng.normal(size=segments) + rng.normal(size=(systems, segments))
+    if documents is not None:
+        latent += (
+            rng.normal(size=(systems, documents.max() + 1))[:, documents] + rng.normal(size=len(documents))[documents]
+        )
+    noisy = latent + 0.3 * rng.normal(size=latent.shape)
+    human = np.select([noisy > 0.3, noisy > -0.5, noisy > -1.2, noisy > -1.8], [0.0, -1.0, -5.0, -6.0], -10.0)
+    if judgements == "grades":
+        human = np.clip(np.round(1.2 * noisy + 3), 1, 5)
+    shared = 0.5 * rng.normal(size=latent.shape) + 0.5 * rng.normal(size=segments)
+    metrics = [latent + shared + rng.normal(size=latent.shape) for _ in range(number)]
+    return human, [(2 * metric).round() if judgements == "grades" else metric for metric in metrics]
+
+
+def zipf_documents(number: int) -> NDArray[np.int64]:
+    """Return the sizes of documents, the largest of which has as many segments as 60 of the smallest."""
+    return np.maximum(1, (60 / np.arange(1, number + 1)).round()).astype(np.int64)

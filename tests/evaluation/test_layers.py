@@ -17,9 +17,9 @@ from bertscore_onnx_evaluation.layers import (
     optimism,
     p_values,
     pairs_into_one_language,
+    resampled_pearson,
     tune_layers,
 )
-from bertscore_onnx_evaluation.metrics.statistics import resampled
 from tests.support.scores import WORDS
 
 NUM_ROWS = 24
@@ -160,10 +160,6 @@ def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
     return human, layers, np.arange(rows) // rows_of_unit
 
 
-def resampled_pearson(human, metrics, rng, num_resamples, units=None):
-    return resampled([layer_sums(human, metrics, units)], rng, num_resamples)[0]
-
-
 def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=500):
     """Return how often a best layer is called worse, its interval holds r, and the bound of another holds its loss."""
     rng = np.random.default_rng([rows, rows_of_unit])
@@ -172,7 +168,7 @@ def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=
         human, metrics, units = equal_layers(rng, rows, rows_of_unit)
         metrics[1] += gap * rng.normal(size=rows)
         mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
-        resampled = resampled_pearson(human, metrics, rng, num_resamples, units)
+        resampled = resampled_pearson(layer_sums(human, metrics, units), rng, num_resamples)
         low, high = intervals(resampled[:, 0], units[-1] + 1)
         loss = 0.6 - 0.6 / (1 + gap**2) ** 0.5
         found.append(
@@ -218,7 +214,7 @@ def test_rates_of_the_chosen_layer(rows, rows_of_unit, slope, title, record_prop
         human, noise, units = neighbouring_layers(rng, rows, rows_of_unit)
         metrics = r[:, None] * human + (1 - r[:, None] ** 2) ** 0.5 * noise
         mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
-        resampled = resampled_pearson(human, metrics, rng, 300, units)
+        resampled = resampled_pearson(layer_sums(human, metrics, units), rng, 300)
         best, bounds, loss = mean.argmax(), loss_bounds(resampled, units[-1] + 1), r.max() - r + 1e-12
         chosen_fails.append(bounds[best] < loss[best] - 2e-12)
         fixed_fails.append(bounds[5] < loss[5] - 2e-12)
@@ -250,7 +246,7 @@ def test_optimism_is_most_of_the_gain_of_the_best_equal_layer():
         human, metrics, units = equal_layers(rng, 100, 1)
         mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
         gains.append(mean.max() - 0.6)
-        found.append(optimism(mean, resampled_pearson(human, metrics, rng, 200, units)))
+        found.append(optimism(mean, resampled_pearson(layer_sums(human, metrics, units), rng, 200)))
     assert 0.4 * np.mean(gains) < np.mean(found) < 1.1 * np.mean(gains)
 
 
@@ -279,7 +275,7 @@ def judged():
 @pytest.mark.parametrize("units", [np.arange(40), np.array([0, 1, 2, 3, 3] * 8)], ids=["segments", "units"])
 def test_resamples_have_the_correlations_of_scipy(judged, units):
     human, metrics = judged
-    found = resampled_pearson(human, metrics, np.random.default_rng(7), 20, units)
+    found = resampled_pearson(layer_sums(human, metrics, units), np.random.default_rng(7), 20)
     number = units.max() + 1
     for drawn, of_metrics in zip(np.random.default_rng(7).choice(number, size=(20, number)), found, strict=True):
         rows = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
@@ -289,7 +285,7 @@ def test_resamples_have_the_correlations_of_scipy(judged, units):
 
 def test_a_resample_without_variance_has_no_value():
     human, metrics = np.array([1.0, 2.0]), np.float32([[0.5, 0.6], [0.7, 0.7]])
-    found = resampled_pearson(human, metrics, np.random.default_rng(0), 200)
+    found = resampled_pearson(layer_sums(human, metrics), np.random.default_rng(0), 200)
     is_constant = np.array([len({*some}) == 1 for some in np.random.default_rng(0).choice(2, size=(200, 2))])
     assert 0 < is_constant.sum() < 200
     assert np.isnan(found[is_constant]).all()
@@ -299,8 +295,8 @@ def test_a_resample_without_variance_has_no_value():
 
 def test_large_and_tiny_scores_do_not_lose_their_digits(judged):
     human, metrics = judged
-    found = resampled_pearson(human * 1e9 + 1e12, metrics * 1e-6, np.random.default_rng(1), 10)
-    assert found == pytest.approx(resampled_pearson(*judged, np.random.default_rng(1), 10), abs=1e-5)
+    found = resampled_pearson(layer_sums(human * 1e9 + 1e12, metrics * 1e-6), np.random.default_rng(1), 10)
+    assert found == pytest.approx(resampled_pearson(layer_sums(*judged), np.random.default_rng(1), 10), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -64,28 +64,37 @@ def test_tables_are_compared_with_those_that_a_docstring_expects(capsys):
 
 def test_darr_counts_pairs_whose_assessments_differ_by_25(tmp_path, table):
     human = RNG.integers(0, 101, (3, 8)).astype(float)
-    metric = RNG.integers(0, 4, (3, 8)).astype(float)
+    metric, of_other_reference = RNG.integers(0, 4, (2, 3, 8)).astype(float)
     cells = [*product(range(3), range(8))]
     names = ("A.1", "B.2", "C.3")
     (tmp_path / "metrics-ad-seg-scores-xx-en.csv").write_text(
         "SYS SEGID RAW.SCR\n" + "".join(f"{names[row]} d::{at} {human[row, at]}\n" for row, at in cells)
     )
     (tmp_path / "m.xx-en.seg.score").write_text(
-        "".join(f"m\txx-en\tset\tref\t{names[row]}\td\t{at}\t{metric[row, at]}\n" for row, at in cells)
-        + "m\txx-en\tset\tref\tHuman-A.0\td\t1\t9\n"
+        "".join(
+            f"m\txx-en\tset\t{reference}\t{names[row]}\td\t{at}\t{scores[row, at]}\n"
+            for reference, scores in (("set", metric), ("setB", of_other_reference))
+            for row, at in cells
+        )
+        + "m\txx-en\tset\tset\tHuman-A.0\td\t1\t9\n"
     )
-    signs = [
-        np.sign(human[one, at] - human[other, at]) * np.sign(metric[one, at] - metric[other, at])
-        for at in range(8)
-        for one, other in combinations(range(3), 2)
-        if abs(human[one, at] - human[other, at]) >= 25
-    ]
-    right = sum(sign > 0 for sign in signs)
-    value = (2 * right - len(signs)) / len(signs)
-    decided = [sign for sign in signs if sign]
-    assert table(darr, tmp_path, "xx-en", "m")["m"] == [
-        f"{value:.4f}", str(len(signs)), str(len(signs) - len(decided)), f"{sum(decided) / len(decided):.4f}"
-    ]  # fmt: skip
+
+    def expected(metric):
+        signs = [
+            np.sign(human[one, at] - human[other, at]) * np.sign(metric[one, at] - metric[other, at])
+            for at in range(8)
+            for one, other in combinations(range(3), 2)
+            if abs(human[one, at] - human[other, at]) >= 25
+        ]
+        value = (2 * sum(sign > 0 for sign in signs) - len(signs)) / len(signs)
+        decided = [sign for sign in signs if sign]
+        ties = str(len(signs) - len(decided))
+        return [f"{value:.4f}", str(len(signs)), ties, f"{sum(decided) / len(decided):.4f}"]
+
+    assert table(darr, tmp_path, "xx-en", "m")["m"] == expected(metric)
+    assert table(darr, tmp_path, "xx-en", "m", "--reference", "setB")["m"] == expected(of_other_reference)
+    with pytest.raises(SystemExit, match="'setC'; it has set, setB"):
+        darr.main([str(tmp_path), "xx-en", "m", "--reference", "setC"])
 
 
 def test_systems_are_correlated_with_and_without_outliers(tmp_path, table):

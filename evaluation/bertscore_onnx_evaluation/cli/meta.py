@@ -6,7 +6,7 @@ from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 
 @shared_options("model_type", "num_layers", "device", "nthreads", needs_model=False)
 def meta(options: MetaOptions) -> None:
-    """Measure how well metrics agree with human judgements.
+    """Measure how well metrics agree with human judgements, on the outputs of a segment and on systems.
 
     A table has a row for each output of a system, with the columns lang_pair, system, segment and human; and with
     scores, --score, or texts, in the columns candidate and reference. An EvalSet is a folder in the layout of

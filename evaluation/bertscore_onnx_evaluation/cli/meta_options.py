@@ -44,8 +44,9 @@ class MetaOptions:
         list[str] | None,
         _eval_set_option("--metric-scores", metavar="METRIC-REF...", help="Scores, such as BLEU-refB.  [default: all]"),
     ] = None
-    score: Annotated[
-        list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores; higher is better.")
+    score: Annotated[list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores.")] = None
+    lower_better: Annotated[
+        list[str] | None, typer.Option("--lower-better", metavar="NAME...", help="Scores of which less is better.")
     ] = None
     metric: Metrics = None
     matching: Matchings = None

@@ -14,7 +14,7 @@ from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.errors import InputError, check_installed
+from bertscore_onnx.errors import InputError, check_installed, listed, meant
 from bertscore_onnx.files import write_errors, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
@@ -51,6 +51,29 @@ def judge(options: MetaOptions) -> None:
     finally:  # the scores are the costly part, and do not depend on who reads the result
         _write_scores(options, systems)
         save_figure(result, options.figure)
+
+
+def _negated(language_pairs: Sequence[JudgedSystems], lower_better: Sequence[str]) -> list[JudgedSystems]:
+    """Negate the given scores of these names, in each language pair or in all, of which lower ones are better."""
+    known = {
+        one: None for judged in language_pairs for name, of in judged.metrics.items() for one in (name, of.base_name)
+    }
+    for name in lower_better:
+        if name not in known:
+            available = listed([*filter(None, known)])
+            raise InputError(
+                f"--lower-better: no scores are called {name!r}; there are {available}.{meant(name, known)}"
+            )
+    return [
+        replace(
+            judged,
+            metrics={
+                name: replace(of, lower_is_better=bool({name, of.base_name} & {*lower_better})).negated
+                for name, of in judged.metrics.items()
+            },
+        )
+        for judged in language_pairs
+    ]
 
 
 # How metrics are computed from texts.
@@ -100,6 +123,7 @@ def _name_of_texts(metric: str, judged: JudgedSystems) -> str:
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with given scores and then those of texts."""
     language_pairs = _of_eval_set(options) if _is_eval_set(options) else _of_table(options)
+    language_pairs = _negated(language_pairs, options.lower_better or ())
     if options.output is not None:  # before the costly scores
         for judged in language_pairs:
             check_names(judged.language_pair, judged.systems, judged.metrics)

@@ -70,9 +70,10 @@ def tune_layers(
 ) -> None:
     """Find the layer that agrees best with human judgements.
 
-    Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r
-    within each language pair, averaged over the pairs, as the authors of bert-score chose its layers. The bundle is
-    one of `export --all-layers`.
+    Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r over
+    all rows of a language pair, averaged over the pairs, as the authors of bert-score chose its layers on judgements of
+    one output a segment. With several systems r mixes the difficulty of segments with the quality of outputs: compare
+    bundles of single layers with `meta`. The bundle is one of `export --all-layers`.
 
     The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
     resamples whether another layer is better; "at most" is how much better, at 95 %, for a layer named beforehand. The

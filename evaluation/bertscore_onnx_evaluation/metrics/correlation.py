@@ -1,18 +1,19 @@
-"""Correlation of a metric with human scores, pairwise accuracy, and pairwise accuracy with tie calibration.
+"""Agreement of a metric with human scores: Pearson's r, acc*_eq of the outputs of a segment, and SPA of systems.
 
-Pearson's r, Spearman's ρ (Pearson's of midranks) and Kendall's τ (M. G. Kendall, "The treatment of ties in ranking
-problems", Biometrika 1945). Outputs without a judgement are left out. A side that is constant has no value.
+Outputs without a judgement are left out. A side that ties everything has no value.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from math import fsum
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ class Measure:
     value: float | None
     """None if the data gives no value."""
     n: int
-    """What it was computed from: judged pairs of scores, or pairs of systems."""
+    """The number of judged outputs or systems it was computed from, of acc*_eq and SPA that of their pairs."""
     reason: str = ""
     """Why there is no value; empty if there is one."""
     groups: int = 1
@@ -68,8 +69,8 @@ def average(measures: Sequence[Measure]) -> Measure:
 def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
     """Return human scores and a metric's as float64; raise InputError unless shapes agree and no score is missing.
 
-    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody judged; the metric's
-    are finite wherever annotators judged.
+    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody judged, and so are then
+    those of the metric, which have to be finite elsewhere.
     """
     human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
     axes = ("system", "segment")[:ndim]
@@ -86,7 +87,8 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
                 f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as the human score "
                 f"to leave the place out."
             )
-    _check_range(human, metric[~np.isnan(human)])
+    metric = np.where(np.isnan(human), np.nan, metric)
+    _check_range(human, metric)
     return human, metric
 
 
@@ -114,73 +116,57 @@ def scipy_module(name: Literal["special", "stats"]) -> Any:
         return import_module(f"scipy.{name}")
 
 
-Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
-COEFFICIENTS = get_args(Coefficient)
-Grouping = Literal["all", "segment", "system"]
+Grouping = Literal["all", "segment"]
 GROUPINGS = get_args(Grouping)
+HUMAN_CONSTANT = "the human scores are constant"
 METRIC_CONSTANT = "the metric's scores are constant"
-OUTLIER = 2.5
-"""Robust z above which a system is an outlier: Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1."""
 
 
-def correlate(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson", by: Grouping = "all") -> Measure:
-    """Correlate a metric's segment scores with human scores.
+def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure:
+    """Correlate a metric's segment scores with human scores by Pearson's r.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
         metric: (systems, segments), finite where annotators judged.
-        coefficient: `kendall_b` corrects for ties of either side, `kendall_c` for the number of distinct scores.
-        by: over all judged pairs at once; or within each segment, or each system, and then the mean of these values.
+        by: over all judged outputs at once; or within each segment, and then the mean of these values.
 
     Returns:
-        The correlation in [-1, 1]. A group where only the metric is constant counts as 0, since leaving it out would
-        favour a metric that is constant where it would err. Groups without a value are left out and counted; `n`
-        counts the pairs in the others.
+        The correlation in [-1, 1]. A segment where only the metric is constant counts as 0, since leaving it out would
+        favour a metric that is constant where it would err. Segments without a value are left out and counted; `n`
+        counts the judged outputs in the others.
 
     Raises:
-        InputError: shapes differ, a score is missing, or a coefficient or grouping is unknown.
-        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
+        InputError: shapes differ, a score is missing, or the grouping is unknown.
     """
     human, metric = judged_scores(human, metric)
     if by not in GROUPINGS:
         raise InputError(f"There is no grouping {by!r}; expected one of {', '.join(GROUPINGS)}.")
     if by == "all":
-        return correlate_pairs(human.ravel(), metric.ravel(), coefficient=coefficient)
-    if by == "segment":
-        human, metric = human.T, metric.T
-    measures = [correlate_pairs(*pairs, coefficient=coefficient) for pairs in zip(human, metric, strict=True)]
+        return correlate_pairs(human.ravel(), metric.ravel())
+    measures = [correlate_pairs(*pairs) for pairs in zip(human.T, metric.T, strict=True)]
     return average([Measure(0.0, row.n, zeros=1) if row.reason == METRIC_CONSTANT else row for row in measures])
 
 
-def correlate_pairs(human: Floats, metric: Floats, *, coefficient: Coefficient = "pearson") -> Measure:
-    """Correlate two rows of scores, such as those of systems.
+def correlate_pairs(human: Floats, metric: Floats) -> Measure:
+    """Correlate two rows of scores, such as those of systems, by Pearson's r.
 
     Args:
         human: (n,), NaN where nobody judged.
         metric: (n,), finite where annotators judged.
-        coefficient: as `correlate` has it.
 
     Raises:
-        InputError: shapes differ, a score is missing, or the coefficient is unknown.
-        MissingExtraError: scipy, which Kendall's τ needs, is not installed.
+        InputError: shapes differ, or a score is missing.
     """
     human, metric = judged_scores(human, metric, ndim=1)
-    if coefficient not in COEFFICIENTS:
-        raise InputError(f"There is no coefficient {coefficient!r}; expected one of {', '.join(COEFFICIENTS)}.")
     is_judged = ~np.isnan(human)
     human, metric = human[is_judged], metric[is_judged]
     n = len(human)
     if n < 2:
         return no_value(f"{n} judged, and a correlation needs two", n)
-    for reason, scores in (("the human scores are constant", human), (METRIC_CONSTANT, metric)):
-        if (scores == scores[0]).all():
+    for reason, scores in ((HUMAN_CONSTANT, human), (METRIC_CONSTANT, metric)):
+        if np.ptp(scores) <= rounding(scores):
             return no_value(reason, n)
-    if coefficient == "pearson":
-        return Measure(float(pearson(human, metric)), n)
-    if coefficient == "spearman":
-        return Measure(float(pearson(midranks(human), midranks(metric))), n)
-    tau = scipy_module("stats").kendalltau(human, metric, variant=coefficient[-1]).statistic
-    return Measure(float(tau), n)
+    return Measure(float(pearson(human, metric)), n)
 
 
 def pearson(human: Floats, metric: Floats) -> Floats:
@@ -197,40 +183,11 @@ def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> F
     number, g, gg, x, xx, gx = moments
     number = np.maximum(number, 1)
     human, metric = gg - g * g / number, xx - x * x / number
-    human_varies = human > ROUNDING * gg
-    varies = human_varies & (metric > ROUNDING * xx)
+    human_varies = human > CLOSE * gg
+    varies = human_varies & (metric > CLOSE * xx)
     r = np.full(varies.shape, of_constant)
     np.divide(gx - g * x / number, np.sqrt(np.maximum(human * metric, 0)), out=r, where=varies)
     return np.where(human_varies, np.clip(r, -1, 1), np.nan)
-
-
-def midranks(scores: Floats) -> Floats:
-    """Rank scores from 1, the lowest, (n,); equal scores share the mean of their ranks."""
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
-
-
-def outliers(system_scores: Floats) -> NDArray[np.bool_]:
-    """Find the systems whose human score is far from the others': |x − median| / (1.4826·MAD) > 2.5.
-
-    Mathur et al., "Tangled up in BLEU", ACL 2020, section 3.1. One such system can make any metric correlate.
-
-    Args:
-        system_scores: human scores, (systems,), finite.
-
-    Returns:
-        True for outliers, (systems,). Where more than half the scores are the same, MAD is 0 and gives no scale to
-        measure distance by: no system is an outlier then.
-
-    Raises:
-        InputError: the scores have another shape, or are not finite.
-    """
-    scores = np.asarray(system_scores, dtype=np.float64)
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
-        raise InputError(f"System scores of shape {scores.shape}; expected (systems,), all finite, at least one.")
-    distance = np.abs(scores - np.median(scores))
-    scale = 1.4826 * np.median(distance)
-    return (scale > 0) & (distance > OUTLIER * scale)
 
 
 def unit_vectors(scores: Floats) -> Floats:
@@ -241,45 +198,33 @@ def unit_vectors(scores: Floats) -> Floats:
     return centred / np.sqrt((centred * centred).sum(axis=-1, keepdims=True))
 
 
-# Agreement on pairs of systems: pairwise accuracy, and soft pairwise accuracy, which weighs how sure each side is.
-# Kocmi et al., "To Ship or Not to Ship", WMT 2021; Thompson et al., "Improving Statistical Significance in Human
-# Evaluation of Automatic Metrics via Soft Pairwise Accuracy", WMT 2024.
-
-
-ROUNDING = 1e-9
+CLOSE = 1e-9
 """Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
 
 
-def pairwise_accuracy(language_pairs: Sequence[tuple[Floats, Floats]]) -> Measure:
-    """Return the share of pairs of systems that a metric orders as annotators do, pooled over language pairs.
+def rounding(scores: Floats) -> float:
+    """Return the difference up to which two of these scores are equal but for rounding."""
+    return float(max(ROUNDING * np.abs(scores).max(initial=0, where=np.isfinite(scores)), 1 / LARGEST))
 
-    A tie of one side agrees only with a tie of the other; scores that are equal but for rounding are tied.
 
-    Args:
-        language_pairs: for each, the system human scores and by the metric, each (systems,). Systems are compared
-            within their language pair alone. A system without a judgement, NaN, is left out.
+def pair_differences(scores: Floats) -> Floats:
+    """Return the differences of every two systems, (pairs, …), from scores, (systems, …); 0 for one of rounding."""
+    first, second = np.triu_indices(len(scores), 1)
+    differences = scores[first] - scores[second]
+    differences[np.abs(differences) <= rounding(scores)] = 0
+    return differences
 
-    Returns:
-        The share in [0, 1]; `n` counts the pairs of systems.
 
-    Raises:
-        InputError: shapes differ, or a score is missing or infinite.
-    """
-    agrees = [np.empty(0, dtype=bool)]
-    for human, metric in language_pairs:
-        judged = judged_scores(human, metric, ndim=1)
-        human_signs, metric_signs = (pair_signs(side[~np.isnan(judged[0])]) for side in judged)
-        agrees.append(human_signs == metric_signs)
-    pairs = np.concatenate(agrees)
-    if not len(pairs):
-        return no_value("no language pair has two judged systems", 0)
-    return Measure(float(pairs.mean()), len(pairs))
+# SPA, soft pairwise accuracy, compares how sure each side is of the order of two systems: Thompson, Mathur, Deutsch and
+# Khayrallah, "Improving Statistical Significance in Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy",
+# WMT 2024.
 
 
 def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
     """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
 
-    p is the probability of such a lead of one system over another if the two were equal (`superiority`).
+    p is the probability of such a lead of one system over another if the two were equal (`superiority`). The paper
+    takes each pair in one order; with ties the other order has another value, and this is the mean of both.
 
     Args:
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
@@ -288,48 +233,35 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         seed: of the permutations; 4 draws those of mt-metrics-eval.
 
     Returns:
-        SPA in [0, 1]; `n` counts the pairs of systems.
+        SPA in [0, 1]; `n` counts the pairs of systems. None if either side ties all systems in every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.
     """
     human, metric = judged_scores(human, metric)
     is_judged = ~np.isnan(human).any(axis=0)
-    if len(human) < 2:
+    number = len(human)
+    if number < 2:
         return no_value("a pair needs two systems", 0)
     if not is_judged.any():
         return no_value("no segment is judged for every system", 0)
-    by_human, by_metric = (
-        superiority(scores[:, is_judged], permutations=permutations, seed=seed) for scores in (human, metric)
-    )
-    if np.ptp(metric[:, is_judged]) == 0:  # p is 1 in both directions then, and the value a matter of order
-        return no_value(METRIC_CONSTANT, 0)
-    upper = np.triu_indices(len(human), 1)
-    return Measure(float(1 - np.abs(by_human - by_metric)[upper].mean()), len(upper[0]))
+    sides = human[:, is_judged], metric[:, is_judged]
+    for whose, scores in zip(("human scores tie", "metric ties"), sides, strict=True):
+        if not pair_differences(scores).any():
+            return no_value(f"the {whose} all systems in every segment", 0)
+    by_human, by_metric = (superiority(scores, permutations=permutations, seed=seed) for scores in sides)
+    distance = int(np.abs(by_human - by_metric).sum())  # whole numbers: the order of systems changes no bit
+    return Measure(1 - distance / (permutations * number * (number - 1)), number * (number - 1) // 2)
 
 
-def pair_differences(scores: Floats) -> Floats:
-    """Return the differences of every two systems, (pairs, …), from scores, (systems, …)."""
-    first, second = np.triu_indices(len(scores), 1)
-    return scores[first] - scores[second]
-
-
-def pair_signs(scores: Floats) -> Floats:
-    """Return the signs of the differences of pairs of systems, (…, pairs), from scores, (…, systems); 0 of rounding."""
-    first, second = np.triu_indices(scores.shape[-1], 1)
-    difference = scores[..., first] - scores[..., second]
-    rounding = max(ROUNDING * np.abs(scores).max(initial=0, where=~np.isnan(scores)), 1 / LARGEST)
-    return np.sign(difference) * (np.abs(difference) > rounding)
-
-
-def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> Floats:
+def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> NDArray[np.int64]:
     """Test for every pair of systems whether the first is better, by paired permutation of their segments.
 
     The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so that one matrix
     product of signs and scores answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
 
-    Returns p that system i is better than j, (systems, systems): the share of permutations with Δ* ≥ Δ = xᵢ − xⱼ, from
-    finite scores, (systems, segments). Values that are equal but for rounding count as equal. On the diagonal 1.
+    Returns for system i against j, (systems, systems), the number of permutations with Δ* ≥ Δ = xᵢ − xⱼ, from finite
+    scores, (systems, segments). Values that are equal but for rounding count as equal.
     """
     if permutations < 1:
         raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
@@ -337,12 +269,11 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> F
     signs = 2 * np.rint(rng.random((permutations, scores.shape[1]), dtype=np.float32)) - 1
     permuted = signs @ scores.T  # (permutations, systems)
     totals = scores.sum(axis=1)
-    slack = ROUNDING * np.abs(scores).sum()
-    p = np.empty((len(scores), len(scores)))
-    for system, total in enumerate(totals):
-        delta = total - totals  # (systems,)
-        p[system] = (permuted[:, system, None] - permuted >= delta - slack).mean(axis=0)
-    return p
+    slack = CLOSE * np.abs(scores).sum(axis=1).max()
+    deltas = totals[:, None] - totals
+    return np.stack(
+        [(permuted[:, at, None] - permuted >= delta - slack).sum(axis=0) for at, delta in enumerate(deltas)]
+    )
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.
@@ -367,14 +298,17 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     Raises:
         InputError: shapes differ, or a score is missing or infinite.
     """
-    human_delta, metric_delta = (pair_differences(side).T for side in judged_scores(human, metric))  # (segments, pairs)
+    human, metric = judged_scores(human, metric)
+    human_delta, metric_delta = pair_differences(human), pair_differences(metric)  # (pairs, segments)
     is_judged = ~np.isnan(human_delta)
-    counts = is_judged.sum(axis=1)
-    pairs, segments = int(counts.sum()), int((counts > 0).sum())
+    counts = is_judged.sum(axis=0)
+    pairs, has_pairs = int(counts.sum()), counts > 0
     if not pairs:
         return no_value("no segment has two judged systems", 0)
+    if not np.nan_to_num(human_delta).any():
+        return no_value("the human scores tie every pair of outputs of a segment", 0)
 
-    share = np.repeat(1 / np.maximum(counts, 1), counts) / segments  # a pair's part in the mean, (judged pairs,)
+    share = (is_judged / np.maximum(counts, 1))[is_judged]  # a pair's part in the sum over segments, (judged pairs,)
     human_delta, metric_delta = human_delta[is_judged], metric_delta[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no longer concordant.
@@ -385,9 +319,10 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     gains = np.add.reduceat(gain[order], starts)
     if thresholds[0] > 0:
         thresholds, gains = np.append(0, thresholds), np.append(0, gains)
-    accuracy = share[is_concordant].sum() + np.cumsum(gains)
-    best = int(accuracy.round(DIGITS).argmax())
-    return Measure(min(float(accuracy[best]), 1.0), pairs, groups=segments, epsilon=float(thresholds[best]))
+    accuracy = (share[is_concordant].sum() + np.cumsum(gains)) / has_pairs.sum()
+    epsilon = float(thresholds[accuracy.round(DIGITS).argmax()])
+    by_segment = accuracies(ordered_pairs(human, metric, epsilon), np.ones(len(is_judged)))[has_pairs]
+    return Measure(fsum(by_segment) / len(by_segment), pairs, groups=len(by_segment), epsilon=epsilon)
 
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
@@ -396,3 +331,9 @@ def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.b
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
     return np.stack([~np.isnan(human_delta), is_right])
+
+
+def accuracies(pairs: NDArray[np.bool_], weights: Floats) -> Floats:
+    """Return the accuracy of each segment, (segments,), NaN without a judged pair, by how often each pair counts."""
+    judged, right = weights @ pairs
+    return np.where(judged > 0, right / np.maximum(judged, 1), np.nan)

@@ -1,6 +1,6 @@
 """The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -11,7 +11,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 
-SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "length", "ratio", "overlap"))
+SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "segment", "length", "ratio", "overlap"))
 """The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
 HUMAN = "human-"
 """Before the names of annotators that are judged as metrics are."""
@@ -29,7 +29,7 @@ class JudgedSystems:
     human_segment: Floats | None
     """(systems, segments), NaN where nobody judged; None if only whole systems were judged."""
     metrics: Mapping[str, MetricScores]
-    """Higher scores are better."""
+    """Those of which lower scores are better are negated before they are judged."""
     gold: str = ""
     """Which human scores these are, such as mqm; empty if there is but one kind."""
     reference: str = ""
@@ -57,7 +57,7 @@ class JudgedSystems:
         return ~np.isnan(self.human_segment)
 
     def judged(self) -> "JudgedSystems":
-        """Return the systems that annotators judged, with all their segments.
+        """Return the systems that annotators judged, by name, with all their segments; higher scores are better.
 
         Raises:
             InputError: there are none, shapes differ, or a metric lacks a score that has a human score.
@@ -68,9 +68,10 @@ class JudgedSystems:
             raise InputError(
                 f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
             )
-        judged = self._only(is_judged)
+        by_name = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)  # the order changes no bit
+        judged = self._only(by_name)
         judged._check_complete()
-        return judged
+        return replace(judged, metrics={name: metric.negated for name, metric in judged.metrics.items()})
 
     def judged_by_all(self) -> "JudgedSystems":
         """Return them with human scores of those outputs alone that each of the `annotators` judged too.
@@ -128,9 +129,9 @@ class JudgedSystems:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
         return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
 
-    def _only(self, is_kept: NDArray[np.bool_]) -> "JudgedSystems":
+    def _only(self, rows: Sequence[int]) -> "JudgedSystems":
         def kept(scores: Floats | None) -> Floats | None:
-            return None if scores is None else scores[is_kept]
+            return None if scores is None else scores[rows]
 
         metrics, annotators = (
             {name: replace(both, system=kept(both.system), segment=kept(both.segment)) for name, both in side.items()}
@@ -138,13 +139,13 @@ class JudgedSystems:
         )
         return replace(
             self,
-            systems=tuple(compress(self.systems, is_kept)),
-            human_system=self.human_system[is_kept],
+            systems=tuple(self.systems[row] for row in rows),
+            human_system=self.human_system[rows],
             human_segment=kept(self.human_segment),
             metrics=metrics,
             annotators=annotators,
-            candidates=self.candidates and tuple(compress(self.candidates, is_kept)),
-            references=tuple(compress(self.references, is_kept)),
+            candidates=self.candidates and tuple(self.candidates[row] for row in rows),
+            references=tuple(self.references[row] for row in rows if self.references),
         )
 
     def _check_shapes(self) -> None:

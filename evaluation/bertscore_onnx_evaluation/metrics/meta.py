@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from bertscore_onnx.errors import InputError, listed
 from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
-    ROUNDING,
+    CLOSE,
     Floats,
     Measure,
     average,
@@ -22,28 +21,27 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     correlate_pairs,
     finite,
     no_value,
-    outliers,
     pair_differences,
-    pair_signs,
-    pairwise_accuracy,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
+from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta_results import (
+    OF_OUTPUTS,
+    OF_SYSTEMS,
+    R_OF_OUTPUTS,
+    R_OF_SYSTEMS,
     Agreement,
+    Key,
     Kind,
     LanguagePairResult,
+    Level,
     MetaEvaluation,
     MetricAgreement,
     MetricMean,
-    MetricPair,
+    label,
 )
-from bertscore_onnx_evaluation.metrics.ranks import (
-    Compared,
-    compare_metrics,
-    notes_of_exchanges,
-)
+from bertscore_onnx_evaluation.metrics.ranks import MeasureTests, compare_metrics, notes_of_exchanges
 from bertscore_onnx_evaluation.metrics.sentinels import (
     RANDOM,
     mean_agreement,
@@ -57,31 +55,16 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     SystemStatistics,
     UnitSums,
     bootstrap_error,
-    exchange_systems,
     exchange_units,
     jackknife_error,
-    permute_systems,
-    resampled,
     resampled_both,
     student_interval,
     student_p,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, effective_units
+from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT
 
 Test = Literal["segments", "boot-both"]
-Level = Literal["segment", "system"]
-Key = tuple[Level, str]
-"""A statistic by its level and its name; soft pairwise accuracy is made of segments."""
-OF_SEGMENTS: Key = ("segment", "pearson")
-OF_SYSTEMS: Key = ("system", "pearson")
-"""The statistics of the ranks."""
-TESTED: tuple[Key, ...] = (
-    OF_SEGMENTS,
-    ("segment", "pearson_by_item"),
-    ("segment", "acc_eq"),
-    ("segment", "spa"),
-    OF_SYSTEMS,
-)
 MIN_DRAWN_SYSTEMS = 5
 """With fewer systems, draws of systems say nothing about others."""
 
@@ -95,18 +78,11 @@ def system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: 
         return None
     is_judged = ~np.isnan(judged.human_system)
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
-    is_outlier = outliers(human) if len(human) else is_judged[is_judged]
-    names = np.array(judged.systems, dtype=object)[is_judged]
     measures = {
-        "pearson": correlate_pairs(human, scores),
-        "pearson_without_outliers": correlate_pairs(human[~is_outlier], scores[~is_outlier]),
-        "accuracy": pairwise_accuracy([(human, scores)]),
         "spa": _soft_accuracy(judged, metric, permutations, seed),
+        "pearson": correlate_pairs(human, scores),
     }
-    signs = np.stack([pair_signs(human), pair_signs(scores)])  # (sides, pairs)
-    human_ties, metric_ties = (signs == 0).sum(axis=1).tolist()
-    outlying = tuple(names[is_outlier])
-    return Agreement(len(human), measures, signs.shape[1], human_ties, metric_ties, outliers=outlying)
+    return _agreement(len(human), measures, human[:, None], scores[:, None])
 
 
 def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
@@ -117,16 +93,18 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement 
     has_any = judged.is_judged.any(axis=0)
     human, scores = human[:, has_any], scores[:, has_any]  # (systems, judged segments)
     measures = {
+        "acc_eq": tie_calibrated_accuracy(human, scores),
         "pearson": correlate(human, scores),
         "pearson_by_item": correlate(human, scores, by="segment"),
-        "pearson_by_system": correlate(human, scores, by="system"),
-        "kendall": correlate(human, scores, coefficient="kendall_b"),
-        "kendall_c": correlate(human, scores, coefficient="kendall_c"),
-        "acc_eq": tie_calibrated_accuracy(human, scores),
     }
+    return _agreement(int(judged.is_judged.sum()), measures, human, scores)
+
+
+def _agreement(n: int, measures: Mapping[str, Measure], human: Floats, scores: Floats) -> Agreement:
+    """Return an agreement with its numbers of pairs and ties; scores are (systems, segments)."""
     is_pair = ~np.isnan(pair_differences(human))  # (pairs, segments)
     human_ties, metric_ties = (int((is_pair & (pair_differences(side) == 0)).sum()) for side in (human, scores))
-    return Agreement(int(judged.is_judged.sum()), measures, int(is_pair.sum()), human_ties, metric_ties)
+    return Agreement(n, measures, int(is_pair.sum()), human_ties, metric_ties)
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
@@ -157,7 +135,7 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     }
 
 
-# Statistics as functions of sums over segments (documents, if known), for intervals and tests.
+# Measures as functions of sums over segments (documents, if known), for intervals and tests.
 
 
 def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Floats] | None:
@@ -170,7 +148,7 @@ def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Float
 def _statistics(
     judged: JudgedSystems, metric: MetricScores, outputs: tuple[Floats, Floats]
 ) -> Callable[[Floats], dict[Key, UnitSums]]:
-    """Return the statistics of a metric in one language pair, by how often each system counts, (systems,)."""
+    """Return the measures of a metric in one language pair, by how often each system counts, (systems,)."""
     has_segments = outputs[0] is judged.human_segment
     is_judged = ~np.isnan(outputs[0]).all(axis=0)
     units = judged.unit_numbers(is_judged) if has_segments else np.zeros(1, dtype=np.int64)
@@ -183,16 +161,106 @@ def _statistics(
     rows = ~np.isnan(judged.human_system)
     if metric.system is not None and rows.sum() > 1:
         systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
-        by_level["system"] = SystemStatistics(systems, (human[rows], scores[rows]), units, ~outliers(systems[0])), rows
+        by_level["system"] = SystemStatistics(systems, (human[rows], scores[rows]), units), rows
 
     def sums(weights: Floats) -> dict[Key, UnitSums]:
         return {
-            (level, name): of_units
+            OF_SYSTEMS if name == "spa" else (level, name): of_units
             for level, (statistics, rows) in by_level.items()
             for name, of_units in statistics.sums(weights[rows]).items()
         }
 
     return sums
+
+
+class _ByUnits:
+    """Tests of metrics by exchanging whole units, and intervals over other units."""
+
+    of_systems = False
+    """Whether results are about other systems too."""
+
+    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], seed: int) -> None:
+        self.judged, self._seed = judged, seed
+        outputs = {name: _outputs(judged, metric) for name, metric in metrics.items()}
+        self._statistics = {name: _statistics(judged, metrics[name], sides) for name, sides in outputs.items() if sides}
+        once = np.ones(len(judged.systems))
+        self.sums = {name: statistics(once) for name, statistics in self._statistics.items()}
+
+    def values(self, key: Key) -> dict[str, float]:
+        """Return a measure by the names of the metrics that have it."""
+        found = {name: by_key[key].value for name, by_key in self.sums.items() if key in by_key}
+        return {name: value for name, value in found.items() if np.isfinite(value)}
+
+    @staticmethod
+    def p_values(
+        sets: Sequence["_ByUnits"], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
+    ) -> Floats:
+        """Return two-sided p of the mean over language pairs of every two metrics, whose names each of them has."""
+        sums = [[tests.sums[name][key] for name in of_set] for tests, of_set in zip(sets, names, strict=True)]
+        return exchange_units(sums, permutations=permutations, seed=seed)
+
+    def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
+        """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
+        if measure.value is None or (level, name) not in self.sums.get(metric, {}):
+            return measure
+        is_r = name.startswith("pearson")
+        ends = student_interval(measure.value, *self._error(metric, (level, name), is_r), of_z=is_r)
+        low, high = np.clip(ends, -1 if is_r else 0, 1).tolist()
+        return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
+
+    def _error(self, metric: str, key: Key, is_r: bool) -> tuple[float, float]:
+        """Return the standard error of a measure, of r that of Fisher's z, and its degrees of freedom."""
+        return jackknife_error(self.sums[metric][key], _effective_units(self.judged), of_z=is_r)
+
+
+class _ByBoth(_ByUnits):
+    """Tests of metrics by drawing systems and units, and intervals over other systems and units.
+
+    A metric without scores of segments, where these were judged, has neither.
+    """
+
+    of_systems = True
+
+    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], seed: int) -> None:
+        super().__init__(judged, metrics, seed)
+        num_systems, num_units = len(judged.systems), max(1, _num_units(judged))
+        if num_systems < MIN_DRAWN_SYSTEMS:
+            raise InputError(
+                f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
+                f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
+            )
+        self.sums = {
+            name: by_key
+            for name, by_key in self.sums.items()
+            if all(len(of_units.sums) == num_units for of_units in by_key.values())
+        }
+        keys = [(name, key) for name, by_key in self.sums.items() for key in by_key]
+
+        def drawn_sums(weights: Floats) -> list[UnitSums]:
+            weighted = {name: self._statistics[name](weights) for name in self.sums}
+            return [weighted[name][key] for name, key in keys]
+
+        drawn = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
+        self.drawn = dict(zip(keys, drawn.T, strict=True))
+
+    @staticmethod
+    def p_values(
+        sets: Sequence[_ByUnits], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
+    ) -> Floats:
+        """Return two-sided p, with the fewest systems of a language pair as those of all."""
+        pairs = [(tests, of_set) for tests, of_set in zip(sets, names, strict=True) if isinstance(tests, _ByBoth)]
+        drawn = np.mean([[tests.drawn[name, key] for name in of_set] for tests, of_set in pairs], axis=0)
+        values = np.mean([[tests.sums[name][key].value for name in of_set] for tests, of_set in pairs], axis=0)
+        deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)  # (resamples, metrics, metrics)
+        return student_p(values[:, None] - values, deltas, min(len(tests.judged.systems) for tests, _ in pairs))
+
+    def _error(self, metric: str, key: Key, is_r: bool) -> tuple[float, float]:
+        drawn = self.drawn[metric, key]
+        with np.errstate(divide="ignore"):
+            return bootstrap_error(np.arctanh(drawn) if is_r else drawn, len(self.judged.systems))
+
+
+# One language pair.
 
 
 def meta_evaluate(
@@ -203,15 +271,18 @@ def meta_evaluate(
     test: Test = "segments",
     sentinels: bool = True,
 ) -> MetaEvaluation:
-    """Correlate metrics with human scores, with 95 % intervals over other segments (documents, if known).
+    """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 % intervals.
 
-    Those of Pearson's r by segments are of Fisher's z, by a jackknife; the others by a bootstrap.
+    Intervals are over other segments (documents, if known), by a jackknife. Where each segment has one output, metrics
+    are judged by Pearson's r over all outputs; where whole systems alone were judged, by that of systems, which only
+    `boot-both` tests.
 
     Args:
-        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out.
-            `annotators` are judged beside the metrics, by the outputs that they and the others judged.
-        permutations: of soft pairwise accuracy, and of the test of every two metrics; that by segments has at least 30
-            for each pair of metrics, so that corrected p-values can be below .05.
+        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
+            metrics of which lower scores are better are negated. `annotators` are judged beside the metrics, by the
+            outputs that they and the others judged.
+        permutations: of soft pairwise accuracy, and of the test of every two metrics, which has at least 30 for each
+            pair of metrics, so that corrected p-values can be below .05.
         test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
             and Holm's correction for all pairs. `boot-both` draws systems and segments, for intervals and p over
             other systems too, with Student's t for the number of systems.
@@ -230,13 +301,15 @@ def meta_evaluate(
     judged = [systems.judged().judged_by_all().judged() for systems in language_pairs]
     if test not in get_args(Test):
         raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
-    results = tuple(_language_pair(systems, permutations, seed, test, sentinels) for systems in judged)
-    return MetaEvaluation(results, _means(results), permutations, seed, test)
+    found = [_language_pair(systems, permutations, seed, test, sentinels) for systems in judged]
+    results = tuple(result for result, _ in found)
+    means, mean_tests = _means(results, [tests for _, tests in found], permutations, seed)
+    return MetaEvaluation(results, means, mean_tests, permutations, seed, test)
 
 
 def _language_pair(
     judged: JudgedSystems, permutations: int, seed: int, test: Test, with_sentinels: bool
-) -> LanguagePairResult:
+) -> tuple[LanguagePairResult, _ByUnits]:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     metrics = {**judged.annotators, **judged.metrics}
@@ -252,58 +325,42 @@ def _language_pair(
         return _changed(segment_agreement(judged, metric), too_few.get)
 
     draws = [*random_scores(judged, seed)] if with_sentinels else []
-    agreements = {
-        name: (of_systems(metric), of_segments(metric))
+    agreements: dict[str, dict[Level, Agreement | None]] = {
+        name: {"segment": of_segments(metric), "system": of_systems(metric)}
         if name != RANDOM
-        else (mean_agreement(map(of_systems, draws)), mean_agreement(map(of_segments, draws)))
+        else {"segment": mean_agreement(map(of_segments, draws)), "system": mean_agreement(map(of_systems, draws))}
         for name, metric in everything.items()
     }
-
+    golds = {name: r for name, metric in metrics.items() if (r := _r_of_gold(judged, metric))}
     num_segments = _num_segments(judged)
     is_small = 0 < num_segments < MIN_UNITS
-    tested = {
-        name: metric
-        for name, metric in everything.items()
-        if not is_small and (name in sentinels or _varies(judged, metric))
-    }
-    num_exchanges = max(permutations, MIN_PERMUTATIONS * len(metrics) * (len(metrics) - 1) // 2)
-    tests = (_ByBoth if test == "boot-both" else _ByUnits)(judged, tested, num_exchanges, seed)
-    compared: dict[Key, Compared] = {}
-    for key in TESTED:
-        values = {} if key[1] in too_few else tests.values(key)
-        if key == OF_SYSTEMS:
-            has_r = {name for name, (system, _) in agreements.items() if system and system["pearson"].value is not None}
-            values = {name: 0.0 if name == RANDOM else value for name, value in values.items() if name in has_r}
-        compared[key] = compare_metrics(_label(key), values, partial(tests.p_values, key))
-    segment_ranks, system_ranks = compared[OF_SEGMENTS].ranks, compared[OF_SYSTEMS].ranks
-    ranks = segment_ranks or system_ranks
+    tested = {name: metric for name, metric in everything.items() if not is_small and name not in golds}
+    tests = (_ByBoth if test == "boot-both" else _ByUnits)(judged, tested, seed)
+    ranked_by = _ranked_by(judged, [agreements[name] for name in metrics if name not in golds])
+    compared = {}
+    for key in ranked_by:
+        with_value = {name: [name] for name in tested if _has_value(agreements[name], key)}
+        compared[label(key)] = _compared([tests], key, with_value, permutations, seed)
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str) -> MetricAgreement:
-        metric, (system, segment) = everything[name], agreements[name]
-        if name != RANDOM:
-            system = _changed(system, partial(tests.with_interval, name, "system"))
-            segment = _changed(segment, partial(tests.with_interval, name, "segment"))
-        system = system and replace(system, rank=system_ranks.get(name))
-        segment = segment and replace(segment, rank=segment_ranks.get(name))
+        metric, levels = everything[name], dict(agreements[name])
+        for level, of_level in agreements[name].items():
+            if of_level and name != RANDOM:
+                levels[level] = _changed(of_level, partial(tests.with_interval, name, level))
+        for key in ranked_by:
+            if of_level := levels[key[0]]:
+                levels[key[0]] = replace(of_level, rank=compared[label(key)].ranks.get(name))
         base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
-        return MetricAgreement(name, base_name, metric.signature, system, segment, ranks.get(name))
+        return MetricAgreement(name, base_name, metric.signature, levels["system"], levels["segment"])
 
-    ordered = sorted(map(agreement, judged.metrics), key=_place)
-    humans = sorted(map(agreement, judged.annotators), key=_place)
+    def place(metric: MetricAgreement) -> tuple[float, ...]:
+        return tuple(_falling(metric.measure(key)) for key in (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS))
 
-    def pair(first: str, second: str) -> MetricPair:
-        differences = {key: compared[key].differences.get((first, second)) for key in TESTED}
-        others = {key[1]: difference for key, difference in differences.items() if difference and key in TESTED[1:-1]}
-        return MetricPair(first, second, differences[OF_SYSTEMS], differences[OF_SEGMENTS], others)
-
-    notes = [*_notes(judged), *_notes_of_gold(judged), *notes_of_sentinels(judged, sentinels)]
-    if test == "segments":
-        num_systems = int((~np.isnan(judged.human_system)).sum())
-        notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(segment_ranks))
-        notes += notes_of_exchanges(num_systems, "systems", len(system_ranks))
-    is_exact = test == "boot-both" or _num_units(judged) <= MAX_EXACT
-    return LanguagePairResult(
+    notes = [*_notes(judged), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
+    if test == "segments" and compared:
+        notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(tested.keys() & metrics.keys()))
+    result = LanguagePairResult(
         language_pair=judged.language_pair,
         gold=judged.gold,
         reference=judged.reference,
@@ -315,138 +372,80 @@ def _language_pair(
             if metric.system is not None
         },
         segments=num_segments,
-        metrics=tuple(ordered),
+        metrics=tuple(sorted(map(agreement, judged.metrics), key=place)),
         sentinels=tuple(map(agreement, sentinels)),
-        humans=tuple(humans),
-        sentinel_tests=tuple(test for comparison in compared.values() for test in comparison.sentinels),
-        pairs=tuple(pair(first.name, second.name) for first, second in combinations([*humans, *ordered], 2)),
+        humans=tuple(sorted(map(agreement, judged.annotators), key=place)),
+        ranked_by=ranked_by,
+        tests=compared,
+        golds=tuple(golds),
+        reversed=tuple(
+            name for name in judged.metrics if name not in golds and _is_reversed(judged, name, permutations, seed)
+        ),
         notes=tuple(notes),
         units=_kind_of_units(judged),
-        smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1),
     )
+    return result, tests
 
 
-def _varies(judged: JudgedSystems, metric: MetricScores) -> bool:
-    """Return whether a metric's scores of segments, or else of systems, differ where people judged."""
-    outputs = _outputs(judged, metric)
-    return outputs is not None and len({*outputs[1][~np.isnan(outputs[0])].tolist()}) > 1
+Levels = Mapping[Level, Agreement | None]
 
 
-_SHARES = ("accuracy", "spa", "acc_eq")
-"""The measures in [0, 1]; the others are correlations."""
-
-
-class _ByUnits:
-    """Tests of metrics by exchanging whole units, and intervals over other units."""
-
-    def __init__(
-        self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], permutations: int, seed: int
-    ) -> None:
-        self._judged, self._metrics, self._permutations, self._seed = judged, metrics, permutations, seed
-        outputs = {name: _outputs(judged, metric) for name, metric in metrics.items()}
-        self._statistics = {name: _statistics(judged, metrics[name], sides) for name, sides in outputs.items() if sides}
-        once = np.ones(len(judged.systems))
-        self._sums = {name: statistics(once) for name, statistics in self._statistics.items()}
-        self._drawn = self._draw()
-
-    def values(self, key: Key) -> dict[str, float]:
-        """Return a statistic by the names of the metrics that have it."""
-        return {name: by_key[key].value for name, by_key in self._sums.items() if key in by_key}
-
-    def p_values(self, key: Key, names: Sequence[str]) -> Floats:
-        """Return two-sided p of every two metrics, (metrics, metrics); of r against random numbers that of r = 0."""
-        p = self._p_of_differences(key, names)
-        if key != OF_SYSTEMS:
-            return p
-        p_of_zero = permute_systems(*self._systems(names), permutations=self._permutations, seed=self._seed)
-        is_random = np.array([name == RANDOM for name in names])
-        return np.where(is_random, p_of_zero[:, None], np.where(is_random[:, None], p_of_zero, p))
-
-    def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
-        """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
-        key: Key = ("segment", "spa") if name == "spa" else (level, name)
-        if (metric, key) not in self._drawn:
-            return measure
-        ends = self._interval(name, measure.value or 0.0, self._sums[metric][key], self._drawn[metric, key])
-        low, high = np.clip(ends, 0 if name in _SHARES else -1, 1).tolist()
-        return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
-
-    def _interval(self, name: str, value: float, units: UnitSums, drawn: Floats) -> tuple[float, float]:
-        """Return the ends of the interval of a value of a statistic; NaN if there is none."""
-        if name.startswith("pearson"):
-            low, high = student_interval(value, *jackknife_error(units), of_z=True)
-            if np.isfinite(low + high):
-                return low, high
-        return student_interval(value, *bootstrap_error(drawn, len(units.sums)))
-
-    def _draw(self) -> dict[tuple[str, Key], Floats]:
-        """Return the statistics of the metrics in draws, (resamples,)."""
-        sums = {
-            (name, key): of_units
-            for name, by_key in self._sums.items()
-            for key, of_units in by_key.items()
-            if len(of_units.sums) > 1
-        }
-        drawn = resampled([*sums.values()], np.random.default_rng(self._seed)) if sums else []
-        return dict(zip(sums, drawn, strict=True))
-
-    def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
-        if key == OF_SYSTEMS:
-            return exchange_systems(*self._systems(names), permutations=self._permutations, seed=self._seed)
-        sums = [self._sums[name][key] for name in names]
-        return exchange_units(sums, permutations=self._permutations, seed=self._seed)
-
-    def _systems(self, names: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return human scores of the systems that were judged as a whole, and those of metrics, (metrics, systems)."""
-        is_judged = ~np.isnan(self._judged.human_system)
-        scores = [self._metrics[name].system for name in names]
-        return self._judged.human_system[is_judged], np.stack([row[is_judged] for row in scores if row is not None])
-
-
-class _ByBoth(_ByUnits):
-    """Tests of metrics by drawing systems and units, and intervals over other systems and units.
-
-    A metric without scores of segments, where these were judged, has neither.
-    """
-
-    def _draw(self) -> dict[tuple[str, Key], Floats]:
-        num_systems, num_units = len(self._judged.systems), max(1, _num_units(self._judged))
-        if num_systems < MIN_DRAWN_SYSTEMS:
-            raise InputError(
-                f"{self._judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
-                f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
-            )
-        self._sums = {
-            name: by_key
-            for name, by_key in self._sums.items()
-            if all(len(of_units.sums) == num_units for of_units in by_key.values())
-        }
-        keys = [(name, key) for name, by_key in self._sums.items() for key in by_key]
-
-        def drawn_sums(weights: Floats) -> list[UnitSums]:
-            weighted = {name: self._statistics[name](weights) for name in self._sums}
-            return [weighted[name][key] for name, key in keys]
-
-        drawn = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(self._seed))
-        return dict(zip(keys, drawn.T, strict=True))
-
-    def _interval(self, name: str, value: float, units: UnitSums, drawn: Floats) -> tuple[float, float]:
-        is_r = name not in _SHARES
-        with np.errstate(divide="ignore"):
-            error = bootstrap_error(np.arctanh(drawn) if is_r else drawn, len(self._judged.systems))
-        return student_interval(value, *error, of_z=is_r)
-
-    def _p_of_differences(self, key: Key, names: Sequence[str]) -> Floats:
-        drawn = np.stack([self._drawn[name, key] for name in names])  # (metrics, resamples)
-        values = np.array([self._sums[name][key].value for name in names])
-        deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)
-        return student_p(values[:, None] - values, deltas, len(self._judged.systems))
-
-
-def _label(key: Key) -> str:
-    """Return the name of a statistic in the results of tests against sentinels."""
+def _has_value(levels: Levels, key: Key) -> bool:
+    """Return whether a metric has a value of a measure."""
     level, name = key
-    return f"system_{name}" if level == "system" else name
+    agreement = levels[level]
+    return agreement is not None and agreement[name].value is not None
+
+
+def _ranked_by(judged: JudgedSystems, agreements: Sequence[Levels]) -> tuple[Key, ...]:
+    """Return the measures that rank the metrics: of outputs that systems share, else of all outputs or of systems."""
+    choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
+    if not any(levels["segment"] for levels in agreements):
+        choices = (R_OF_SYSTEMS,)
+    elif not (judged.is_judged.sum(axis=0) > 1).any():
+        choices = (R_OF_OUTPUTS,)
+    return tuple(key for key in choices if any(_has_value(levels, key) for levels in agreements))
+
+
+def _compared(
+    sets: Sequence[_ByUnits], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
+) -> MeasureTests:
+    """Compare metrics by the mean of a measure over language pairs, in each of which they have these names."""
+    if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems, random numbers nothing about r
+        names = {name: of for name, of in names.items() if sets[0].of_systems and name not in SENTINELS}
+    values_by_set = [tests.values(key) for tests in sets]
+    values = {
+        name: float(np.mean([by_name[one] for by_name, one in zip(values_by_set, of, strict=True)]))
+        for name, of in names.items()
+        if all(one in by_name for by_name, one in zip(values_by_set, of, strict=True))
+    }
+    number = sum(name not in SENTINELS for name in values)
+    num_exchanges = max(permutations, MIN_PERMUTATIONS * number * (number - 1) // 2)
+
+    def p_values(chosen: Sequence[str]) -> Floats:
+        of_sets = [*zip(*(names[name] for name in chosen), strict=True)]
+        return sets[0].p_values(sets, key, num_exchanges, seed, of_sets)
+
+    is_exact = sets[0].of_systems or sum(_num_units(tests.judged) for tests in sets) <= MAX_EXACT
+    return compare_metrics(values, p_values, smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1))
+
+
+def _is_reversed(judged: JudgedSystems, name: str, permutations: int, seed: int) -> bool:
+    """Return whether a metric orders outputs the wrong way round: it is significantly worse than its negative."""
+    metric = judged.metrics[name]
+    if judged.human_segment is None or metric.segment is None:
+        r = no_value("", 0) if metric.system is None else correlate_pairs(judged.human_system, metric.system)
+        with np.errstate(divide="ignore"):
+            z = np.arctanh(r.value or 0.0) * np.sqrt(max(r.n - 3, 0))
+        return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
+    if _num_segments(judged) < MIN_UNITS:
+        return False
+    tests = _ByUnits(judged, {"given": metric, "negative": replace(metric, lower_is_better=True).negated}, seed)
+    key = OF_OUTPUTS if (judged.is_judged.sum(axis=0) > 1).any() else R_OF_OUTPUTS
+    values, spa = tests.values(key), tests.values(OF_SYSTEMS).get("given", 0.0)
+    if not values or values["given"] >= values["negative"] or spa > 0.5:
+        return False
+    return bool(tests.p_values([tests], key, permutations, seed, [["given", "negative"]])[0, 1] < SIGNIFICANT)
 
 
 def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measure]) -> Agreement | None:
@@ -460,15 +459,9 @@ def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measu
     return replace(agreement, measures=measures)
 
 
-def _place(metric: MetricAgreement) -> tuple[float, float]:
-    """Sort by rank and then by correlation; what has neither comes last."""
-    level = metric.segment or metric.system
-    return np.inf if metric.rank is None else metric.rank, np.inf if level is None else _falling(level["pearson"])
-
-
-def _falling(measure: Measure) -> float:
+def _falling(measure: Measure | None) -> float:
     """Sort by value, the highest first; what has none comes last."""
-    return np.inf if measure.value is None else -measure.value
+    return np.inf if measure is None or measure.value is None else -measure.value
 
 
 def _notes(judged: JudgedSystems) -> Iterator[str]:
@@ -495,24 +488,30 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
     if (num_segments := _num_segments(judged)) < MIN_UNITS:
         yield (
             f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks and tests, and no "
-            "SPA, r by item and acc*_eq; the other values describe these segments alone"
+            "acc*_eq, SPA and r by item; the other values describe these segments alone"
         )
-    elif (num_units := _num_units(judged)) < MIN_UNITS:
-        yield f"{num_units} {_kind_of_units(judged)} are few: below {MIN_UNITS}, intervals are too narrow"
+    elif (effective := _effective_units(judged)) < MIN_UNITS:
+        number, kind = _num_units(judged), _kind_of_units(judged)
+        alike = "" if effective > number - 0.05 else f", which tell as much as {effective:.1f} of one size,"
+        yield f"{number} {kind}{alike} are few: below {MIN_UNITS}, intervals and tests are not reliable"
 
 
-def _notes_of_gold(judged: JudgedSystems) -> Iterator[str]:
+def _r_of_gold(judged: JudgedSystems, metric: MetricScores) -> float | None:
+    """Return the r of a metric that is the human scores themselves, or linear in them; None of another."""
+    if (outputs := _outputs(judged, metric)) is None:
+        return None
+    r = correlate_pairs(*(side.ravel() for side in outputs))
+    return r.value if r.n > 2 and abs(r.value or 0.0) > 1 - CLOSE else None
+
+
+def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
     """Yield which metrics are the human scores themselves."""
     for name, metric in {**judged.annotators, **judged.metrics}.items():
-        sides = ((judged.human_segment, metric.segment), (judged.human_system, metric.system))
-        r = [
-            correlate_pairs(human.ravel(), scores.ravel())
-            for human, scores in sides
-            if human is not None and scores is not None
-        ]
-        perfect = [measure.value for measure in r if measure.n > 2 and abs(measure.value or 0) > 1 - ROUNDING]
-        if perfect:
-            yield f"{name} is the human scores themselves, or linear in them: r = {perfect[0]:+.0f} is by construction"
+        if name in golds:
+            yield (
+                f"{name} is the human scores themselves, or linear in them, and has no rank: r = {golds[name]:+.0f} is "
+                "by construction"
+            )
         elif judged.gold and judged.gold in (name, metric.base_name):
             yield f"{name} has the name of the human scores: if it is made from them, they agree by construction"
 
@@ -531,50 +530,54 @@ def _kind_of_units(judged: JudgedSystems) -> str:
     return "documents" if judged.documents else "segments"
 
 
-def _means(results: Sequence[LanguagePairResult]) -> tuple[MetricMean, ...]:
-    """Return the means of annotators, metrics and sentinels, in this order."""
-    means = []
-    for kind in get_args(Kind):
-        names = dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
-        of_kind = [_mean(name, kind, results) for name in names]
-        means += of_kind if kind == "sentinels" else sorted(of_kind, key=lambda mean: _falling(mean["accuracy"]))
-    return tuple(means)
+def _effective_units(judged: JudgedSystems) -> float:
+    """Return how many segments, or documents of one size, would tell as much as those that are judged."""
+    numbers = judged.unit_numbers(judged.is_judged.any(axis=0))
+    return effective_units(np.bincount(numbers).astype(np.float64)) if len(numbers) else 1.0
 
 
-_AVERAGED: dict[str, Key] = {
-    "system_pearson": OF_SYSTEMS,
-    "spa": ("system", "spa"),
-    "segment_pearson": OF_SEGMENTS,
-    "kendall": ("segment", "kendall"),
-    "acc_eq": ("segment", "acc_eq"),
-}
-"""The measures whose means are taken, by the name of the mean."""
+# Several language pairs.
+
+
+AVERAGED: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS, R_OF_OUTPUTS, R_OF_SYSTEMS)
+"""The measures whose means over language pairs are taken."""
 _SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
 
 
-def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult]) -> MetricMean:
-    by_pair = [[metric for metric in getattr(result, kind) if metric.base_name == name] for result in results]
-    num_pairs, metrics = sum(map(bool, by_pair)), [metric for metrics in by_pair for metric in metrics]
-    if num_pairs < len(results):
-        nothing = no_value(_SOME_PAIRS.format(num_pairs, len(results)), 0)
-        return MetricMean(name, num_pairs, dict.fromkeys(("accuracy", *_AVERAGED), nothing), kind)
-    measures = {"accuracy": _pooled([metric.system["accuracy"] for metric in metrics if metric.system])}
-    for mean, (level, measure) in _AVERAGED.items():
-        levels = [getattr(metric, level) for metric in metrics]
-        measures[mean] = _average([agreement[measure] for agreement in levels if agreement], len(results))
-    return MetricMean(name, num_pairs, measures, kind)
+def _means(
+    results: Sequence[LanguagePairResult], sets: Sequence[_ByUnits], permutations: int, seed: int
+) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
+    """Return the means of annotators, metrics and sentinels, in this order, and their tests."""
+    ranked_by = [key for key in AVERAGED if all(key in result.ranked_by for result in results)]
+    names: dict[str, list[str]] = {}  # of all language pairs, by base name
+    golds = {metric.base_name for result in results for metric in result.metrics if metric.name in result.golds}
+    for metric in (metric for result in results for _, metric in result.by_kind()):
+        names.setdefault(metric.base_name, []).append(metric.name)
+    everywhere = {name: of for name, of in names.items() if len(of) == len(results) and name not in golds}
+    tests = {label(key): _compared(sets, key, everywhere, permutations, seed) for key in ranked_by}
+    means = []
+    for kind in get_args(Kind):
+        of_kind = [
+            _mean(name, kind, results, {key: of.ranks[name] for key, of in tests.items() if name in of.ranks})
+            for name in dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
+        ]
+        means += sorted(of_kind, key=lambda mean: [_falling(mean[label(key)]) for key in AVERAGED])
+    return tuple(means), tests
 
 
-def _pooled(accuracies: Sequence[Measure]) -> Measure:
-    """Return the accuracy over the pairs of systems of all language pairs."""
-    num_pairs = sum(accuracy.n for accuracy in accuracies if accuracy.value is not None)
-    if not num_pairs:
-        return pairwise_accuracy([])
-    return Measure(sum((accuracy.value or 0.0) * accuracy.n for accuracy in accuracies) / num_pairs, num_pairs)
+def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult], ranks: Mapping[str, int]) -> MetricMean:
+    metrics = [metric for result in results for metric in getattr(result, kind) if metric.base_name == name]
+    measures = {}
+    for key in AVERAGED:
+        found = [measure for metric in metrics if (measure := metric.measure(key))]
+        measures[label(key)] = _average(found, len(metrics), len(results))
+    return MetricMean(name, len(metrics), measures, ranks, kind)
 
 
-def _average(measures: Sequence[Measure], num_pairs: int) -> Measure:
+def _average(measures: Sequence[Measure], num_scored: int, num_pairs: int) -> Measure:
     """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
+    if num_scored < num_pairs:
+        return no_value(_SOME_PAIRS.format(num_scored, num_pairs), 0)
     if not measures:
         return no_value("the metric has no such scores", 0)
     mean = average(measures)

@@ -1,7 +1,9 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import combinations
+from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -23,32 +25,47 @@ from bertscore_onnx.tables.table import (
     plain,
     plural,
 )
-from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.ranks import Difference, SentinelTest
+from bertscore_onnx_evaluation.metrics.correlation import HUMAN_CONSTANT, Measure
+from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
+from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Level = Literal["segment", "system"]
+Key = tuple[Level, str]
+"""A measure by its level and its name in `Agreement`."""
+OF_OUTPUTS: Key = ("segment", "acc_eq")
+OF_SYSTEMS: Key = ("system", "spa")
+R_OF_OUTPUTS: Key = ("segment", "pearson")
+R_OF_SYSTEMS: Key = ("system", "pearson")
+MIN_SYSTEMS = 5
+"""With fewer systems SPA says little: of 2 systems that of random numbers is up to .98."""
+
 HELP = """\
-Metrics have ranks by Pearson's r, over all outputs at once, which mixes the
-difficulty of segments with the quality of outputs. A rank ends where a metric
-in it is significantly better than the next (p < .05 after Holm's correction);
-metrics in neighbouring ranks need not differ: the tables of p show which do.
-Below each number is its interval of 95 % over other segments with the same
-systems; of whole systems, whose scores then move as the means of their
-segments do. The tests of segments, SPA's too, keep the systems as well:
-metrics that favour other systems differ by them, though over many systems
-they may be equal. By item and by system, a metric that is constant counts as
-0. A negative r orders outputs the wrong way round. Ties are pairs that a
-metric scores alike; for acc*_eq, alike up to epsilon. A missing value, -, has
-its reason below the tables. Sentinels, below the metrics, read no meaning:
+acc*_eq is the share of pairs of outputs of a segment that a metric orders as
+annotators do, or ties as they do; differences up to epsilon are ties. SPA
+compares how sure metric and annotators are of the order of two systems. Both
+have ranks: a rank ends where a metric in it is significantly better than the
+next (p < .05 after Holm's correction); metrics in neighbouring ranks need not
+differ: the table of p shows which do. r over all outputs mixes the difficulty
+of segments with the quality of outputs; by item it is the mean within
+segments, 0 where a metric is constant. A negative r orders outputs the wrong
+way round. Intervals are of 95 %, over other segments with the same systems,
+whose scores then move as the means of their segments do. The tests keep the
+systems as well. Ties are pairs that a metric scores alike. A missing value, -,
+has its reason below the tables. Sentinels, below the metrics, read no meaning:
 random numbers (means over several draws, and the range of 95 % of them), the
-length, the ratio of lengths, and the words shared with the reference.
-Annotators stand above the metrics. With --test boot-both intervals and p are
-over other systems and segments."""
+difficulty of the segment, the length, the ratio of lengths, and the words
+shared with the reference. Annotators stand above the metrics. With --test
+boot-both intervals and p are over other systems and segments."""
+
+
+def label(key: Key) -> str:
+    """Return the name of a measure where those of both levels stand together."""
+    return "system_pearson" if key == R_OF_SYSTEMS else key[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +75,8 @@ class Agreement:
     n: int
     """Judged systems, or judged outputs."""
     measures: Mapping[str, Measure]
-    """By name. Of systems: `pearson`, `pearson_without_outliers` (without the systems in `outliers`), `accuracy`
-    (pairwise), and `spa` (soft pairwise, from the scores of segments). Of segments: `pearson` over all outputs,
-    `pearson_by_item` and `pearson_by_system` (within each, then the mean), `kendall` (τ_b), `kendall_c` and
-    `acc_eq`."""
+    """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and `pearson`. Of segments:
+    `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each segment, then the mean)."""
     pairs: int
     """Judged pairs of systems; of segments: within each segment."""
     human_ties: int
@@ -69,9 +84,8 @@ class Agreement:
     metric_ties: int
     """Those with equal scores by the metric."""
     rank: int | None = None
-    """From 1, by Pearson's r: a rank ends where a metric in it is significantly better. None without an r."""
-    outliers: tuple[str, ...] | None = None
-    """Systems whose human score is far from the others'; None at the level of segments."""
+    """From 1, by the measure of this level that ranks the metrics: a rank ends where a metric in it is significantly
+    better. None without one."""
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by its name."""
@@ -79,19 +93,16 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        values, intervals, reasons = _parts(self.measures)
         measures = self.measures.items()
         return {
             "n": self.n,
-            **values,
-            **({"epsilon": self["acc_eq"].epsilon} if self.outliers is None else {"outliers": list(self.outliers)}),
+            **_parts(self.measures),
+            **({"epsilon": self["acc_eq"].epsilon} if "acc_eq" in self.measures else {}),
             "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
-            "intervals": intervals,
             "groups": {name: value.groups for name, value in measures if value.groups > 1},
             "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
             "zeros": {name: value.zeros for name, value in measures if value.zeros},
-            "reasons": reasons,
         }
 
 
@@ -108,27 +119,19 @@ class MetricAgreement:
     """None if the metric has no scores of systems."""
     segment: Agreement | None
     """None if the metric has no scores of segments, or no segment has a human score."""
-    rank: int | None
-    """Its rank at the level of segments if any metric has one there, else at that of systems; None without one."""
+
+    def measure(self, key: Key) -> Measure | None:
+        """Return a measure that has a value, or None."""
+        agreement: Agreement | None = getattr(self, key[0])
+        return None if agreement is None or agreement[key[1]].value is None else agreement[key[1]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         levels = {"system": self.system, "segment": self.segment}
-        agreements = {level: agreement and agreement.to_dict() for level, agreement in levels.items()}
-        return {"signature": self.signature, **agreements, "rank": self.rank}
-
-
-@dataclass(frozen=True, slots=True)
-class MetricPair:
-    """Two metrics in one language pair."""
-
-    first: str
-    second: str
-    system: Difference | None
-    """None if one of them does not correlate."""
-    segment: Difference | None
-    tests: Mapping[str, Difference] = field(default_factory=dict)
-    """Differences in other statistics of segments: `pearson_by_item`, `acc_eq` and `spa`."""
+        return {
+            "signature": self.signature,
+            **{level: agreement and agreement.to_dict() for level, agreement in levels.items()},
+        }
 
 
 Kind = Literal["humans", "metrics", "sentinels"]
@@ -156,33 +159,25 @@ class LanguagePairResult:
     """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
     humans: tuple[MetricAgreement, ...]
     """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
-    sentinel_tests: tuple[SentinelTest, ...]
-    """Each metric against the best sentinel, by each statistic that is tested."""
-    pairs: tuple[MetricPair, ...]
-    """Every two of `humans` and `metrics`, in that order."""
+    ranked_by: tuple[Key, ...]
+    """The measures that rank the metrics, by level and name: acc*_eq and SPA, or r where there are no such."""
+    tests: Mapping[str, MeasureTests]
+    """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or `system_pearson`."""
+    golds: tuple[str, ...]
+    """Metrics that are the human scores themselves, or linear in them, and have no rank."""
+    reversed: tuple[str, ...]
+    """Metrics that order outputs the wrong way round."""
     notes: tuple[str, ...]
     """Warnings about the data."""
     units: str
     """What the tests exchange and the intervals draw: `segments` or `documents`."""
-    smallest_p: float
-    """The smallest p that the permutations of segments can give; 0 if all ways to exchange them were tried."""
-
-    @property
-    def ranked_by(self) -> Literal["segment", "system"]:
-        """The level whose Pearson's r ranks the metrics."""
-        has_r = any(metric.segment and metric.segment["pearson"].value is not None for metric in self.metrics)
-        return "segment" if has_r else "system"
-
-    def ranking_r(self, metric: MetricAgreement) -> Measure | None:
-        """Return the r that a metric is ranked by; None without one."""
-        agreement: Agreement | None = getattr(metric, self.ranked_by)
-        return None if agreement is None or agreement["pearson"].value is None else agreement["pearson"]
 
     @property
     def best_sentinel(self) -> MetricAgreement | None:
-        """The sentinel with the highest r."""
-        with_r = [(r.value or 0.0, sentinel) for sentinel in self.sentinels if (r := self.ranking_r(sentinel))]
-        return max(with_r, key=lambda pair: pair[0])[1] if with_r else None
+        """The sentinel with the highest value of the first measure that ranks the metrics."""
+        values = [(sentinel.measure(key), sentinel) for key in self.ranked_by[:1] for sentinel in self.sentinels]
+        found = [(measure.value or 0.0, sentinel) for measure, sentinel in values if measure]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
@@ -193,7 +188,9 @@ class LanguagePairResult:
         record: dict[str, Any] = to_builtins(self, enc_hook=_of_python)
         del record["language_pair"]
         return record | {
-            kind: {metric.name: metric.to_dict() for metric in getattr(self, kind)} for kind in get_args(Kind)
+            "ranked_by": [label(key) for key in self.ranked_by],
+            "tests": {name: tests.to_dict() for name, tests in self.tests.items()},
+            **{kind: {metric.name: metric.to_dict() for metric in getattr(self, kind)} for kind in get_args(Kind)},
         }
 
 
@@ -209,8 +206,9 @@ class MetricMean:
     name: str
     language_pairs: int
     measures: Mapping[str, Measure]
-    """By name: `accuracy`, pairwise, pooled over all pairs of systems of all language pairs; and the means over
-    language pairs of `system_pearson`, `spa`, `segment_pearson`, `kendall` and `acc_eq`."""
+    """By name the means over language pairs of `acc_eq`, `spa`, `pearson` over all outputs, and `system_pearson`."""
+    ranks: Mapping[str, int]
+    """By the name of a mean that ranks the metrics."""
     kind: Kind = "metrics"
 
     def __getitem__(self, name: str) -> Measure:
@@ -219,28 +217,27 @@ class MetricMean:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        values, intervals, reasons = _parts(self.measures)
-        return {"language_pairs": self.language_pairs, **values, "intervals": intervals, "reasons": reasons}
+        return {"language_pairs": self.language_pairs, **_parts(self.measures), "ranks": dict(self.ranks)}
 
 
-def _parts(measures: Mapping[str, Measure]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _parts(measures: Mapping[str, Measure]) -> dict[str, Any]:
     """Return the values of measures by name, the intervals of those that have one, and why the others lack a value."""
-    return (
-        {name: measure.value for name, measure in measures.items()},
-        {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None},
-        {name: measure.reason for name, measure in measures.items() if measure.value is None},
-    )
+    intervals = {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None}
+    reasons = {name: measure.reason for name, measure in measures.items() if measure.value is None}
+    return {name: measure.value for name, measure in measures.items()} | {"intervals": intervals, "reasons": reasons}
 
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation(Result):
-    """The results of `meta_evaluate`: as text the verdict, a table and the tests of its r; as `full` text all of it."""
+    """The results of `meta_evaluate`: as text the verdict, a table and the tests; as `full` text all of it."""
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "full", "tsv", "latex")
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
-    """Over the language pairs that all metrics have; the highest accuracy first."""
+    """Over the language pairs that all metrics have; the best first."""
+    mean_tests: Mapping[str, MeasureTests]
+    """How metrics compare by their means, by the name of each measure that ranks them in every language pair."""
     permutations: int
     seed: int
     test: str = "segments"
@@ -255,6 +252,7 @@ class MetaEvaluation(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with its reason."""
+        kinds = {kind: [mean for mean in self.means if mean.kind == kind] for kind in get_args(Kind)}
         return {
             "signature": self.signature,
             "permutations": self.permutations,
@@ -262,14 +260,15 @@ class MetaEvaluation(Result):
             "test": self.test,
             "language_pairs": {result.language_pair: result.to_dict() for result in self.language_pairs},
             "mean": {
-                kind: {mean.name: mean.to_dict() for mean in self.means if mean.kind == kind} for kind in get_args(Kind)
+                **{kind: {mean.name: mean.to_dict() for mean in means} for kind, means in kinds.items()},
+                "tests": {name: tests.to_dict() for name, tests in self.mean_tests.items()},
             },
         }
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for result in self.language_pairs:
             for kind, metric in result.by_kind():
-                row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind, "rank": metric.rank}
+                row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
                     if agreement:
                         row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
@@ -290,34 +289,63 @@ class MetaEvaluation(Result):
 
     def _latex(self) -> Iterator[str]:
         for result in self.language_pairs:
-            yield _latex(result, self.test, self.permutations)
+            comments = [_verdict_of(result), *_sentinels(result), *_missing(result, shown_only=True), *result.notes]
+            yield _latex(result, self.test, self.permutations, [*comments, *self._signatures().split("\n")])
 
     def figure(self) -> "Figure":
-        """Return a matplotlib figure of the r of each metric with its interval, and of the best sentinel.
+        """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        from bertscore_onnx_evaluation.report.figures import meta_figure
+        from bertscore_onnx_evaluation.report.figures import Panel, rows_figure
 
-        return meta_figure(self)
+        panels = []
+        for result in self.language_pairs:
+            sentinel = result.best_sentinel
+            for key in result.ranked_by:
+                metrics = [metric for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
+                found = [(metric.name, measure) for metric in metrics if (measure := metric.measure(key))]
+                rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
+                line = sentinel and sentinel.measure(key)
+                words = f"{sentinel.name}, which reads no meaning" if sentinel else ""
+                title = " of ".join(_TITLES[label(key)])
+                panels.append(
+                    Panel(
+                        f"{result.language_pair}: {title}, with 95 % interval",
+                        rows,
+                        line.value if line else None,
+                        words,
+                    )
+                )
+        return rows_figure(panels)
 
     def _verdict_and_means(self) -> Iterator[str]:
         """Yield which metric agrees best, and the means over several language pairs."""
         if len(self.language_pairs) == 1:
-            yield verdict(self.language_pairs[0])
+            yield _verdict_of(self.language_pairs[0])
             return
-        with_accuracy = (mean for mean in self.means if mean.kind == "metrics" and mean["accuracy"].value is not None)
-        words = f"Over {len(self.language_pairs)} language pairs"
-        if best := next(with_accuracy, None):
-            accuracy = _proportion(best["accuracy"].value)
-            yield f"{words} {best.name} orders systems best, with an accuracy of {accuracy}."
-        else:
-            yield f"{words}:"
-        columns = _columns("metric", "language_pairs", *self.means[0].measures)
-        table = Table(columns, [{"metric": mean.name, **mean.to_dict()} for mean in self.means])
-        yield f"Means over language pairs, and accuracy over all pairs of systems\n{table.text()}"
-        yield "\n".join(f"{result.language_pair}: {verdict(result)}" for result in self.language_pairs)
+        means = {mean.name: mean for mean in self.means if mean.kind != "sentinels"}
+        with_spa = min(len(result.systems) for result in self.language_pairs) >= MIN_SYSTEMS
+        values = {
+            name: {one: means[one][name].value or 0.0 for one in tests.ranks if means[one].kind == "metrics"}
+            for name, tests in self.mean_tests.items()
+            if name != "spa" or with_spa
+        }
+        words = verdict({name: of for name, of in values.items() if of}, self.mean_tests)
+        yield f"Over {len(self.language_pairs)} language pairs, {words or 'no metric is ranked.'}"
+        rows = {
+            mean.name: {
+                name: measure
+                for name, measure in mean.measures.items()
+                if measure.value is not None and name in (self.mean_tests or mean.measures)
+            }
+            for mean in self.means
+        }
+        yield f"Means over language pairs\n{_measures_table(rows, self.mean_tests).text()}"
+        units = listed(sorted({result.units for result in self.language_pairs}))
+        yield from _matrix(self.mean_tests, [*means], self.test, units)
+        yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
 
     def _signatures(self) -> str:
         signatures = {
@@ -329,37 +357,111 @@ class MetaEvaluation(Result):
         return "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
 
 
+# The verdict.
+
+_TITLES = {
+    "acc_eq": ("acc*_eq", "outputs of a segment"),
+    "spa": ("SPA", "systems"),
+    "pearson": ("r", "outputs"),
+    "system_pearson": ("r", "systems"),
+}
+"""The title of each measure that may rank metrics, and what it is about."""
+_IN_WORDS = ("random numbers", "the difficulty of the segment", "length", "ratio of lengths", "shared words")
+"""The sentinels, in their order."""
+_LISTED = 4
+"""Of more metrics the verdict gives the number."""
+
+
+def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests]) -> str:
+    """Return in a sentence which metric agrees best by each measure, by values of measures and then of metrics."""
+    clauses: list[str] = []
+    previous = ""
+    for name, of_metrics in values.items():
+        best, *others = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
+        title, about = _TITLES[name]
+        facts = [f"{title} {_WRITE[name](of_metrics[best])}", *_relations(best, others, tests[name])]
+        if not clauses:
+            sentinels = [test for test in tests[name].sentinels if test.metric == best]
+            is_better = bool(sentinels) and sentinels[0].p_holm < SIGNIFICANT
+            if sentinels and not is_better:
+                facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
+            elif is_better and not others:
+                facts.append("better than every sentinel")
+        words = f"agrees best on {about}" if others else f"agrees on {about}"
+        if clauses:
+            words = f"on {about}"
+        subject = f"{best} " if best != previous else ""
+        clauses.append(f"{subject}{words} ({'; '.join(facts)})")
+        previous = best
+    return " and ".join(clauses) + "." if clauses else ""
+
+
+def _relations(best: str, others: Sequence[str], tests: MeasureTests) -> list[str]:
+    """Return how the best metric compares with the others."""
+    relations: dict[str, list[str]] = {}
+    for other in others:
+        difference = tests.differences.get((best, other))
+        relation = "not tested against"
+        if difference is not None:
+            relation = f"{'' if difference.p_holm < SIGNIFICANT else 'not '}significantly better than"
+        relations.setdefault(relation, []).append(other)
+    return [
+        f"{relation} {listed(names) if len(names) <= _LISTED else f'{len(names)} others'}"
+        for relation, names in relations.items()
+    ]
+
+
+def _verdict_of(result: LanguagePairResult) -> str:
+    """Return the verdict on a language pair, and which metrics order outputs the wrong way round."""
+    competitors = [metric for metric in result.metrics if metric.name not in result.golds]
+    values: dict[str, dict[str, float]] = {}
+    for key in result.ranked_by:
+        found = {metric.name: measure.value or 0.0 for metric in competitors if (measure := metric.measure(key))}
+        if found and (key != OF_SYSTEMS or len(result.systems) >= MIN_SYSTEMS):
+            values[label(key)] = found
+    words = verdict(values, result.tests) or _no_verdict(result)
+    if result.reversed:
+        order = "order" if len(result.reversed) > 1 else "orders"
+        names = " ".join(map(quote, result.reversed))
+        words += (
+            f" {listed(result.reversed)} {order} outputs the wrong way round: if lower scores are better, give "
+            f"--lower-better {names}."
+        )
+    return words
+
+
+def _no_verdict(result: LanguagePairResult) -> str:
+    for metric in result.metrics:
+        agreement = metric.segment or metric.system
+        if agreement and agreement["pearson"].reason == HUMAN_CONSTANT:
+            return "The human scores are all equal: nothing can be measured."
+        if metric.segment and metric.name not in result.golds:
+            return f"No metric is ranked: {metric.segment['acc_eq'].reason}."
+    return "No metric is ranked."
+
+
 # The tables of text.
 
 _signed, _proportion = number(3, signed=True), number(3)
+_WRITE: Mapping[str, Format] = {
+    "acc_eq": _proportion,
+    "spa": _proportion,
+    "pearson": _signed,
+    "system_pearson": _signed,
+}
 _COLUMNS: Mapping[str, tuple[str, Format]] = {
     "metric": ("metric", str),
     "rank": ("rank", count),
-    "pearson": ("Pearson", _signed),
-    "pearson_without_outliers": ("no outliers", _signed),
-    "accuracy": ("accuracy", _proportion),
-    "spa": ("SPA", _proportion),
-    "metric_ties": ("ties", count),
-    "pearson_by_item": ("by item", _signed),
-    "pearson_by_system": ("by system", _signed),
-    "kendall": ("tau_b", _signed),
-    "kendall_c": ("tau_c", _signed),
     "acc_eq": ("acc*_eq", _proportion),
     "epsilon": ("epsilon", lambda epsilon: MISSING if epsilon is None else f"{epsilon:.4g}"),
-    "language_pairs": ("pairs", plain),
-    "system_pearson": ("Pearson\nsystems", _signed),
-    "segment_pearson": ("Pearson\nsegments", _signed),
+    "spa": ("SPA", _proportion),
+    "pearson": ("Pearson", _signed),
+    "pearson_by_item": ("by item", _signed),
+    "metric_ties": ("ties", count),
 }
-"""The title of each value, and its format."""
-
-_SYSTEMS = ("metric", "rank", "pearson", "pearson_without_outliers", "accuracy", "spa", "metric_ties")
-_SEGMENTS = ("metric", "rank", "pearson", "pearson_by_item", "pearson_by_system", "kendall", "kendall_c")
-_SEGMENT_PAIRS = ("metric", "acc_eq", "epsilon", "metric_ties")
-
-
-def _columns(*names: str) -> list[Column]:
-    """Return the columns of these values."""
-    return [(title, name, write) for name in names for title, write in [_COLUMNS[name]]]
+"""The title of each value of the full tables, and its format."""
+_SEGMENTS = ("metric", "rank", "acc_eq", "epsilon", "metric_ties", "pearson", "pearson_by_item")
+_SYSTEMS = ("metric", "rank", "spa", "pearson", "metric_ties")
 
 
 def _row(agreement: Agreement) -> dict[str, Any]:
@@ -368,8 +470,6 @@ def _row(agreement: Agreement) -> dict[str, Any]:
     for name, value in agreement.to_dict().items():
         if name == "reasons":
             row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
-        elif name == "outliers":
-            row[name] = " ".join(value)
         elif name == "intervals":
             row |= {f"{of}_{end}": ends[at] for of, ends in value.items() for at, end in enumerate(("low", "high"))}
         elif name == "ties":
@@ -381,89 +481,80 @@ def _row(agreement: Agreement) -> dict[str, Any]:
     return row
 
 
-# The verdict, and the table of the measures that most papers report.
+def _measures_table(rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]) -> Table:
+    """Return a table of metrics by the measures that have a value, with their intervals and ranks."""
+    names = [name for name in _TITLES if any(name in measures for measures in rows.values())]
+    columns: list[Column] = [("metric", "metric", str)]
+    for name in names:
+        title = _TITLES[name][0]
+        title += " of\nsystems" if name == "system_pearson" and "pearson" in names else ""
+        columns += [(title, name, _WRITE[name]), ("95 % interval", f"{name}_interval", plain)]
+        columns += [("rank", f"{name}_rank", count)] * (name in tests)
+    cells: list[dict[str, Any]] = []
+    for metric, measures in rows.items():
+        row: dict[str, Any] = {"metric": metric}
+        for name in names:
+            measure = measures.get(name)
+            row |= {name: measure and measure.value, f"{name}_interval": _interval(name, measure)}
+            row[f"{name}_rank"] = tests[name].ranks.get(metric) if name in tests else None
+        cells.append(row)
+    return Table(columns, cells, [f"{name}_interval" for name in reversed(names)])
 
-_SHOWN = {
-    ("segment", "pearson"): "r",
-    ("segment", "pearson_by_item"): "by item",
-    ("segment", "acc_eq"): "acc*_eq",
-    ("system", "spa"): "SPA",
-    ("system", "pearson"): "systems",
-}
-"""The level and name of a measure, and the title of its column."""
 
-_STATISTIC_OF = {"segment": "pearson", "system": "system_pearson"}
-"""The name of the tests of r, by level."""
+def _interval(name: str, measure: Measure | None) -> str:
+    if measure is None or measure.low is None or measure.high is None:
+        return ""
+    write = number(2, signed=name.endswith("pearson"))
+    return f"{write(measure.low)} to {write(measure.high)}"
 
 
-def verdict(result: LanguagePairResult) -> str:
-    """Return in a sentence which metric agrees best, and what the tests of its r say of the others."""
-    statistic = _STATISTIC_OF[result.ranked_by]
-    best = next((metric for metric in result.metrics if result.ranking_r(metric)), None)
-    if best is None:
-        return "No metric correlates with the human scores."
-    measure = result.ranking_r(best)
-    of = "systems" if result.ranked_by == "system" else "outputs"
-    words = f"{best.name} agrees best with human scores (r {_signed(measure and measure.value)} over all {of})"
-    relations: dict[str, list[str]] = {}
-    differences = {frozenset([pair.first, pair.second]): _difference(pair, statistic) for pair in result.pairs}
-    for other in result.metrics:
-        if other is not best and result.ranking_r(other):
-            difference = differences[frozenset([best.name, other.name])]
-            relation = "not tested against"
-            if difference is not None:
-                relation = "significantly better than" if difference.p_holm < SIGNIFICANT else "tied with"
-            relations.setdefault(relation, []).append(other.name)
-    sentinels = [test for test in result.sentinel_tests if (test.metric, test.statistic) == (best.name, statistic)]
-    if sentinels and sentinels[0].p_holm >= SIGNIFICANT:
-        relations["not significantly better than a score that reads no meaning,"] = [sentinels[0].sentinel]
-    others = "; ".join(f"{relation} {listed(names)}" for relation, names in relations.items())
-    return f"{words}: {others}." if others else f"{words}."
+def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
+    """Return the measures that rank metrics, of annotators, metrics and the best sentinel; without such, each r."""
+    keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
+    metrics = (*result.humans, *result.metrics, *filter(None, [result.best_sentinel]))
+    return {
+        metric.name: {label(key): measure for key in keys if (measure := metric.measure(key))} for metric in metrics
+    }
 
 
 def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes."""
-    columns, rows = _shown(result)
-    columns.insert(3, ("95 % of r", "interval", plain))
-    yield f"{_title(result)}\n{Table(columns, rows, ('interval',)).text()}"
-    statistic = _STATISTIC_OF[result.ranked_by]
-    yield from _tests(result, test, [statistic])
-    yield from _notes([*_sentinels(result, [statistic]), *_missing(result, shown_only=True), *result.notes])
+    yield f"{_title(result)}\n{_measures_table(_measures_of(result), result.tests).text()}"
+    yield from _matrix(result.tests, _competitors(result), test, result.units)
+    yield from _notes([*_sentinels(result), *_missing(result, shown_only=True), *result.notes])
 
 
-def _shown(result: LanguagePairResult) -> tuple[list[Column], list[dict[str, Any]]]:
-    """Return the columns of the levels that were judged, and rows of annotators, metrics and the best sentinel."""
-    columns = _columns("metric", "rank")
-    for (level, name), title in _SHOWN.items():
-        if any(getattr(metric, level) for metric in result.metrics):
-            columns.append((title, f"{level} {name}", _COLUMNS[name][1]))
-    rows = []
-    for metric in (*result.humans, *result.metrics, *filter(None, [result.best_sentinel])):
-        row: dict[str, Any] = {"metric": metric.name, "rank": metric.rank, "interval": ""}
-        for level, name in _SHOWN:
-            agreement: Agreement | None = getattr(metric, level)
-            row[f"{level} {name}"] = None if agreement is None else agreement[name].value
-        measure = result.ranking_r(metric)
-        if measure and measure.low is not None:
-            row["interval"] = f"{measure.low:+.2f} to {measure.high:+.2f}"
-        rows.append(row)
-    return columns, rows
+def _competitors(result: LanguagePairResult) -> list[str]:
+    return [metric.name for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
 
 
-def _latex(result: LanguagePairResult, test: str, permutations: int) -> str:
-    columns, rows = _shown(result)
-    ranked = rows[: len(result.humans) + len(result.metrics)]
-    for at, (title, key, write) in enumerate(columns[2:], start=2):
-        best = max((row[key] for row in ranked if row[key] is not None), default=None)
-        columns[at] = (title, key, _latex_number(write, best))
-    sentinel = result.best_sentinel
+def _latex(result: LanguagePairResult, test: str, permutations: int, comments: Sequence[str]) -> str:
+    rows, competitors = _measures_of(result), _competitors(result)
+    table = _measures_table(rows, result.tests)
+    columns = [column for column in table.columns if not column[1].endswith("_interval")]
+    for at, (title, key, write) in enumerate(columns):
+        if key in _TITLES:
+            values = (rows[name][key].value for name in competitors if key in rows[name])
+            columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
     way = "drawing systems and " if test == "boot-both" else "exchanging "
+    explained = [_LEGENDS[label(key)] for key in result.ranked_by]
+    sentinel = result.best_sentinel
+    if sentinel:
+        explained.append(f"{sentinel.name} ({_IN_WORDS[SENTINELS.index(sentinel.name)]}) reads no meaning")
     caption = (
-        f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. A rank ends where a "
-        f"metric in it is significantly better than the next by r (p < {SIGNIFICANT}, {permutations:,} permutations "
-        f"{way}{result.units}, two-sided, after Holm's correction)."
+        f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. {'; '.join(explained)}. "
+        f"A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT}, {permutations:,} "
+        f"permutations {way}{result.units}, two-sided, after Holm's correction)."
     )
-    return Table(columns, rows).latex(caption + (f" {sentinel.name} reads no meaning." if sentinel else ""))
+    return Table(columns, table.rows).latex(caption, comments=comments)
+
+
+_LEGENDS = {
+    "acc_eq": "acc*_eq: share of pairs of outputs of a segment in the right order, or tied as by annotators",
+    "spa": "SPA: soft pairwise accuracy of systems",
+    "pearson": "r: Pearson's, over all outputs",
+    "system_pearson": "r: Pearson's, of whole systems",
+}
 
 
 def _latex_number(write: Format, best: float | None) -> Format:
@@ -482,23 +573,17 @@ def _title(result: LanguagePairResult) -> str:
 
 def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
     yield _title(result)
-    systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
+    over = " and ".join(["other systems"] * (test == "boot-both") + [f"other {result.units}"])
     segments = {metric.name: metric.segment for _, metric in result.by_kind() if metric.segment}
-    if any(system[name].value is not None for system in systems.values() for name in ("pearson", "accuracy")):
-        first = next(iter(systems.values()))
-        title = f"Whole systems: {first.n}; human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
-        yield f"{title}\n{_table(_SYSTEMS, systems)}"
-    if segments:
-        first = next(iter(segments.values()))
-        yield f"Segments: {first.n:,} judged outputs\n{_table(_SEGMENTS, segments)}"
-        if any(segment["acc_eq"].value is not None for segment in segments.values()):
-            title = f"Pairs of outputs of a segment: human scores tie {first.human_ties:,} of {first.pairs:,}"
-            yield f"{title}\n{_table(_SEGMENT_PAIRS, segments)}"
-    yield from _tests(result, test, _STATISTICS)
-    outliers = next((system.outliers for system in systems.values()), None)
-    named = [f"Outliers among the systems: {', '.join(outliers)}"] if outliers else []
-    yield from _notes(_sentinels(result, _STATISTICS))
-    yield from _notes([*named, *_groups(result), *_missing(result), *result.notes])
+    systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
+    for names, agreements, of in ((_SEGMENTS, segments, "judged outputs"), (_SYSTEMS, systems, "systems")):
+        if any(measure.value is not None for one in agreements.values() for measure in one.measures.values()):
+            first = next(iter(agreements.values()))
+            ties = f"human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
+            yield f"{first.n:,} {of}, intervals over {over}; {ties}\n{_table(names, agreements)}"
+    yield from _matrix(result.tests, _competitors(result), test, result.units)
+    yield from _notes(_sentinels(result))
+    yield from _notes([*_groups(result), *_missing(result), *result.notes])
 
 
 def _notes(lines: Iterable[str]) -> Iterator[str]:
@@ -512,11 +597,11 @@ def _table(names: Sequence[str], metrics: Mapping[str, Agreement]) -> str:
     rows: list[dict[str, Any]] = []
     for name, agreement in metrics.items():
         rows.append({"metric": name, **_row(agreement)})
-        _, ends, _ = _parts(agreement.measures)
-        intervals = {key: f"{low:.2f} {high:.2f}".replace("0.", ".") for key, (low, high) in ends.items()}
-        if intervals.keys() & {*names}:
+        ends = _parts(agreement.measures)["intervals"]
+        if ends:
+            intervals = {key: f"{low:.2f} {high:.2f}".replace("0.", ".") for key, (low, high) in ends.items()}
             rows.append({"metric": "", **intervals})
-    return Table([(title, key, _or_text(write)) for title, key, write in _columns(*names)], rows).text()
+    return Table([(title, name, _or_text(write)) for name in names for title, write in [_COLUMNS[name]]], rows).text()
 
 
 def _or_text(write: Format) -> Format:
@@ -524,56 +609,45 @@ def _or_text(write: Format) -> Format:
     return write if write is str else lambda value: value if isinstance(value, str) else write(value)
 
 
-_STATISTICS = {name: _COLUMNS[name][0] for name in ("pearson", "pearson_by_item", "acc_eq", "spa")}
-_STATISTICS["system_pearson"] = "Pearson of whole systems"
-"""The titles of the tests, by the name of their statistic."""
-
-
-def _sentinels(result: LanguagePairResult, statistics: Iterable[str]) -> Iterator[str]:
-    """Yield which metrics are not significantly better than the best sentinel, in each of these statistics."""
-    for statistic in statistics:
-        tests = [test for test in result.sentinel_tests if test.statistic == statistic]
-        not_better = [test for test in tests if test.p_holm >= SIGNIFICANT]
+def _sentinels(result: LanguagePairResult) -> Iterator[str]:
+    """Yield which metrics are not significantly better than the best sentinel, by each measure."""
+    for name, tests in result.tests.items():
+        not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
             names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
             best = f"{not_better[0].sentinel}, the best sentinel"
-            yield f"{_STATISTICS[statistic]}: not significantly better than {best}: {names}"
-        elif tests:
-            yield f"{_STATISTICS[statistic]}: every metric is significantly better than every sentinel"
+            yield f"{_TITLES[name][0]}: not significantly better than {best}: {names}"
+        elif tests.sentinels:
+            yield f"{_TITLES[name][0]}: every metric is significantly better than every sentinel"
 
 
-def _tests(result: LanguagePairResult, test: str, statistics: Iterable[str]) -> Iterator[str]:
-    """Yield a matrix of p-values for each test that was made of these statistics."""
-    num_systems = next((metric.system.n for metric in result.metrics if metric.system), 0)
-    for statistic in statistics:
-        of_systems = statistic == "system_pearson"
-        differences = {(pair.first, pair.second): _difference(pair, statistic) for pair in result.pairs}
-        if not any(differences.values()):
-            continue
-        smallest = 0.0 if of_systems and num_systems <= MAX_EXACT else result.smallest_p * len(result.pairs)
-        p = {pair: _bounded_p(of_pair.p_holm, smallest) for pair, of_pair in differences.items() if of_pair}
-        way = f"exchanging {'systems' if of_systems else result.units}"
-        if test == "boot-both":
-            way = f"drawing systems and {result.units}"
-        level = "Whole systems, Pearson" if of_systems else f"Segments, {_STATISTICS[statistic]}"
-        yield f"{level}: p by {way}, two-sided, after Holm\n{_matrix(result, p)}"
-
-
-def _difference(pair: MetricPair, statistic: str) -> Difference | None:
-    return {"pearson": pair.segment, "system_pearson": pair.system, **pair.tests}.get(statistic)
-
-
-def _matrix(result: LanguagePairResult, cells: Mapping[tuple[str, str], str]) -> str:
-    """Write a cell for every two annotators or metrics."""
-    names = [metric.name for metric in (*result.humans, *result.metrics)]
-    rows: list[dict[str, Any]] = [
-        {"number": row, "metric": name}
-        | {str(at): cells.get((name, second), MISSING) for at, second in enumerate(names[row:], start=row + 1)}
-        for row, name in enumerate(names, start=1)
+def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, units: str) -> Iterator[str]:
+    """Yield a matrix of p for every two annotators or metrics: of one measure above the diagonal, of another below."""
+    cells: dict[tuple[str, str], str] = {}
+    tested = [name for name, of_measure in tests.items() if of_measure.differences]
+    for at, name in enumerate(tested):
+        differences = tests[name].differences
+        smallest = tests[name].smallest_p * len(differences) / 2
+        for first, second in combinations(names, 2):
+            if of_pair := differences.get((first, second)):
+                cells[(second, first) if at else (first, second)] = _bounded_p(of_pair.p_holm, smallest)
+    if not cells:
+        return
+    columns: list[Column] = [("", "number", plain), ("metric", "metric", str)]
+    columns += [(str(at), str(at), plain) for at in range(1 if len(tested) > 1 else 2, len(names) + 1)]
+    rows = [
+        {"number": row, "metric": first}
+        | {
+            str(at): cells.get((first, second), MISSING)
+            for at, second in enumerate(names, start=1)
+            if at > row or (at < row and len(tested) > 1)
+        }
+        for row, first in enumerate(names, start=1)
     ]
-    columns: list[Column] = [("", "number", plain), *_columns("metric")]
-    columns += [(str(at), str(at), plain) for at in range(2, len(names) + 1)]
-    return Table(columns, rows).text()
+    way = f"drawing systems and {units}" if test == "boot-both" else f"exchanging {units}"
+    places = [_TITLES[name][0] for name in tested]
+    which = f"{places[0]} above the diagonal, {places[1]} below" if len(tested) > 1 else places[0]
+    yield f"p of {which}, by {way}, two-sided, after Holm\n{Table(columns, rows).text()}"
 
 
 def _bounded_p(p: float, smallest: float) -> str:
@@ -583,7 +657,7 @@ def _bounded_p(p: float, smallest: float) -> str:
 
 
 def _groups(result: LanguagePairResult) -> Iterator[str]:
-    """Yield which means leave out groups, and where a metric counts as 0."""
+    """Yield which means leave out segments, and where a metric counts as 0."""
     left_out: dict[str, None] = {}
     constant: list[str] = []
     for metric in result.metrics:
@@ -597,16 +671,13 @@ def _groups(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _missing(result: LanguagePairResult, *, shown_only: bool = False) -> list[str]:
-    """Return why values are missing, each reason once; of all measures, or of those in the first table."""
+    """Return why values are missing, each reason once; of all measures, or of acc*_eq and SPA."""
     missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
     for metric in result.metrics:
-        for key, level, agreement in (
-            ("system", "whole systems", metric.system),
-            ("segment", "segments", metric.segment),
-        ):
+        for level, agreement in (("systems", metric.system), ("segments", metric.segment)):
             for name, measure in agreement.measures.items() if agreement else ():
-                if measure.value is None and ((key, name) in _SHOWN or not shown_only):
-                    missing.setdefault((level, measure.reason), []).append((name, metric.name))
+                if measure.value is None and not (shown_only and name.startswith("pearson")):
+                    missing.setdefault((level, measure.reason), []).append((_COLUMNS[name][0], metric.name))
     lists = {
         place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()
     }

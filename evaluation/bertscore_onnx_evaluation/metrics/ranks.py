@@ -4,8 +4,10 @@ Ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from itertools import permutations as all_orders
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,58 +24,66 @@ PValues = Callable[[Sequence[str]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two metrics' correlations with human scores at one level, the first minus the second."""
+    """The difference between two metrics in one measure, the first minus the second."""
 
     delta: float
-    """The first's value minus the second's, of Pearson's r, or of the statistic that was tested; of SPA that with
-    normal p-values, which may differ a little from the value printed."""
+    """That of SPA has normal p-values, and may differ a little from the values printed."""
     p: float
-    """Two-sided, by exchanging whole segments, documents or systems, or by drawing systems too; never 0."""
+    """Two-sided, by exchanging whole segments or documents, or by drawing systems too; never 0."""
     p_holm: float
     """p, corrected by Holm for all pairs of metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentinelTest:
-    """Whether a metric is better than every sentinel, by one statistic."""
+    """Whether a metric is better than every sentinel, by one measure."""
 
     metric: str
-    statistic: str
-    """In `meta_evaluate` `pearson`, `pearson_by_item`, `acc_eq` or `spa` of segments, or `system_pearson`."""
     sentinel: str
     """The best one."""
     delta: float
     """The metric's value minus that of the best sentinel."""
     p: float
-    """The largest of the p-values against each sentinel; 1 if any is as good. Of whole systems, that against random
-    numbers is of r = 0."""
+    """The largest of the p-values against each sentinel; 1 if any is as good."""
     p_holm: float
     """p, corrected by Holm for the number of metrics."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """How metrics compare in one statistic."""
+class MeasureTests:
+    """How metrics compare by one measure."""
 
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """From 1, of each metric with a value."""
+    """From 1, of each metric with a value: a rank ends where a metric in it is significantly better than the next."""
     differences: Mapping[tuple[str, str], Difference] = field(default_factory=dict)
     """By the names of two metrics, in both orders."""
     sentinels: tuple[SentinelTest, ...] = ()
     """Each metric against the best sentinel."""
+    smallest_p: float = 0.0
+    """The smallest p that random exchanges can give; 0 if all ways to exchange units were tried."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, every two metrics once."""
+        return {
+            "pairs": [
+                {"first": first, "second": second, **asdict(self.differences[first, second])}
+                for first, second in combinations(self.ranks, 2)
+            ],
+            "sentinels": [asdict(test) for test in self.sentinels],
+        }
 
 
-def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValues) -> Compared:
-    """Compare metrics by a statistic with each other, corrected for all pairs of them, and with the sentinels.
+def compare_metrics(values: Mapping[str, float], p_values: PValues, *, smallest_p: float = 0.0) -> MeasureTests:
+    """Compare metrics by a measure with each other, corrected for all pairs of them, and with the sentinels.
 
     A metric is better than every sentinel by the largest p, which needs no correction for these: R. L. Berger,
     "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982. Holm's correction is for the number
     of metrics.
     """
-    names = sorted((name for name, value in values.items() if np.isfinite(value)), key=SENTINELS.__contains__)
-    metrics = [name for name in names if name not in SENTINELS]
+    metrics = sorted((name for name in values if name not in SENTINELS), key=lambda name: -values[name])
+    names = [*metrics, *(name for name in values if name in SENTINELS)]
     if len(names) < 2:
-        return Compared(dict.fromkeys(metrics, 1))
+        return MeasureTests(dict.fromkeys(metrics, 1))
     number, scores, p = len(metrics), np.array([values[name] for name in names]), p_values(names)
     deltas, corrected, pairs = scores[:, None] - scores, np.ones((number, number)), np.triu_indices(number, 1)
     corrected[pairs] = corrected.T[pairs] = holm(p[pairs])
@@ -86,9 +96,9 @@ def compare_metrics(statistic: str, values: Mapping[str, float], p_values: PValu
         best = number + int(scores[number:].argmax())
         largest = np.where(deltas > 0, p, 1)[:number, number:].max(axis=1)
         rows = zip(metrics, deltas[:, best].tolist(), largest.tolist(), holm(largest).tolist(), strict=False)
-        tests = [SentinelTest(metric, statistic, names[best], *numbers) for metric, *numbers in rows]
+        tests = [SentinelTest(metric, names[best], *numbers) for metric, *numbers in rows]
     ranks = clusters(scores[:number], corrected).tolist()
-    return Compared(dict(zip(metrics, ranks, strict=True)), differences, tuple(tests))
+    return MeasureTests(dict(zip(metrics, ranks, strict=True)), differences, tuple(tests), smallest_p)
 
 
 def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.int64]:
@@ -128,5 +138,5 @@ def notes_of_exchanges(num_units: int, kind: str, num_metrics: int) -> Iterator[
     least = min(1.0, 2.0 ** (1 - num_units))  # of all ways to exchange units
     if num_units > MAX_EXACT or num_pairs * least < SIGNIFICANT:
         return
-    corrected = f", after Holm {num_pairs * least:.3g}" if num_pairs > 1 else ""
+    corrected = f", after Holm {min(1.0, num_pairs * least):.3g}" if num_pairs > 1 else ""
     yield f"{num_units} {kind}: no p is below 2/{1 << num_units} = {least:.3g}{corrected}: none is significant"

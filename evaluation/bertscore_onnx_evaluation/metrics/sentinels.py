@@ -20,7 +20,7 @@ from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta_results import Agreement
 
-RANDOM, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
+RANDOM, SEGMENT, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
 
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
@@ -32,9 +32,10 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff
 def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
     """Return the scores of each sentinel by its name; those of texts only if each judged output has texts.
 
-    They are normal random numbers (the first of `random_scores`), the number of characters of the candidate, the
-    lengths of candidate and reference as the shorter by the longer, and their overlap (F1 of the counts of lower-case
-    words). Of several references the best counts.
+    They are normal random numbers (the first of `random_scores`); where systems share segments, the difficulty of each
+    segment, which is the mean of the metrics' scores over all systems, standardised; the number of characters of the
+    candidate; the lengths of candidate and reference as the shorter by the longer; and their overlap (F1 of the counts
+    of lower-case words). Of several references the best counts.
 
     Raises InputError if a metric is called as a sentinel.
     """
@@ -43,15 +44,32 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
             raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
     sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = judged.is_judged
+    if (is_judged.sum(axis=0) > 1).any() and (difficulty := _difficulty(judged)) is not None:
+        sentinels[SEGMENT] = _scores(judged, difficulty)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             sentinels[name] = _scores(judged, scores)
     return sentinels
 
 
+def _difficulty(judged: JudgedSystems) -> Floats | None:
+    """Return each segment's mean of the standardised scores of all metrics, the same for all systems; None without."""
+    is_judged = judged.is_judged
+    scores = [metric.segment for metric in judged.metrics.values() if metric.segment is not None]
+    standardised = [
+        np.where(is_judged, (each - each[is_judged].mean()) / spread, 0)
+        for each in scores
+        if (spread := each[is_judged].std()) > 0
+    ]
+    if not standardised:
+        return None
+    means = np.mean(standardised, axis=0).sum(axis=0) / np.maximum(is_judged.sum(axis=0), 1)
+    return np.where(is_judged, means, np.nan)
+
+
 def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Iterator[str]:
     """Yield why these are not all sentinels, if there are texts."""
-    lacking = [name for name in SENTINELS if name not in sentinels]
+    lacking = [name for name in (LENGTH, LENGTH_RATIO, OVERLAP) if name not in sentinels]
     if not sentinels or not lacking or judged.candidates is None:
         return
     is_judged = judged.is_judged

@@ -9,40 +9,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from itertools import permutations as all_orders
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.metrics.correlation import (
-    ROUNDING,
+    CLOSE,
     Floats,
+    accuracies,
     judged_scores,
-    midranks,
     ordered_pairs,
     pair_differences,
-    pair_signs,
     pearson_of_moments,
     scipy_module,
     tie_calibrated_accuracy,
-    unit_vectors,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts
 from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
 
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
-MAX_PERMUTED = 7
-"""With up to so many systems, all 5,040 permutations are tried."""
 MIN_PERMUTATIONS = 30
 """For each pair of metrics: Holm multiplies the smallest p by the number of pairs."""
-KENDALL_SAMPLE = 500
-"""Outputs that each is compared with for the interval of Kendall's τ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitSums:
-    """A statistic of a metric as a function of sums over units: segments, documents or systems."""
+    """A statistic of a metric as a function of sums over units: segments or documents."""
 
     sums: Floats
     """(units, sums)."""
@@ -74,79 +67,59 @@ def ratio(totals: Floats) -> Floats:
 class SegmentStatistics:
     """The agreement of a metric's segment scores with human scores, as functions of sums over units.
 
-    Human and metric scores are (systems, segments); units number the segments from 0. Accuracies have the ε that is
-    best for all segments, and Kendall's τ is linearised (by its Hájek projection).
+    Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has the ε that is best
+    for all segments, and SPA normal p-values, which those of permutations approach.
     """
 
     def __init__(self, human: Floats, metric: Floats, units: NDArray[np.int64]) -> None:
         human, metric = judged_scores(human, metric)
         self._units = units
-        self._is_judged = ~np.isnan(human)
-        self._moments = _moments(human, metric, self._is_judged)  # (6, systems, segments)
-        self._by_system = sum_by_unit(self._moments.swapaxes(0, 1).reshape(-1, human.shape[1]), units)
-        self._kendall, self._distinct = _kendall_sums(human, metric, self._is_judged)  # (4, systems, segments)
-        epsilon = tie_calibrated_accuracy(human, metric).epsilon or 0.0
-        self._pairs = ordered_pairs(human, metric, epsilon)  # (judged and right, pairs, segments)
-        is_complete = self._is_judged.all(axis=0)
-        self._spa = None
-        if len(human) > 1 and is_complete.any() and np.ptp(metric[:, is_complete]) > 0:
-            sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
-            self._spa = sum_by_unit(np.concatenate(sides), units)
+        self._moments = _moments(human, metric)  # (6, systems, segments)
+        epsilon = tie_calibrated_accuracy(human, metric).epsilon
+        self._pairs = None if epsilon is None else ordered_pairs(human, metric, epsilon)
+        is_complete = ~np.isnan(human).any(axis=0)
+        sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
+        has_spa = all(side[len(human) :].any() for side in sides)
+        self._spa = sum_by_unit(np.concatenate(sides), units) if has_spa else None
 
     def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
         """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
-        weights = np.ones(len(self._is_judged)) if weights is None else weights
-        weights_of_pairs = pair_weights(weights)
+        weights = np.ones(self._moments.shape[1]) if weights is None else weights
+        pairs = pair_weights(weights)
         moments = np.tensordot(weights, self._moments, (0, 1))  # (6, segments)
-        kendall = np.tensordot(weights, self._kendall, (0, 1))
-        pairs, right = weights_of_pairs @ self._pairs
-        by_item = _mean_sums(pearson_of_moments(moments))
-        accuracies = _mean_sums(np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan))
         by_unit = partial(sum_by_unit, units=self._units)
         sums = {
             "pearson": UnitSums(by_unit(moments), _pearson_of_totals),
-            "pearson_by_item": UnitSums(by_unit(by_item), ratio),
-            "pearson_by_system": UnitSums(self._by_system, partial(_mean_pearson, weights=weights)),
-            "kendall": UnitSums(by_unit(kendall), _kendall_ratio),
-            "kendall_c": UnitSums(by_unit(kendall), partial(_kendall_ratio, distinct=self._distinct)),
-            "acc_eq": UnitSums(by_unit(accuracies), ratio),
+            "pearson_by_item": UnitSums(by_unit(_mean_sums(pearson_of_moments(moments))), ratio),
         }
+        if self._pairs is not None:
+            sums["acc_eq"] = UnitSums(by_unit(_mean_sums(accuracies(self._pairs, pairs))), ratio)
         if self._spa is not None:
-            sums["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=weights_of_pairs))
+            sums["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=pairs))
         return sums
 
 
 class SystemStatistics:
-    """The agreement of a metric's system scores with human scores, as functions of sums over units.
+    """The correlation of a metric's system scores with human scores, as a function of sums over units.
 
-    Scores by annotators and by the metric are (systems,) and (systems, segments); `kept` systems are not outliers. A
-    system's score moves as the mean of its judged segments does; the score itself may be of other segments too, or of
-    a corpus. Without any judged segment it stays as it is.
+    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean of
+    its judged segments does; the score itself may be of other segments too, or of a corpus. Without any judged segment
+    it stays as it is.
     """
 
     def __init__(
-        self,
-        systems: tuple[Floats, Floats],
-        segments: tuple[Floats, Floats],
-        units: NDArray[np.int64],
-        kept: NDArray[np.bool_],
+        self, systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]
     ) -> None:
         is_judged = ~np.isnan(segments[0])
         counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
         sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
         self._offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
         self._sums = sum_by_unit(sums, units)
-        self._kept = kept
 
-    def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
-        """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
-        weights = np.ones(len(self._kept)) if weights is None else weights
-        pearson, accuracy = (partial(of, offsets=self._offsets) for of in (_pearson_of_means, _accuracy_of_means))
-        return {
-            "pearson": UnitSums(self._sums, partial(pearson, weights=weights)),
-            "pearson_without_outliers": UnitSums(self._sums, partial(pearson, weights=weights * self._kept)),
-            "accuracy": UnitSums(self._sums, partial(accuracy, weights=pair_weights(weights))),
-        }
+    def sums(self, weights: Floats) -> dict[str, UnitSums]:
+        """Return it by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
+        pearson = partial(_pearson_of_means, offsets=self._offsets, weights=weights)
+        return {"pearson": UnitSums(self._sums, pearson)}
 
 
 def pair_weights(weights: Floats) -> Floats:
@@ -155,13 +128,13 @@ def pair_weights(weights: Floats) -> Floats:
     return weights[first] * weights[second]
 
 
-def _moments(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> Floats:
+def _moments(human: Floats, metric: Floats) -> Floats:
     """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems, segments)."""
+    is_judged = ~np.isnan(human)
     sides = []
     for scores in (human, metric):
-        judged = scores[is_judged]
-        centred = np.where(is_judged, scores - judged.mean(), 0)
-        sides.append(centred / (np.sqrt((centred**2).sum() / len(judged)) or 1.0))
+        centred = np.where(is_judged, scores - scores[is_judged].mean(), 0)
+        sides.append(centred / (np.sqrt((centred**2).sum() / is_judged.sum()) or 1.0))
     g, x = sides
     return np.stack([is_judged.astype(np.float64), g, g * g, x, x * x, g * x])
 
@@ -170,65 +143,33 @@ def _pearson_of_totals(totals: Floats) -> Floats:
     return pearson_of_moments(np.moveaxis(totals, -1, 0))
 
 
-def _mean_pearson(totals: Floats, weights: Floats) -> Floats:
-    r = _pearson_of_totals(totals.reshape(*totals.shape[:-1], -1, 6))
-    return ratio(np.stack([side @ weights for side in _mean_sums(r)], axis=-1))
-
-
 def _mean_sums(values: Floats) -> Floats:
     """Return the number of values, 1 or 0 where there is none, and the values, 0 there; (2, …)."""
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
-def _kendall_sums(human: Floats, metric: Floats, is_judged: NDArray[np.bool_]) -> tuple[Floats, int]:
-    """Return the number of outputs and the projections of the counts of τ_b, (4, systems, segments), 0 if not judged.
-
-    With them comes the smaller number of distinct scores, by which τ_c corrects.
-    """
-    ranks = np.stack([midranks(side[is_judged]).astype(np.float32) for side in (human, metric)])
-    sample = ranks[:, None, np.random.default_rng(0).permutation(ranks.shape[1])[:KENDALL_SAMPLE]]
-    blocks = []
-    for start in range(0, ranks.shape[1], KENDALL_SAMPLE):
-        rows = ranks[:, start : start + KENDALL_SAMPLE, None]
-        signs = (rows > sample).astype(np.int8) - (rows < sample)  # (sides, rows, sample)
-        products = (signs[0] * signs[1], signs[0] != 0, signs[1] != 0)
-        blocks.append(np.stack([product.mean(axis=1, dtype=np.float64) for product in products]))
-    projections = np.concatenate(blocks, axis=1)
-    projections = 2 * projections - projections.mean(axis=1, keepdims=True)
-    sums = np.zeros((4, *human.shape))
-    sums[:, is_judged] = np.concatenate([np.ones((1, projections.shape[1])), projections])
-    return sums, max(2, min(len(np.unique(side)) for side in ranks))
-
-
-def _kendall_ratio(totals: Floats, distinct: int | None = None) -> Floats:
-    """Return τ_b; with the number of distinct scores τ_c, whose denominator is of all pairs."""
-    number, both, human, metric = np.moveaxis(totals, -1, 0)
-    scale = np.sqrt(np.maximum(human * metric, 0)) if distinct is None else number * (1 - 1 / distinct)
-    return np.where(scale > 0, np.clip(both / np.where(scale > 0, scale, 1), -1, 1), np.nan)
-
-
 def _spa_sums(scores: Floats) -> Floats:
-    """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments)."""
-    scores = scores / (np.sqrt((scores**2).mean()) or 1.0)
-    return np.concatenate([scores, pair_differences(scores) ** 2])
+    """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments).
+
+    Metrics are exchanged on one scale: that of the differences between systems, which alone decide.
+    """
+    squares = pair_differences(scores) ** 2
+    scale = squares.sum() / max(1, squares.size) or 1.0
+    return np.concatenate([(scores - scores.mean(axis=0)) / np.sqrt(scale), squares / scale])
 
 
 def _soft_accuracy(totals: Floats, weights: Floats) -> Floats:
-    """Return SPA with normal p-values, which those of permutations approach; weights are of pairs of systems."""
+    """Return SPA, the mean of both orders of each pair; weights are of pairs of systems."""
     num_systems = (totals.shape[-1] // 2) - len(weights)
     first, second = np.triu_indices(num_systems, 1)
-    p = []
+    p, are_tied = [], []
     for side in np.split(totals, 2, axis=-1):
         delta, square = side[..., first] - side[..., second], side[..., num_systems:]
-        z = -delta / np.sqrt(np.where(square > 0, square, 1))
-        p.append(np.where(square > 0, scipy_module("special").ndtr(z), 1))
-    return 1 - _weighted_mean(np.abs(p[0] - p[1]), weights)
-
-
-def _weighted_mean(values: Floats, weights: Floats) -> Floats:
-    """Return the mean along the last axis; NaN if all weights are 0."""
+        are_tied.append(square <= 0)
+        p.append(scipy_module("special").ndtr(-delta / np.sqrt(np.where(square > 0, square, 1))))
+    distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)  # p of a tied pair is 1 in both orders
     total = weights.sum()
-    return values @ weights / total if total else np.full(values.shape[:-1], np.nan)
+    return 1 - distance @ weights / total if total else np.full(distance.shape[:-1], np.nan)
 
 
 def _means_of_totals(totals: Floats) -> Floats:
@@ -240,97 +181,45 @@ def _means_of_totals(totals: Floats) -> Floats:
 
 def _pearson_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
     sides = np.split(_means_of_totals(totals) + offsets, 2, axis=-1)
-    human, metric = (side - _weighted_mean(side, weights)[..., None] for side in sides)
+    human, metric = (side - (side @ weights / weights.sum())[..., None] for side in sides)
     with np.errstate(invalid="ignore", divide="ignore"):
         r = (human * metric) @ weights / np.sqrt((human**2 @ weights) * (metric**2 @ weights))
     return np.clip(r, -1, 1)
 
 
-def _accuracy_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
-    sides = _means_of_totals(totals) + offsets
-    human, metric = np.split(sides, 2, axis=-1)
-    agrees = pair_signs(human) == pair_signs(metric)
-    return np.where(np.isfinite(sides).all(axis=-1), _weighted_mean(agrees.astype(np.float64), weights), np.nan)
-
-
 # Tests, by exchanging units.
 
 
-def exchange_units(metrics: Sequence[UnitSums], *, permutations: int = 1000, seed: int = 0) -> Floats:
+def exchange_units(sets: Sequence[Sequence[UnitSums]], *, permutations: int = 1000, seed: int = 0) -> Floats:
     """Test every two metrics by exchanging their scores in whole units, with probability ½ each.
 
-    Returns two-sided p, (metrics, metrics), 1 on the diagonal: with up to 13 units the share of all ways to exchange
-    them in which |Δ*| >= |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random ones.
+    Each of the sets, such as language pairs, has all metrics, on units of its own; the mean of their statistics over
+    the sets is tested. Returns two-sided p, (metrics, metrics), 1 on the diagonal: with up to 13 units in all, the
+    share of all ways to exchange them in which |Δ*| >= |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random
+    ones.
     """
-    totals = [metric.sums.sum(axis=0) for metric in metrics]
+    num_metrics, sizes = len(sets[0]), [len(metrics[0].sums) for metrics in sets]
+    totals = [[metric.sums.sum(axis=0) for metric in metrics] for metrics in sets]
 
     def difference(first: int, second: int, signs: Floats) -> Floats:
-        half = (metrics[first].sums - metrics[second].sums) / 2
-        changed = half.any(axis=0)  # sums of human scores are those of both
-        change = np.zeros((len(signs), half.shape[1]))
-        change[:, changed] = signs @ half[:, changed]
-        mean, statistic = (totals[first] + totals[second]) / 2, metrics[first].statistic
-        return statistic(mean + change) - statistic(mean - change)
+        differences = []
+        for metrics, total, of_set in zip(sets, totals, np.split(signs, np.cumsum(sizes)[:-1], axis=1), strict=True):
+            half = (metrics[first].sums - metrics[second].sums) / 2
+            changed = half.any(axis=0)  # sums of human scores are those of both
+            change = np.zeros((len(signs), half.shape[1]))
+            change[:, changed] = of_set @ half[:, changed]
+            mean, statistic = (total[first] + total[second]) / 2, metrics[first].statistic
+            differences.append(statistic(mean + change) - statistic(mean - change))
+        return np.mean(differences, axis=0)
 
-    num_units = len(metrics[0].sums) if metrics else 0
-    return _p_of_exchanges(difference, len(metrics), num_units, permutations, seed)
-
-
-def exchange_systems(human: Floats, metrics: Floats, *, permutations: int = 1000, seed: int = 0) -> Floats:
-    """Test every two metrics, (metrics, systems), by exchanging their standardised scores in whole systems.
-
-    Scores are standardised again after each exchange. The statistic is Hotelling's for two correlations with human
-    scores g, (systems,): the partial correlation of g with x − y given x + y. The difference of the correlations itself
-    would vary less between exchanges than between samples where systems are few. p is that of `exchange_units`.
-    """
-    human, metrics = unit_vectors(human), unit_vectors(metrics)
-
-    def difference(first: int, second: int, signs: Floats) -> Floats:
-        total, change = metrics[first] + metrics[second], signs * (metrics[first] - metrics[second])
-        change = change - change.mean(axis=1, keepdims=True)
-        x, y = (side / _norms(side) for side in (total + change, total - change))  # (exchanges, systems)
-        explained = np.nan_to_num(((x + y) @ human)[:, None] / _norms(x + y) ** 2) * (x + y)  # 0 where y is -x
-        return (x - y) @ human / (_norms(x - y) * _norms(human - explained))[:, 0]
-
-    return _p_of_exchanges(difference, len(metrics), len(human), permutations, seed)
-
-
-def _norms(rows: Floats) -> Floats:
-    """Return the norm of each row, (rows, 1), NaN for one that is 0 but for rounding."""
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return np.where(norms > ROUNDING, norms, np.nan)[:, None]
-
-
-def permute_systems(human: Floats, metrics: Floats, *, permutations: int = 1000, seed: int = 0) -> Floats:
-    """Test whether each metric, (metrics, systems), correlates with human scores, (systems,), by permuting systems.
-
-    Returns two-sided p, (metrics,): with up to 7 systems the share of all permutations in which |r*| >= |r|; else
-    (#{|r*| >= |r|} + 1) / (permutations + 1) with random ones.
-    """
-    is_exact = len(human) <= MAX_PERMUTED
-    if is_exact:
-        orders = np.array([*all_orders(range(len(human)))])
-    else:
-        orders = np.random.default_rng(seed).permuted(np.tile(np.arange(len(human)), (permutations, 1)), axis=1)
-    human, metrics = unit_vectors(human), unit_vectors(metrics)
-    r, permuted = np.abs(metrics @ human), np.abs(human[orders] @ metrics.T)  # (metrics,), (permutations, metrics)
-    observed_too = int(not is_exact)
-    return ((permuted >= r - ROUNDING).sum(axis=0) + observed_too) / (len(orders) + observed_too)
-
-
-def _p_of_exchanges(
-    difference: Callable[[int, int, Floats], Floats], num_metrics: int, num_units: int, permutations: int, seed: int
-) -> Floats:
-    """Return p of every two metrics from their differences, (exchanges,), by their numbers and the signs of units."""
-    counts = np.zeros((num_metrics, num_metrics))
-    num_exchanges = 0
-    for signs in _exchanges(num_units, permutations, seed):
+    counts, num_exchanges = np.zeros((num_metrics, num_metrics)), 0
+    for signs in _exchanges(sum(sizes), permutations, seed):
         num_exchanges += len(signs)
         for first, second in combinations(range(num_metrics), 2):
-            observed = np.abs(difference(first, second, np.ones((1, num_units))))
+            observed = np.abs(difference(first, second, np.ones((1, sum(sizes)))))
             exchanged = np.abs(difference(first, second, signs))
-            counts[first, second] += (~(exchanged < observed - ROUNDING)).sum()  # NaN is large
-    observed_too = int(num_units > MAX_EXACT)
+            counts[first, second] += (~(exchanged < observed - CLOSE)).sum()  # NaN is large
+    observed_too = int(sum(sizes) > MAX_EXACT)
     p = (counts + counts.T + observed_too) / (num_exchanges + observed_too)
     np.fill_diagonal(p, 1)
     return p
@@ -351,15 +240,6 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 # Intervals, over other units, or over other systems too.
 
 
-def resampled(
-    statistics: Sequence[UnitSums], rng: np.random.Generator, num_resamples: int = NUM_RESAMPLES
-) -> list[Floats]:
-    """Draw units with replacement, the same for all statistics; returns the values of each, (resamples, …)."""
-    drawn = bootstrap_counts(rng, len(statistics[0].sums), num_resamples)
-    blocks = [[units.statistic(counts @ units.sums) for units in statistics] for counts in drawn]
-    return [np.concatenate(values) for values in zip(*blocks, strict=True)]
-
-
 def degrees_of_freedom(influences: Floats) -> float:
     """Return those of the variance of a sum of influences, (units,): few if a few units make it, else units − 1.
 
@@ -373,20 +253,21 @@ def degrees_of_freedom(influences: Floats) -> float:
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 
 
-def jackknife_error(units: UnitSums) -> tuple[float, float]:
-    """Return the standard error of a correlation's Fisher's z by a jackknife of its units, and its degrees of freedom.
+def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) -> tuple[float, float]:
+    """Return the standard error of a statistic by a jackknife of its units, and its degrees of freedom.
 
-    Fisher's z is more nearly normal than r. Where few units move it much, the interval is wider than a bootstrap's.
-    The error is NaN where leaving a unit out has no value.
+    `effective` is the number of units of one size that would tell as much. The error of r is that of Fisher's z, which
+    is more nearly normal. It is NaN where leaving a unit out has no value.
     """
     totals, num_units = units.sums.sum(axis=0), len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.arctanh(units.statistic(totals - units.sums))
+        left = units.statistic(totals - units.sums)
+        left = np.arctanh(left) if of_z else left
         influences = (left.mean() - left) * ((num_units - 1) / num_units)
-    if num_units < 2 or not np.isfinite(influences).all():
+    if effective < 2 or not np.isfinite(influences).all():
         return np.nan, np.nan
-    variance = float((influences**2).sum()) * num_units / (num_units - 1)
-    return np.sqrt(variance), degrees_of_freedom(influences)
+    error = np.sqrt((influences**2).sum() * effective / (effective - 1))
+    return float(error), min(degrees_of_freedom(influences), effective - 1)
 
 
 def bootstrap_error(resampled: Floats, num_units: int) -> tuple[float, float]:
@@ -445,5 +326,5 @@ def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
     centred = np.where(has_value, resampled - np.where(has_value, resampled, 0).sum(axis=0) / number, 0)
     error = np.sqrt((centred**2).sum(axis=0) / number) * widening(num_units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where((np.abs(deltas) > ROUNDING) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
+        t = np.where((np.abs(deltas) > CLOSE) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
     return 2 * scipy_module("stats").t.sf(t, num_units - 1)

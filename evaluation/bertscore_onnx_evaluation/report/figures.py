@@ -4,9 +4,10 @@ import io
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.files import write_whole
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bertscore_onnx_evaluation.layers import LayerTuning
-    from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
     from bertscore_onnx_evaluation.systems.comparison import Comparison
     from bertscore_onnx_evaluation.systems.verdicts import SystemResult
 
@@ -69,46 +68,47 @@ def _with_rank(system: "SystemResult") -> str:
     return system.name if system.rank_low is None else f"{system.name}, rank {rank(system)}"
 
 
-def meta_figure(evaluation: "MetaEvaluation") -> "Figure":
-    """Draw the r of each metric with its interval, and the best sentinel, in a panel for each language pair."""
-    results = evaluation.language_pairs
-    rows_of = [
-        [
-            (metric.name, r.value, r.low, r.high, True)
-            for metric in (*result.humans, *result.metrics)
-            if (r := result.ranking_r(metric)) is not None and r.value is not None
-        ]
-        for result in results
-    ]
-    figure, panels = _panels([len(rows) for rows in rows_of])
-    for axes, result, rows in zip(panels, results, rows_of, strict=True):
-        _draw_rows(axes, rows)
-        sentinel = result.best_sentinel
-        if sentinel is not None and (r := result.ranking_r(sentinel)) is not None:
-            axes.axvline(_number(r.value), color=_GREY, linestyle="--", linewidth=0.8, zorder=0, label=sentinel.name)
-            axes.legend(loc="best", fontsize=7, frameon=False)
-        _label(axes, f"{result.language_pair}: Pearson's r with human scores, with 95 % interval")
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Values in rows with their intervals, and a value to compare them with."""
+
+    title: str
+    rows: Sequence[_Row]
+    line: float | None = None
+    line_title: str = ""
+
+
+def rows_figure(panels: Sequence[Panel]) -> "Figure":
+    """Draw panels below each other; what the line is stands above each."""
+    figure, all_axes = _panels([len(panel.rows) for panel in panels])
+    for axes, panel in zip(all_axes, panels, strict=True):
+        _draw_rows(axes, panel.rows)
+        if panel.line is not None:
+            axes.axvline(panel.line, color=_GREY, linestyle="--", linewidth=0.8, zorder=0)
+            axes.set_title(f"dashed: {panel.line_title}", fontsize=7, color=_GREY, loc="right", parse_math=False)
+        _label(axes, panel.title)
     return figure
 
 
-def layers_figure(tuning: "LayerTuning") -> "Figure":
-    """Draw the correlation of F at each layer with the band of its intervals, and the best layer; a curve a scorer."""
+def layers_figure(layers: Sequence[tuple[str, float | None, float | None, float | None]], best: int) -> "Figure":
+    """Draw a value at each layer with the band of its intervals, and the best layer; a curve for each scorer.
+
+    A layer is its name, such as `3 by code-bert-score`, its value and the ends of the interval.
+    """
     figure, [axes] = _panels([8])
-    curves = groupby(enumerate(tuning.layers), key=lambda item: str(item[1].layer).partition(" by ")[2])
-    for name, items in curves:
-        places, layers = zip(*items, strict=True)
-        [line] = axes.plot(places, [_number(one.f1.pearson) for one in layers], marker=".", label=name or None)
-        low, high = ([_number(getattr(one.f1, end)) for one in layers] for end in ("low", "high"))
+    for name, items in groupby(enumerate(layers), key=lambda item: item[1][0].partition(" by ")[2]):
+        places, curve = zip(*items, strict=True)
+        value, low, high = ([_number(layer[at]) for layer in curve] for at in (1, 2, 3))
+        [line] = axes.plot(places, value, marker=".", label=name or None)
         axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         if name:
             axes.legend(fontsize=7, frameon=False)
-    best = tuning.layers.index(tuning.best)
-    axes.plot([best], [tuning.best_pearson], marker="o", color=_COLOUR, linestyle="none")
-    step = max(1, len(tuning.layers) // 13)
-    labels = [str(one.layer).partition(" by ")[0] for one in tuning.layers]
+    axes.plot([best], [_number(layers[best][1])], marker="o", color=_COLOUR, linestyle="none")
+    step = max(1, len(layers) // 13)
+    labels = [name.partition(" by ")[0] for name, *_ in layers]
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
-    _label(axes, f"layer; the best is {tuning.best_layer}")
+    _label(axes, f"layer; the best is {layers[best][0]}")
     return figure
 
 
@@ -122,7 +122,11 @@ def check_figure(file: str | None) -> None:
         import matplotlib as mpl  # noqa: F401
 
 
-def save_figure(result: "Comparison | MetaEvaluation | LayerTuning", file: str | None) -> None:
+class _Drawn(Protocol):
+    def figure(self) -> "Figure": ...
+
+
+def save_figure(result: _Drawn, file: str | None) -> None:
     """Draw a result into a file, which is replaced only when the figure is complete; without a file do nothing."""
     if file is None:
         return

@@ -40,20 +40,17 @@ def outputs(rng, systems=6, segments=30, liking=0.5):
 
 def statistics(human, metric):
     segments = SegmentStatistics(human, metric, np.arange(human.shape[1]))
-    kept = np.arange(len(human)) > 0
-    systems = SystemStatistics(
-        (human.mean(axis=1), metric.mean(axis=1)), (human, metric), np.arange(human.shape[1]), kept
-    )
+    systems = SystemStatistics((human.mean(axis=1), metric.mean(axis=1)), (human, metric), np.arange(human.shape[1]))
     return segments, systems
 
 
 def test_drawn_systems_and_segments_have_the_correlations_of_scipy():
     human, [metric, _] = outputs(np.random.default_rng(0))
     segments, systems = statistics(human, metric)
-    names = ("pearson", "pearson_by_item", "pearson_by_system")
 
     def sums(weights):
-        return [*(segments.sums(weights)[name] for name in names), systems.sums(weights)["pearson"]]
+        of_segments = segments.sums(weights)
+        return [of_segments["pearson"], of_segments["pearson_by_item"], systems.sums(weights)["pearson"]]
 
     found = resampled_both(sums, 6, 30, np.random.default_rng(7), 20)
     rng = np.random.default_rng(7)
@@ -63,7 +60,6 @@ def test_drawn_systems_and_segments_have_the_correlations_of_scipy():
         expected = [
             stats.pearsonr(one.ravel(), other.ravel()).statistic,
             np.mean([stats.pearsonr(*pair).statistic for pair in zip(one.T, other.T, strict=True)]),
-            np.mean([stats.pearsonr(*pair).statistic for pair in zip(one, other, strict=True)]),
             stats.pearsonr(one.mean(axis=1), other.mean(axis=1)).statistic,
         ]
         assert row == pytest.approx(expected, abs=1e-10)
@@ -71,15 +67,16 @@ def test_drawn_systems_and_segments_have_the_correlations_of_scipy():
 
 def test_a_system_that_is_drawn_twice_is_no_pair_with_itself():
     human, [metric, _] = outputs(np.random.default_rng(1))
-    _, systems = statistics(human, metric)
+    segments, _ = statistics(human, metric)
     weights = np.array([2.0, 0, 1, 1, 0, 2])
-    one = systems.sums(weights)["accuracy"]
-    means = [side.mean(axis=1) for side in (human, metric)]
+    one = segments.sums(weights)["acc_eq"]
+    epsilon = tie_calibrated_accuracy(human, metric).epsilon
     right = total = 0.0
     for a, b in itertools.combinations(range(6), 2):
         weight = weights[a] * weights[b]
         total += weight
-        right += weight * ((means[0][a] - means[0][b]) * (means[1][a] - means[1][b]) > 0)
+        delta = metric[a] - metric[b]
+        right += weight * np.mean((np.abs(delta) > epsilon) & (delta * (human[a] - human[b]) > 0))
     assert float(one.statistic(one.sums.sum(axis=0))) == pytest.approx(right / total)
 
 
@@ -94,7 +91,7 @@ def test_intervals_are_of_students_t_about_the_value():
                 assert measure.value == fixed.value
                 assert measure.low <= measure.value <= measure.high
         assert wide.system["pearson"].low < narrow.system["pearson"].low
-    assert found.language_pairs[0].pairs[0].segment.p_holm <= 1
+    assert found.language_pairs[0].tests["acc_eq"].differences["one", "other"].p_holm <= 1
     resamples = np.random.default_rng(0).normal(3.0, 0.5, 100_000)
     expected = stats.t(7).ppf(0.975) * 0.5 * (8 / 7) ** 0.5
     assert student_interval(3.0, *bootstrap_error(resamples, 8)) == pytest.approx(
@@ -109,7 +106,9 @@ def test_whole_systems_are_drawn_alone():
     [result] = meta_evaluate([one], test="boot-both", sentinels=False).language_pairs
     good, bad = result.metrics
     assert (good.name, good.system["pearson"].low > 0, bad.system["pearson"].high < 0) == ("m", True, True)
-    assert result.pairs[0].system.p < 0.05
+    assert result.tests["system_pearson"].differences["m", "n"].p < 0.05
+    [untested] = meta_evaluate([one], sentinels=False).language_pairs
+    assert (untested.tests["system_pearson"].differences, untested.metrics[0].system.rank) == ({}, None)
 
 
 def test_few_systems_are_refused_and_equal_metrics_have_p_1():
@@ -119,7 +118,7 @@ def test_few_systems_are_refused_and_equal_metrics_have_p_1():
     human, [one, _] = outputs(np.random.default_rng(4), systems=5)
     same = judged(human, {"one": one, "same": one})
     [result] = meta_evaluate([same], test="boot-both", sentinels=False).language_pairs
-    assert (result.pairs[0].segment.p, result.pairs[0].system.p) == (1, 1)
+    assert [of.differences["one", "same"].p for of in result.tests.values()] == [1, 1]
 
 
 @pytest.mark.filterwarnings("error")
@@ -153,22 +152,16 @@ def rates_over_other_systems(trials, systems, liking):
         r = stats.pearsonr(human.mean(axis=1), metric.mean(axis=1)).statistic
         truth.append([r, *(one.value for one in measures), tie_calibrated_accuracy(human, metric).value])
     truth = np.mean(truth, axis=0)
-    found = []
+    covered, differ = [], []
     for seed in range(trials):
         human, [one, other] = outputs(np.random.default_rng([2, seed]), systems, 60, liking)
         judgements = judged(human, {"one": one, "other": other}, systems=map(str, range(systems)))
         result = meta_evaluate([judgements], permutations=1, test="boot-both", sentinels=False).language_pairs[0]
         metric = next(metric for metric in result.metrics if metric.name == "one")
         measures = [metric.system["pearson"], *(metric.segment[name] for name in names)]
-        pair = result.pairs[0]
-        tests = [pair.system, pair.segment, pair.tests["pearson_by_item"], pair.tests["acc_eq"]]
-        found.append(
-            [
-                [one.low <= value <= one.high for one, value in zip(measures, truth, strict=True)],
-                [test.p < 0.05 for test in tests],
-            ]
-        )
-    return np.mean(found, axis=0)
+        covered.append([one.low <= value <= one.high for one, value in zip(measures, truth, strict=True)])
+        differ.append([of.differences["one", "other"].p < 0.05 for of in result.tests.values()])
+    return np.mean(covered, axis=0), np.mean(differ, axis=0)
 
 
 @pytest.mark.calibration

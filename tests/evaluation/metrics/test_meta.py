@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from tests.evaluation.judged import judged, judged_wholes
@@ -48,12 +50,8 @@ def test_correlations_are_those_of_scipy(full_scores):
     assert found.system["pearson"].value == pytest.approx(stats.pearsonr(human.mean(1), metric.mean(1)).statistic)
     assert found.system.n == 6
     assert found.segment["pearson"].value == pytest.approx(stats.pearsonr(human.ravel(), metric.ravel()).statistic)
-    for name, one, other in (("pearson_by_item", human.T, metric.T), ("pearson_by_system", human, metric)):
-        each = [stats.pearsonr(*pair).statistic for pair in zip(one, other, strict=True)]
-        assert found.segment[name].value == pytest.approx(np.mean(each))
-    for variant, name in (("b", "kendall"), ("c", "kendall_c")):
-        expected = stats.kendalltau(human.ravel(), metric.ravel(), variant=variant).statistic
-        assert found.segment[name].value == pytest.approx(expected)
+    each = [stats.pearsonr(*pair).statistic for pair in zip(human.T, metric.T, strict=True)]
+    assert found.segment["pearson_by_item"].value == pytest.approx(np.mean(each))
 
 
 def test_a_system_that_nobody_judged_is_left_out(full_scores):
@@ -65,45 +63,134 @@ def test_a_system_that_nobody_judged_is_left_out(full_scores):
     assert result.metrics[0].system["spa"].value is not None
 
 
-def test_outliers_are_left_out_of_a_second_correlation():
-    human = [0.1, 0.2, 0.15, 0.12, -3]
-    metric = [5, 4.2, 4, 4.9, -10]
-    system = metric_of(judged_wholes(human, {"m": metric})).system
-    assert system.outliers == ("E",)
-    assert system["pearson"].value == pytest.approx(stats.pearsonr(human, metric).statistic)
-    assert system["pearson_without_outliers"].value == pytest.approx(stats.pearsonr(human[:4], metric[:4]).statistic)
-
-
-def test_intervals_of_systems_are_of_all_that_were_judged():
+def test_scores_of_systems_move_as_the_means_of_their_segments_do():
     """Against a plain bootstrap: two further systems were judged as wholes only, and their scores stay."""
     rng = np.random.default_rng(11)
-    quality = np.array([0.0, 0.3, 0.5, 0.9, 1.2, 2.5, -1.0])
+    quality = np.array([0.0, 0.3, 0.5, 0.9, 1.2, 1.5, -1.0])
     human = quality[:, None] + rng.normal(size=(7, 60))
     metric = human + rng.normal(size=(7, 60))
     one = judged(human, {"m": metric})
     wholes = one.human_system
     human[5:] = np.nan
-    found = metric_of(replace(one, human_segment=human, human_system=wholes)).system["pearson_without_outliers"]
-    rows, values = [*range(7)], []
+    found = metric_of(replace(one, human_segment=human, human_system=wholes)).system["pearson"]
+    values = []
     for _ in range(1000):
         drawn = rng.integers(60, size=60)
         sides = [
             np.append(side[:5, drawn].mean(axis=1), whole[5:])
             for side, whole in ((human, wholes), (metric, metric.mean(axis=1)))
         ]
-        values.append(stats.pearsonr(*(side[rows] for side in sides)).statistic)
+        values.append(stats.pearsonr(*sides).statistic)
     low, high = np.quantile(values, [0.025, 0.975])
     assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
 
 
-def test_every_two_metrics_are_tested_the_better_one_first(full_scores):
+def test_every_two_metrics_are_tested_by_outputs_and_by_systems(full_scores):
     [result] = evaluate(judged(*full_scores)).language_pairs
-    [pair] = result.pairs
-    assert (pair.first, pair.second) == ("m", "other")
-    r = {metric.name: metric.segment["pearson"].value for metric in result.metrics}
-    assert pair.segment.delta == pytest.approx(r["m"] - r["other"])
-    assert 1 / 51 <= pair.segment.p == pair.segment.p_holm < 0.05
-    assert {*pair.tests} == {"pearson_by_item", "acc_eq", "spa"}
+    assert result.ranked_by == (("segment", "acc_eq"), ("system", "spa"))
+    outputs, systems = result.tests["acc_eq"], result.tests["spa"]
+    difference = outputs.differences["m", "other"]
+    values = {metric.name: metric.segment["acc_eq"].value for metric in result.metrics}
+    assert difference.delta == pytest.approx(values["m"] - values["other"])
+    assert 1 / 51 <= difference.p == difference.p_holm < 0.05
+    assert outputs.differences["other", "m"].delta == -difference.delta
+    assert {metric.name: (metric.segment.rank, metric.system.rank) for metric in result.metrics} == {
+        name: (outputs.ranks[name], systems.ranks[name]) for name in ("m", "other")
+    }
+
+
+def difficulty_and_quality(seed=0, systems=8, segments=60):
+    """Return human scores, the same difficulty of segments for every system, and scores that see quality with noise."""
+    rng = np.random.default_rng(seed)
+    difficulty, quality = rng.normal(0, 2, segments), rng.normal(0, 0.5, (systems, 1))
+    human = difficulty + quality + rng.normal(size=(systems, segments))
+    return human, np.tile(difficulty, (systems, 1)), human - difficulty + rng.normal(size=human.shape)
+
+
+def test_a_metric_of_the_difficulty_of_segments_is_beside_no_metric_of_quality():
+    human, difficulty, quality = difficulty_and_quality()
+    noise = np.random.default_rng(1).normal(size=human.shape)
+    metrics = {"means": difficulty, "noisy": difficulty + 0.001 * noise, "quality": quality, "noise": noise}
+    result = evaluate(judged(human, metrics), sentinels=True)
+    [pair] = result.language_pairs
+    best, *others = pair.metrics
+    assert max(others, key=lambda one: one.segment["pearson"].value).segment["pearson"].value > 0.7
+    assert (best.name, best.segment.rank, best.system.rank) == ("quality", 1, 1)
+    assert all(one.segment.rank > 1 for one in others)
+    assert all(one.system.rank is None or one.system.rank > 1 for one in others)
+    assert {test.metric for test in pair.tests["acc_eq"].sentinels if test.p_holm < 0.05} == {"quality"}
+    assert "sentinel-segment" in {one.name for one in pair.sentinels}
+    assert result.table().startswith("quality agrees best on outputs of a segment (acc*_eq ")
+
+
+def test_the_metrics_of_outputs_and_of_systems_are_both_named():
+    rng = np.random.default_rng(3)
+    quality = np.linspace(0, 2, 8)[:, None]
+    human = quality + rng.normal(size=(8, 200))
+    outputs = human + 0.3 * rng.normal(size=human.shape) - 0.99 * quality
+    systems = quality + 3 * rng.normal(size=human.shape)
+    table = evaluate(judged(human, {"o": outputs, "s": systems}), permutations=200).table().replace("\n", " ")
+    assert re.match(
+        r"o agrees best on outputs of a segment \(acc\*_eq \d\.\d+; significantly better than s\) "
+        r"and s on systems \(SPA \d\.\d+; significantly better than o\)\. ",
+        table,
+    )
+
+
+def test_few_systems_have_no_clause_of_their_own():
+    human, _, quality = difficulty_and_quality(systems=4)
+    table = evaluate(judged(human, {"m": quality, "n": -quality})).table().replace("\n", " ")
+    assert table.startswith("m agrees best on outputs of a segment (acc*_eq ")
+    assert " on systems" not in table.partition(" n ")[0]
+
+
+@pytest.mark.parametrize("systems", [1, 8])
+def test_the_wrong_way_round_is_said_and_mended(systems):
+    human, _, quality = difficulty_and_quality(systems=systems)
+    metrics = {"good one": quality, "worse": quality + 3 * np.random.default_rng(2).normal(size=human.shape)}
+    plain, given = judged(human, metrics), judged(human, {"good one": -quality, "worse": metrics["worse"]})
+    words = "good one orders outputs the wrong way round: if lower scores are better, give --lower-better 'good one'."
+    result = evaluate(given)
+    assert words in result.table().replace("\n", " ")
+    assert result.language_pairs[0].reversed == ("good one",)
+    negative = replace(given.metrics["good one"], lower_is_better=True)
+    mended = evaluate(replace(given, metrics={**given.metrics, "good one": negative})).to_dict()
+    expected = evaluate(plain).to_dict()
+    for record in (mended, expected):
+        for metric in record["language_pairs"]["cs-en"]["metrics"].values():
+            del metric["signature"]
+    assert mended == expected
+    assert evaluate(plain).language_pairs[0].reversed == ()
+
+
+def test_random_numbers_and_the_difficulty_of_segments_are_no_metrics_the_wrong_way_round():
+    found = []
+    for seed in range(20):
+        human, difficulty, _ = difficulty_and_quality(seed, segments=30)
+        noise = np.random.default_rng([seed, 1]).normal(size=human.shape)
+        found += evaluate(judged(human, {"noise": noise, "easy": -difficulty})).language_pairs[0].reversed
+    assert len(found) <= 2
+
+
+def test_whole_systems_in_the_wrong_order_are_named():
+    human = np.arange(8.0)
+    noise = np.random.default_rng(0).normal(size=(2, 8))
+    result = evaluate(judged_wholes(human, {"m": noise[0] - human, "n": noise[1]}))
+    assert result.language_pairs[0].reversed == ("m",)
+
+
+def test_the_order_of_systems_changes_no_bit(scores):
+    human, metrics = scores
+    texts = [[("word " * (row + column % 3), "a word") for column in range(40)] for row in range(6)]
+    one = judged(human, metrics, texts=texts)
+    rows = [3, 0, 5, 1, 4, 2]
+    other = judged(
+        human[rows],
+        {name: metric[rows] for name, metric in metrics.items()},
+        texts=[texts[row] for row in rows],
+        systems=[one.systems[row] for row in rows],
+    )
+    assert evaluate(one, sentinels=True).to_json() == evaluate(other, sentinels=True).to_json()
 
 
 def test_an_unknown_test_is_refused(full_scores):
@@ -138,9 +225,25 @@ def test_a_constant_metric_has_no_correlation_but_a_reason(full_scores):
     human, metrics = full_scores
     result = evaluate(judged(human, {**metrics, "flat": np.ones((6, 40))}))
     flat = result.language_pairs[0].metrics[-1]
-    assert (flat.name, flat.rank, flat.segment["pearson"].value) == ("flat", None, None)
+    assert (flat.name, flat.system.rank, flat.segment["pearson"].value) == ("flat", None, None)
     assert flat.segment.to_dict()["reasons"]["pearson"] == "the metric's scores are constant"
-    assert {metric.rank for metric in result.language_pairs[0].metrics[:2]} == {1, 2}
+    assert flat.system["spa"].reason == "the metric ties all systems in every segment"
+    assert {one.segment.rank for one in result.language_pairs[0].metrics if one.name != "flat"} == {1, 2}
+
+
+@pytest.mark.parametrize("value", [1.0, [0.1, 0.2, 0.7]])
+def test_human_scores_that_tie_every_pair_give_no_value(full_scores, value):
+    human, metrics = full_scores
+    human[:] = np.resize(value, human.shape[1])
+    human += 1e-17 * np.arange(6)[:, None]
+    result = evaluate(judged(human, metrics), sentinels=True)
+    for metric in result.language_pairs[0].metrics:
+        assert [metric.segment["acc_eq"].value, metric.system["spa"].value] == [None, None]
+        assert metric.segment["acc_eq"].reason == "the human scores tie every pair of outputs of a segment"
+    is_equal = value == 1.0
+    assert result.table().startswith(
+        "The human scores are all equal: nothing can be measured." if is_equal else "No metric is ranked: the human"
+    )
 
 
 def noisy(systems, segments, missing=0.0):
@@ -161,8 +264,7 @@ def test_nothing_is_computed_from_fewer_than_20_segments_that_all_systems_share(
     assert (spa["spa"], spa["intervals"].get("spa")) == (None, None)
     assert spa["reasons"]["spa"].startswith(f"{shared} segment")
     assert f"{shared} segment" in result.table()
-    assert {*result.language_pairs[0].pairs[0].tests} == {"pearson_by_item", "acc_eq"}
-    assert "spa" not in {test.statistic for test in result.language_pairs[0].sentinel_tests}
+    assert {*result.language_pairs[0].tests} == {"acc_eq"}
     assert one.segment["acc_eq"].low is not None
 
 
@@ -175,7 +277,8 @@ def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
         assert one.segment[name].value is None
         assert one.segment[name].reason.startswith(f"12 segments {reason}")
     assert one.segment["pearson"].low is not None
-    assert result.language_pairs[0].pairs[0].tests == {}
+    assert result.language_pairs[0].tests == {}
+    assert result.table().startswith("No metric is ranked: 12 segments judged for two systems or more")
 
 
 @pytest.mark.parametrize("test", ["segments", "boot-both"])
@@ -186,12 +289,11 @@ def test_fewer_than_20_segments_give_no_verdict(test):
     for metric in pair.metrics:
         r = stats.pearsonr(human.ravel(), metrics[metric.name].ravel()).statistic
         assert metric.segment["pearson"].value == pytest.approx(r)
-        assert [metric.rank, metric.system.rank, metric.segment.rank] == [None] * 3
+        assert [metric.system.rank, metric.segment.rank] == [None] * 2
         assert metric.system["pearson"].value is not None
         assert [metric.system["spa"].value, metric.segment["acc_eq"].value] == [None, None]
         assert metric.to_dict()["system"]["intervals"] == metric.to_dict()["segment"]["intervals"] == {}
-    assert (pair.pairs[0].segment, pair.pairs[0].tests) == (None, {})
-    assert (pair.pairs[0].system, pair.sentinel_tests) == (None, ())
+    assert pair.tests == {}
     assert pair.notes[0].startswith("19 segments: fewer than 20 give no intervals, ranks and tests")
     assert "19 segments: fewer than 20 give no intervals, ranks and tests" in result.table()
 
@@ -200,7 +302,7 @@ def test_20_segments_have_every_value():
     [result] = evaluate(judged(*noisy(5, 20))).language_pairs
     assert all(metric.segment.to_dict()["reasons"] == {} for metric in result.metrics)
     assert all(metric.system["spa"].low is not None for metric in result.metrics)
-    assert {*result.pairs[0].tests} == {"pearson_by_item", "acc_eq", "spa"}
+    assert all(tests.differences for tests in result.tests.values())
 
 
 @pytest.mark.parametrize(
@@ -209,8 +311,12 @@ def test_20_segments_have_every_value():
 def test_human_scores_among_the_metrics_are_named(full_scores, gold, r):
     human, metrics = full_scores
     result = evaluate(judged(human, {**metrics, "mean_score": gold(human)}))
-    note = f"mean_score is the human scores themselves, or linear in them: r = {r} is by construction"
+    note = f"mean_score is the human scores themselves, or linear in them, and has no rank: r = {r} is by construction"
     assert note in result.language_pairs[0].notes
+    assert result.table().startswith("m agrees best on outputs of a segment")
+    [found] = [one for one in result.language_pairs[0].metrics if one.name == "mean_score"]
+    assert (found.segment.rank, found.system.rank) == (None, None)
+    assert {*result.language_pairs[0].tests["spa"].ranks} == {"m", "other"}
     assert not any("other" in line for line in result.language_pairs[0].notes)
     assert note in json.loads(result.to_json())["language_pairs"]["cs-en"]["notes"]
     assert note in result.table().replace("\n  ", " ")
@@ -229,23 +335,23 @@ def test_ties_are_counted_on_both_sides():
     assert metric_of(systems).segment.to_dict()["ties"] == {"pairs": 9, "human": 3, "metric": 5}
     all_tied = metric_of(judged(np.ones((2, 20)), {"m": [range(20), range(20, 40)]})).segment.to_dict()
     assert all_tied["ties"] == {"pairs": 20, "human": 20, "metric": 0}
-    assert (all_tied["pearson"], all_tied["acc_eq"]) == (None, 1)
+    assert (all_tied["pearson"], all_tied["acc_eq"]) == (None, None)
     assert all_tied["reasons"]["pearson"] == "the human scores are constant"
 
 
 def test_one_system_has_no_pairs_and_a_reason():
     metric = metric_of(judged([[1, 2, 3]], {"m": [[1, 2, 4]]}))
-    assert metric.system.to_dict()["accuracy"] is None
-    assert {"pearson", "accuracy", "spa"} <= metric.system.to_dict()["reasons"].keys()
+    assert {"pearson", "spa"} <= metric.system.to_dict()["reasons"].keys()
     assert metric.segment["pearson"].value == pytest.approx(stats.pearsonr([1, 2, 3], [1, 2, 4]).statistic)
 
 
 def test_scores_of_any_size_give_the_same_test(full_scores):
     human, metrics = full_scores
-    small = evaluate(judged(human, metrics)).language_pairs[0].pairs[0].segment
+    small = evaluate(judged(human, metrics)).language_pairs[0].tests
     metrics = {name: metric * 1e200 for name, metric in metrics.items()}
-    large = evaluate(judged(human * 1e200, metrics)).language_pairs[0].pairs[0].segment
-    assert (large.p, large.p_holm) == (small.p, small.p_holm)
+    large = evaluate(judged(human * 1e200, metrics)).language_pairs[0].tests
+    for name in ("acc_eq", "spa"):
+        assert large[name].differences["m", "other"].p == small[name].differences["m", "other"].p
 
 
 def test_judged_segments_are_counted_and_differences_noted():
@@ -257,22 +363,72 @@ def test_judged_segments_are_counted_and_differences_noted():
 
 def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
     systems = judged(*full_scores)
-    whole = MetricScores(systems.human_system, None)
+    whole = MetricScores(systems.human_system**3, None)
     [result] = evaluate(replace(systems, metrics={**systems.metrics, "whole": whole})).language_pairs
     last = result.metrics[-1]
-    assert (last.name, last.segment, last.rank, last.system.rank) == ("whole", None, None, 1)
+    assert (last.name, last.segment, last.system.rank) == ("whole", None, None)
+    assert last.system["pearson"].value > 0.8
     assert result.notes[0] == "whole has no scores of segments, and so no rank among them"
 
 
-def test_the_mean_over_language_pairs_and_the_pooled_accuracy():
+def three_pairs():
+    names = ("a-en", "b-en", "c-en")
+    found = [difficulty_and_quality(seed, systems=6, segments=30) for seed in (5, 6, 7)]
+    rng = np.random.default_rng(9)
+    return [
+        judged(human, {"m": quality, "n": quality + 0.5 * rng.normal(size=human.shape)}, language_pair=name)
+        for name, (human, _, quality) in zip(names, found, strict=True)
+    ]
+
+
+def test_means_over_language_pairs_have_p_and_the_first_line():
+    result = evaluate(*three_pairs(), permutations=500)
+    best, other = result.means
+    for name, level in (("acc_eq", "segment"), ("spa", "system")):
+        values = [{one.name: getattr(one, level)[name].value for one in pair.metrics} for pair in result.language_pairs]
+        assert best[name].value == pytest.approx(np.mean([each[best.name] for each in values]))
+        assert best[name].low < best[name].value < best[name].high
+        assert result.mean_tests[name].differences[best.name, other.name].p == pytest.approx(
+            result.mean_tests[name].differences[other.name, best.name].p
+        )
+    values = [{one.name: one.segment["acc_eq"].value for one in pair.metrics} for pair in result.language_pairs]
+    delta = result.mean_tests["acc_eq"].differences["m", "n"].delta
+    assert delta == pytest.approx(np.mean([each["m"] - each["n"] for each in values]))
+    assert result.table().startswith(
+        f"Over 3 language pairs, {best.name} agrees best on outputs of a segment (acc*_eq "
+    )
+    assert "\np of acc*_eq above the diagonal, SPA below, by exchanging segments" in result.table()
+    both = evaluate(*three_pairs(), test="boot-both").mean_tests["spa"].differences["m", "n"]
+    assert 0 < both.p <= 1
+
+
+def test_p_of_a_mean_is_that_of_the_segments_of_all_pairs():
+    """The accuracies of one segment, drawn anew by hand."""
+    pairs = three_pairs()
+    result = evaluate(*pairs, permutations=4000, seed=1)
+    found = result.mean_tests["acc_eq"].differences["m", "n"].p
+    rng = np.random.default_rng(0)
+    deltas = []
+    for one in pairs:
+        sides = []
+        for name in ("m", "n"):
+            metric, human = one.metrics[name].segment, one.human_segment
+            epsilon = tie_calibrated_accuracy(human, metric).epsilon
+            first, second = np.triu_indices(6, 1)
+            delta, of_human = metric[first] - metric[second], human[first] - human[second]
+            sides.append(((np.abs(delta) > epsilon) & (delta * of_human > 0)).mean(axis=0))
+        deltas.append(sides[0] - sides[1])
+    observed = np.mean([one.mean() for one in deltas])
+    drawn = np.mean([(rng.choice([-1, 1], (4000, 30)) * one).mean(axis=1) for one in deltas], axis=0)
+    assert found == pytest.approx(np.mean(np.abs(drawn) >= abs(observed)), abs=0.04)
+
+
+def test_means_of_whole_systems():
     first = judged_wholes([1, 2, 4], {"m": [1, 2, 3]}, "a-b")
-    second = judged_wholes([1, 2, 3, 4], {"m": [4, 3, 2, 1]}, "b-a")
-    result = evaluate(first, second)
-    [mean] = result.means
-    assert cells(result.table(), "m ", "Means over language pairs")[:3] == ["m", "2", "0.333"]
-    r = stats.pearsonr([1, 2, 4], [1, 2, 3]).statistic
-    assert mean["system_pearson"].value == pytest.approx((r - 1) / 2)
-    assert (mean["accuracy"].value, mean["accuracy"].n) == (pytest.approx(3 / 9), 9)
+    second = judged_wholes([1, 2, 3, 4], {"m": [4, 3, 2.5, 1]}, "b-a")
+    [mean] = evaluate(first, second).means
+    expected = [stats.pearsonr([1, 2, 4], [1, 2, 3]).statistic, stats.pearsonr([1, 2, 3, 4], [4, 3, 2.5, 1]).statistic]
+    assert mean["system_pearson"].value == pytest.approx(np.mean(expected))
     assert (mean.language_pairs, mean["acc_eq"].value) == (2, None)
 
 
@@ -295,21 +451,15 @@ def test_names_of_numpy_are_written_as_texts(full_scores):
     assert (record["systems"], [*record["metrics"]]) == (names, ["m", "other"])
 
 
-def test_draws_depend_on_the_seed(full_scores):
-    def low(seed):
-        return evaluate(judged(*full_scores), seed=seed).language_pairs[0].metrics[0].segment["acc_eq"].low
-
-    assert low(1) == low(1) != low(2)
-
-
 def test_json_has_the_form_that_is_documented(full_scores):
     record = json.loads(evaluate(judged(*full_scores, gold="mqm", reference="refB")).to_json())
     pair = record["language_pairs"]["cs-en"]
-    assert {"n", "pearson", "accuracy", "spa"} <= pair["metrics"]["m"]["system"].keys()
-    assert {"n", "pearson", "kendall", "acc_eq", "epsilon"} <= pair["metrics"]["m"]["segment"].keys()
-    assert pair["metrics"]["m"]["rank"] == 1
+    assert {"n", "spa", "pearson", "rank"} <= pair["metrics"]["m"]["system"].keys()
+    assert {"n", "acc_eq", "epsilon", "pearson", "rank"} <= pair["metrics"]["m"]["segment"].keys()
+    assert pair["ranked_by"] == ["acc_eq", "spa"]
     assert (pair["gold"], pair["reference"], pair["segments"]) == ("mqm", "refB", 40)
-    assert {*pair["pairs"][0]["system"]} == {"delta", "p", "p_holm"}
+    [test] = pair["tests"]["spa"]["pairs"]
+    assert {*test} == {"first", "second", "delta", "p", "p_holm"}
     assert record["signature"].startswith("bertscore-onnx|test:segments|permutations:50|seed:4|version:")
 
 
@@ -340,16 +490,16 @@ def cells(table, name, header):
     return next(line.split() for line in lines[start:] if line.startswith(name))
 
 
-def test_a_table_has_correlations_ties_and_the_p_of_each_test(result):
+def test_a_full_table_has_every_measure_and_ties(result):
     table = result.table("full")
     [pair] = result.language_pairs
     [bleu] = [metric for metric in pair.metrics if metric.name == "BLEU-refB"]
-    assert cells(table, "BLEU-refB", "by item")[:3] == ["BLEU-refB", "1", f"{bleu.segment['pearson'].value:+.3f}"]
-    assert "Pairs of outputs of a segment: human scores tie 40 of 200" in table.splitlines()
-    assert cells(table, "chrF-refB", "acc*_eq")[-1] == "5"
-    exchanged = [f"Segments, {name}: p by exchanging segments, two-sided" for name in ("Pearson", "acc*_eq", "SPA")]
-    for title in (*exchanged, "Whole systems, Pearson: p by exchanging systems, two-sided"):
-        assert title in table
+    row = cells(table, "BLEU-refB", "by item")
+    assert [row[1], row[2], row[-1]] == [
+        str(bleu.segment.rank), f"{bleu.segment['acc_eq'].value:.3f}", r_of(bleu.segment["pearson_by_item"])
+    ]  # fmt: skip
+    assert "100 judged outputs, intervals over other segments; human scores tie 40 of 200 pairs" in table.splitlines()
+    assert cells(table, "chrF-refB", "epsilon")[4] == "5"
 
 
 @pytest.fixture(scope="module")
@@ -366,19 +516,47 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(three_metrics, monkeypat
     table = three_metrics.table()
     [pair] = three_metrics.language_pairs
     best, second, last = (metric.name for metric in pair.metrics)
-    r = pair.metrics[0].segment["pearson"].value
-    start = f"{best} agrees best with human scores (r {r:+.3f} over all outputs): tied with {second};"
-    assert table.replace("\n", " ").startswith(f"{start} significantly better than {last}.")
+    value = pair.metrics[0].segment["acc_eq"].value
+    start = (
+        f"{best} agrees best on outputs of a segment (acc*_eq {value:.3f}; not significantly better than {second}; "
+        f"significantly better than {last}) and "
+    )
+    assert table.replace("\n", " ").startswith(start)
     assert len(table.splitlines()) <= 35
     assert max(map(len, table.splitlines())) <= 80
-    values = [last, "2", r_of(pair.metrics[2].segment["pearson"]), r_of(pair.metrics[2].segment["pearson_by_item"])]
-    row = cells(table, last, "by item")
-    assert [row[0], row[1], row[2], row[-4]] == values
-    sentinels = [metric.segment["pearson"].value for metric in pair.sentinels]
-    assert [line for line in table.splitlines() if line.startswith("sentinel-")] == [
-        line for line in table.splitlines() if f"{max(sentinels):+.3f}" in line
+    row = cells(table, last, "95 % interval")
+    measures = pair.metrics[2].segment["acc_eq"], pair.metrics[2].system["spa"]
+    expected = [[f"{one.value:.3f}", f"{one.low:.2f}", "to", f"{one.high:.2f}", "2"] for one in measures]
+    assert row == [last, *itertools.chain(*expected)]
+    assert [line.split()[0] for line in table.splitlines() if line.startswith("sentinel-")] == [
+        max(pair.sentinels, key=lambda one: one.segment["acc_eq"].value).name
     ]
     assert three_metrics.table("full").startswith(table.split("\n\n")[0])
+
+
+def test_the_matrix_has_outputs_above_and_systems_below_the_diagonal(three_metrics):
+    [pair] = three_metrics.language_pairs
+    names = [metric.name for metric in pair.metrics]
+    lines = three_metrics.table().partition("p of acc*_eq above the diagonal, SPA below")[2].splitlines()
+    rows = [[cell for cell in line.split() if cell not in names][1:] for line in lines if re.match("[123] ", line)]
+    of_outputs, of_systems = (pair.tests[name].differences for name in ("acc_eq", "spa"))
+    for row, name in enumerate(names):
+        of_row = [
+            (of_systems if column < row else of_outputs)[name, other].p_holm
+            for column, other in enumerate(names)
+            if column != row
+        ]
+        for cell, p in zip(rows[row], of_row, strict=True):
+            assert float(cell.strip("<=")) == pytest.approx(p, abs=0.0051)
+
+
+def test_five_metrics_fit_35_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    human, difficulty, quality = difficulty_and_quality()
+    metrics = {f"a-long-name-{at}-refA": quality + at * difficulty for at in range(5)}
+    table = evaluate(judged(human, metrics), sentinels=True).table()
+    assert len(table.splitlines()) <= 35
+    assert "agrees best on outputs of a segment" in table.replace("\n", " ")[:120]
 
 
 def r_of(measure):
@@ -391,32 +569,33 @@ def test_latex_has_the_best_values_in_bold(three_metrics):
     assert [row[0].strip() for row in rows[1:4]] == [
         metric.name.replace("_", r"\_") for metric in three_metrics.language_pairs[0].metrics
     ]
-    assert rows[1][2] == rf"$\mathbf{{{r_of(three_metrics.language_pairs[0].metrics[0].segment['pearson'])}}}$"
-    assert [sum("mathbf" in row[column] for row in rows) for column in range(2, 7)] == [1] * 5
-    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", r"acc$^{*}_{\mathrm{eq}}$"):
+    value = three_metrics.language_pairs[0].metrics[0].segment["acc_eq"].value
+    assert rows[1][1] == rf"$\mathbf{{{value:.3f}}}$"
+    assert [sum("mathbf" in row[column] for row in rows) for column in (1, 3)] == [1, 1]
+    legends = (r"acc$^{*}_{\mathrm{eq}}$: share of pairs", "SPA: soft pairwise accuracy", "reads no meaning")
+    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", *legends):
         assert words in latex
 
 
 def test_a_missing_value_is_a_dash_and_has_its_reason_once():
     wholes = judged_wholes([1, 2, 4], {"a": [1, 2, 3], "b": [1, 2, 3]})
     table = meta_evaluate([wholes], permutations=5).table("full")
-    assert cells(table, "a", "SPA")[-2:] == ["-", "0"]
-    reason = "No spa of whole systems (a, b): only whole systems have human scores, and it takes segments"
+    assert cells(table, "a", "SPA")[2] == "-"
+    reason = "No SPA of systems (a, b): only whole systems have human scores, and it takes segments"
     assert table.replace("\n  ", " ").count(reason) == 1
 
 
 def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
     header, *rows = [line.split("\t") for line in result.table("tsv").splitlines()]
-    assert [row[:4] for row in rows[:2]] == [
-        ["he-en", "BLEU-refB", "metrics", "1"],
-        ["he-en", "chrF-refB", "metrics", "2"],
-    ]
+    names = [metric.name for metric in result.language_pairs[0].metrics]
+    assert [row[:3] for row in rows[:2]] == [["he-en", name, "metrics"] for name in names]
     assert {row[2] for row in rows[2:]} == {"sentinels"}
     values = dict(zip(header, rows[0], strict=True))
-    [bleu, _] = result.language_pairs[0].metrics
-    assert float(values["segment_pearson"]) == bleu.segment["pearson"].value
-    assert float(values["system_spa"]) == bleu.system["spa"].value
-    assert {"segment_epsilon", "segment_human_ties", "segment_metric_ties", "system_outliers"} <= values.keys()
+    [best, _] = result.language_pairs[0].metrics
+    assert float(values["segment_acc_eq"]) == best.segment["acc_eq"].value
+    assert float(values["system_spa"]) == best.system["spa"].value
+    assert (values["segment_rank"], values["system_rank"]) == (str(best.segment.rank), str(best.system.rank))
+    assert {"segment_epsilon", "segment_human_ties", "segment_metric_ties", "segment_pearson"} <= values.keys()
 
 
 def test_an_unknown_format_is_refused(result):
@@ -424,24 +603,22 @@ def test_an_unknown_format_is_refused(result):
         result.table("html")
 
 
-def test_whole_systems_are_exchanged_in_all_ways():
-    human, one, other = np.random.default_rng(5).normal(size=(3, 7))
-    one, other = human + 0.3 * one, human + other
-    [pair] = meta_evaluate([judged_wholes(human, {"a": one, "b": other})]).language_pairs[0].pairs
-    z = [stats.zscore(scores) for scores in (one, other)]
-    statistics = []  # Hotelling's, but for a constant
-    for kept in itertools.product([True, False], repeat=7):
-        matrix = np.corrcoef([human, *(np.where(kept, *sides) for sides in (z, z[::-1]))])
-        delta = abs(matrix[0, 1] - matrix[0, 2])
-        statistics.append(delta * np.sqrt((1 + matrix[1, 2]) / np.linalg.det(matrix)))
-    assert pair.system.p == np.mean(np.array(statistics) >= statistics[0] - 1e-9)
+def test_documents_too_few_for_a_significant_difference_are_named():
+    human, difficulty, quality = difficulty_and_quality()
+    documents = tuple(f"d{segment // 12}" for segment in range(60))
+    metrics = {"a": quality, "b": difficulty, "c": -quality}
+    [result] = evaluate(judged(human, metrics, documents=documents)).language_pairs
+    assert result.notes[-1] == "5 documents: no p is below 2/32 = 0.0625, after Holm 0.188: none is significant"
+    two = tuple(f"d{segment // 30}" for segment in range(60))
+    [result] = evaluate(judged(human, metrics, documents=two)).language_pairs
+    assert result.notes[-1] == "2 documents: no p is below 2/4 = 0.5, after Holm 1: none is significant"
 
 
-@pytest.mark.parametrize(
-    ("number", "notes"),
-    [(8, []), (5, ["5 systems: no p is below 2/32 = 0.0625, after Holm 0.188: none is significant"])],
-)
-def test_systems_too_few_for_a_significant_difference_are_named(number, notes):
-    human, *scores = np.random.default_rng(6).normal(size=(4, number))
-    wholes = judged_wholes(human, dict(zip("abc", scores, strict=True)))
-    assert [*meta_evaluate([wholes]).language_pairs[0].notes] == notes
+def test_documents_weigh_by_their_effective_number():
+    human, _, quality = difficulty_and_quality(segments=156)
+    sizes = [40, 30, 20, *[3] * 22]
+    documents = tuple(np.repeat([f"d{at}" for at in range(25)], sizes).tolist())
+    [result] = evaluate(judged(human, {"m": quality}, documents=documents)).language_pairs
+    effective = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    words = f"25 documents, which tell as much as {effective:.1f} of one size, are few: below 20, intervals and tests"
+    assert [note for note in result.notes if note.startswith(words)]

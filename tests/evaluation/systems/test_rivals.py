@@ -1,4 +1,4 @@
-"""How often the tests of other tools call equal systems or metrics different: their own code, where it is installed."""
+"""How often the tests of other tools call equal systems different: their own code, where it is installed."""
 
 from contextlib import redirect_stdout
 from io import StringIO
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sacrebleu import significance as sacrebleu
 
-from tests.evaluation.simulations import EQUAL_SYSTEMS, SHAPES, equal_metrics, rate
+from tests.evaluation.simulations import EQUAL_SYSTEMS, SHAPES, rate
 
 pytestmark = pytest.mark.calibration
 
@@ -83,21 +83,3 @@ def test_comet_compare(name, record_property, monkeypatch, tmp_path):
         return "Null hypothesis rejected" in printed.getvalue().partition("Summary")[0]
 
     record_property(f"{name} | comet-compare", f"{rate(differs, TRIALS):.3f}")
-
-
-@pytest.mark.parametrize("icc", [0, 0.3, 0.6])
-def test_mt_metrics_eval(icc, record_property):
-    stats = pytest.importorskip("mt_metrics_eval.stats")
-
-    def pearson(human, metric):
-        return (np.corrcoef(human, metric)[0, 1],)
-
-    def differs(seed):
-        human, metrics = equal_metrics(np.random.default_rng([seed, 2]), 2, icc)
-        np.random.seed(seed)
-        gold, one, other = (scores.ravel().tolist() for scores in (human, *metrics))
-        sides = [stats.Correlation(len(human), gold, metric) for metric in (one, other)]
-        p, *_ = stats.PermutationSigDiff(*sides, pearson, k=200)
-        return min(p, 1 - p) < 0.05
-
-    record_property(f"two metrics, {icc} shared | mt-metrics-eval", f"{rate(differs, TRIALS):.3f}")
