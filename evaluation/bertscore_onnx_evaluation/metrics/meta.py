@@ -358,7 +358,9 @@ def _language_pair(
         return tuple(_falling(metric.measure(key)) for key in (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS))
 
     notes = [*_notes(judged), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
-    if test == "segments" and compared:
+    if test == "segments" and R_OF_SYSTEMS in ranked_by:
+        notes.append("whole systems are a sample of systems: the test `boot-both` compares metrics by them")
+    elif test == "segments" and compared:
         notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(tested.keys() & metrics.keys()))
     result = LanguagePairResult(
         language_pair=judged.language_pair,

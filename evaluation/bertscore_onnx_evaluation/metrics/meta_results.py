@@ -173,11 +173,14 @@ class LanguagePairResult:
     """What the tests exchange and the intervals draw: `segments` or `documents`."""
 
     @property
-    def best_sentinel(self) -> MetricAgreement | None:
-        """The sentinel with the highest value of the first measure that ranks the metrics."""
-        values = [(sentinel.measure(key), sentinel) for key in self.ranked_by[:1] for sentinel in self.sentinels]
-        found = [(measure.value or 0.0, sentinel) for measure, sentinel in values if measure]
-        return max(found, key=lambda pair: pair[0])[1] if found else None
+    def best_sentinels(self) -> dict[Key, MetricAgreement]:
+        """The sentinel with the highest value of each measure that ranks the metrics and that a sentinel has."""
+        best = {}
+        for key in self.ranked_by:
+            values = [(measure.value or 0.0, one) for one in self.sentinels if (measure := one.measure(key))]
+            if values:
+                best[key] = max(values, key=lambda pair: pair[0])[1]
+        return best
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield annotators, metrics and sentinels, in the order of the tables."""
@@ -302,8 +305,8 @@ class MetaEvaluation(Result):
 
         panels = []
         for result in self.language_pairs:
-            sentinel = result.best_sentinel
             for key in result.ranked_by:
+                sentinel = result.best_sentinels.get(key)
                 metrics = [metric for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
                 found = [(metric.name, measure) for metric in metrics if (measure := metric.measure(key))]
                 rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
@@ -509,9 +512,9 @@ def _interval(name: str, measure: Measure | None) -> str:
 
 
 def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
-    """Return the measures that rank metrics, of annotators, metrics and the best sentinel; without such, each r."""
+    """Return the measures that rank metrics, of annotators, metrics and the best sentinels; without such, each r."""
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
-    metrics = (*result.humans, *result.metrics, *filter(None, [result.best_sentinel]))
+    metrics = (*result.humans, *result.metrics, *result.best_sentinels.values())
     return {
         metric.name: {label(key): measure for key in keys if (measure := metric.measure(key))} for metric in metrics
     }
@@ -538,9 +541,8 @@ def _latex(result: LanguagePairResult, test: str, permutations: int, comments: S
             columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
     way = "drawing systems and " if test == "boot-both" else "exchanging "
     explained = [_LEGENDS[label(key)] for key in result.ranked_by]
-    sentinel = result.best_sentinel
-    if sentinel:
-        explained.append(f"{sentinel.name} ({_IN_WORDS[SENTINELS.index(sentinel.name)]}) reads no meaning")
+    sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
+    explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in sentinels]
     caption = (
         f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. {'; '.join(explained)}. "
         f"A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT}, {permutations:,} "
