@@ -57,8 +57,9 @@ PART_SECONDS = 45
 BATCH_ROWS = 32
 """The most rows between two steps of the progress bar."""
 
-CHUNK_SECONDS = 2.0
-"""About how long the model runs on a CPU before there are scores; a GPU has them soon, and would be slowed down."""
+CHUNK_ROWS, CHUNK_SECONDS = 128, (2.0, 8.0)
+"""How many rows are scored at a time on a CPU, within these times: fewer rows of a slow model cost padding. A GPU would
+be slowed down, and has scores soon."""
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
@@ -460,8 +461,9 @@ def _score(
 
     writer = None
     try:
-        seconds = None if manifest.provider == "CUDAExecutionProvider" else CHUNK_SECONDS
-        for scored in score_batch.stream_rows(read(), seconds):
+        seconds = sorted((*CHUNK_SECONDS, CHUNK_ROWS * PART_SECONDS / (settings.part_rows or 1)))[1]
+        is_on_gpu = manifest.provider == "CUDAExecutionProvider"
+        for scored in score_batch.stream_rows(read(), None if is_on_gpu else seconds):
             part = owners.popleft()
             writer = writer or PartWriter(folder, manifest, part)
             totals = writer.add(scored)
