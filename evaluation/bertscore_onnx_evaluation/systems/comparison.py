@@ -23,6 +23,7 @@ from bertscore_onnx.tables.table import (
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
+from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -170,6 +171,11 @@ class Comparison(Result):
                 f"{verb} on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
                 f"{effective:.0f} of one size. Results on so few say little about other texts."
             )
+        if not self.documents:
+            scores = [metric.segment_scores for metric in self.metrics]
+            differences = [row for of in scores for row in (of[1:] - of[0] if self._is_compared else of)]
+            dependent = repeated_rows(self.candidates, self.references, scores) or alike_neighbours(differences)
+            sentences += [dependent] * bool(dependent)
         finds_nothing = next(filter(None, map(self._finds_nothing, self.metrics)), "")
         return sentences + [finds_nothing] * (bool(finds_nothing) and self._is_compared and number > MAX_EXACT)
 

@@ -250,7 +250,7 @@ class TestGivenScores:
             "plain.csv", "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows])
         )
         found = run_json("compare", "--scores", plain, "--documents", names, *named)
-        assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30]
+        assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30, 90]
 
     @pytest.mark.parametrize("blank", ["", " "])
     def test_a_row_without_a_group_is_missing_in_every_format(self, run_json, refused, write, blank):
@@ -263,7 +263,7 @@ class TestGivenScores:
         named = ("--systems", "base", "worse", "--by", "domain")
         assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, *named)
         found = [run_json("compare", "--scores", table, *named, "--missing", "drop") for table in (by_csv, by_json)]
-        assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30]
+        assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30, 89]
         assert (found[0]["groups"], found[0]["dropped"]) == (found[1]["groups"], ["7"])
 
     def test_a_worse_system_fails_after_results_are_written(self, run, write, tmp_path):

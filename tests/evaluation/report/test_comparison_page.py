@@ -86,8 +86,10 @@ def test_ranks_the_matrix_and_groups_are_on_the_page():
         (matrix[row][column], matrix[column][row]) for row in range(1, 8) for column in range(1, 8) if row != column
     } <= marks
     assert matrix[1].count("▲") == 7 - ranked[0].rank_high
-    assert [row[:2] for row in by_group[1::7]] == [["news", "50"], ["talks", "40"], ["web", "10"]]
-    assert {*by_group[-2][5:]} == {""}
+    *by_size, mean = [row[:2] for row in by_group[1::7]]
+    assert by_size == [["news", "50"], ["talks", "40"], ["web", "10"]]
+    assert mean == ["mean of the groups", "100"]
+    assert {*by_group[-8][5:]} == {""}
 
 
 def test_the_overview_has_a_cell_for_each_system_and_metric(comparison):
