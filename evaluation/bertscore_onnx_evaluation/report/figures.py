@@ -161,7 +161,11 @@ def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
 
 def _caption(figure: "Figure", paragraphs: Sequence[str]) -> None:
     """Write sentences below the panels, for which the figure grows."""
-    lines = [line for paragraph in paragraphs for line in textwrap.wrap(_drawn(paragraph), _CHARACTERS)]
+    lines = [
+        line
+        for paragraph in paragraphs
+        for line in textwrap.wrap(_drawn(paragraph), _CHARACTERS, break_on_hyphens=False)
+    ]
     figure.set_figheight(figure.get_figheight() + _LINE * (len(lines) + 1))
     figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_SMALL, color=_GREY, parse_math=False)
 

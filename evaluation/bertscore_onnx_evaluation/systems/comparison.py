@@ -1,7 +1,7 @@
 """The result of comparing systems, as records, tables and JSON."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -155,8 +155,7 @@ class Comparison(Result):
     def test_settings(self) -> str:
         """The test with its settings, in words."""
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        dropped = f", {plural(len(self.dropped), 'segment')} left out" if self.dropped else ""
-        return f"paired permutation test{by}, {count(self.num_resamples)} swaps, seed {self.seed}{dropped}"
+        return f"paired permutation test{by}, {count(self.num_resamples)} swaps, seed {self.seed}"
 
     @property
     def warnings(self) -> list[str]:
@@ -403,7 +402,7 @@ class Comparison(Result):
         delta = f" Δ: difference from {self.systems[0]}." if self._is_compared else ""
         caption = (
             f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')}."
-            f"{lower}{delta}{ranks} {' '.join([self.legend, *self.warnings])}"
+            f"{lower}{delta}{ranks} {' '.join([self.legend, *self._caveats, *self.warnings])}"
         )
         signatures = (f"signature of {metric.title}: {metric.signature}" for metric in self.metrics)
         comments = [*self._headlines, *self.notes, *self.inputs, *signatures]
@@ -430,21 +429,31 @@ class Comparison(Result):
     @property
     def notes(self) -> list[str]:
         """What the tables do not show: few units that differ, margins, runs, power, groups, segments left out."""
-        several = len(self.metrics) > 1
-        of_metrics = [
-            f"{f'{metric.title}: ' if several else ''}{note}"
-            for metric in self.metrics
-            for note in self._notes_of(metric)
-        ]
+        of_tests = (lambda metric: [power(metric)], lambda metric: [self.mcnemar(metric)])
+        return [*self._caveats, *self._of_metrics(*of_tests)]
+
+    @property
+    def _caveats(self) -> list[str]:
+        """The notes that belong beside the numbers in a paper."""
         left_out = f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
+        of_metrics = self._of_metrics(self._remarks, lambda metric: [untested_groups(metric), runs(metric)])
         return of_metrics + [left_out] * bool(self.dropped)
 
-    def _notes_of(self, metric: MetricResult) -> list[str]:
+    def _remarks(self, metric: MetricResult) -> list[str]:
+        """Return the remarks on each system."""
         systems = [metric.systems[row] for row in metric.ranked]
         words = [(system.name, remarks(metric, system, self.systems[0])) for system in systems]
-        of_systems = [f"{name}: {remark}" for name, remark in words if remark]
-        of_metric = (untested_groups(metric), runs(metric), power(metric), self.mcnemar(metric))
-        return [*of_systems, *filter(None, of_metric)]
+        return [f"{name}: {remark}" for name, remark in words if remark]
+
+    def _of_metrics(self, *sentences_of: Callable[[MetricResult], list[str]]) -> list[str]:
+        """Return sentences of each metric, with its title if there are several."""
+        several = len(self.metrics) > 1
+        return [
+            f"{f'{metric.title}: ' if several else ''}{sentence}"
+            for metric in self.metrics
+            for sentences in sentences_of
+            for sentence in filter(None, sentences(metric))
+        ]
 
     @property
     def legend(self) -> str:
@@ -459,7 +468,7 @@ class Comparison(Result):
                 f"95 % intervals over {unit}s: the means of random subsets of them, {count(self.num_resamples)} draws, "
                 f"seed {self.seed}; {self.material}."
             )
-        is_corrected = any(metric.is_corrected for metric in self.metrics)
+        is_corrected = any(metric.is_corrected or metric.groups for metric in self.metrics)
         alone = " Each 95 % interval is by itself, not corrected." if is_corrected else ""
         return f"{sign} {self._significant}{alone}"
 

@@ -10,7 +10,6 @@ from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units, paired_permutation
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, PlannedPower, SystemResult
 
 
@@ -20,35 +19,25 @@ def single_result(
     """Return the score of one system with its 95 % interval, and the power for differences that spread as it does.
 
     The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
-    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1 it is exact:
-    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934.
+    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1 this is the
+    sign test against 0.5, and the interval Clopper and Pearson's.
     """
     [scores], sizes = metric.unit_scores()
-    lowest = float((scores / sizes).min())
-    constant = lowest - (float(np.ptp(scores / sizes)) or 1.0)  # below all units, so that all differ
+    ratios = scores / sizes
+    is_binary = (sizes == 1).all() and np.isin(scores, (0, 1)).all()
+    constant = 0.5 if is_binary else float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
     against = SegmentMeans(np.stack([constant * sizes, scores]))
     against.sizes = sizes
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
     low, high = constant + tested.interval[0]
-    if (sizes == 1).all() and np.isin(scores, (0, 1)).all():
-        low, high = _of_proportion(int(scores.sum()), len(scores))
     [curve] = tested.power_curves
-    is_known = np.isfinite([low, high]).all() and low < high
+    is_known = np.isfinite([low, high]).all() and (is_binary or np.ptp(ratios) > 0)
     result = SystemResult(name, float(metric.observed()[0]))
     result = replace(result, score_low=float(low), score_high=float(high)) if is_known else result
     if curve is None or not curve.is_known:
         return result
     power = (PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
     return replace(result, detectable=curve.detectable(), power=tuple(power))
-
-
-def _of_proportion(number: int, total: int) -> tuple[float, float]:
-    """Return the 95 % interval of a proportion."""
-    from scipy.special import betaincinv
-
-    tail = SIGNIFICANT / 2
-    low = betaincinv(number, total - number + 1, tail) if number else 0.0
-    return float(low), float(betaincinv(number + 1, total - number, 1 - tail)) if number < total else 1.0
 
 
 def single_metric(
