@@ -180,6 +180,7 @@ class InputReader:
         if role == "score":
             free = [name for name in free if "texts" not in table.content(name)]
         others = [name for name in table.names if name not in free]
+        free = [name or "''" for name in free]
         beside = f", beside {', '.join(others)}" if others else ""
         if not free:
             return InputError(

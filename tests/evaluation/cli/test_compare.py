@@ -194,7 +194,7 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
         row, reference, *texts = line.split(",")[:5]
         long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
     stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
-    assert "--systems old mid new note ''" in stderr
+    assert "has the columns old, mid, new, note, '', beside id, reference" in stderr
     for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ("--baseline", "A"))):
         options = ("--metric", "chrf", "--fail-if-worse", "--examples", 0, *named)
         result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
