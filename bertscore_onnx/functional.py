@@ -185,8 +185,7 @@ class ScoreFunction:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))
             scores, stats = scorer.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
             stats.warn(scorer.max_length, stacklevel=2)
-            scores.signature = signature = scorer.signature_of(pairs)
-            return (scores, str(signature)) if return_hash else scores
+            return (scores, str(scores.signature)) if return_hash else scores
 
     def clear(self) -> None:
         """Release the kept models; one that is scoring is released when it is done."""

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Never, Self, TypeVar, overload
@@ -258,7 +259,6 @@ class BERTScorer(Closeable):
         pairs = collect_pairs(cands, refs, contexts)
         scores, stats = self.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
         stats.warn(self.max_length, stacklevel=2)
-        scores.signature = self.signature_of(pairs)
         return (scores, str(scores.signature)) if return_hash else scores
 
     def stream(
@@ -367,7 +367,8 @@ class BERTScorer(Closeable):
             references = singles([*texts, *rows.unscored_references])
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
-        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), self.signature_of(pairs))
+        signature = scores.signature or self.signature
+        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.
@@ -550,12 +551,15 @@ class BERTScorer(Closeable):
     @property
     def signature(self) -> Signature:
         """Everything that can change a digit of a score; `str()` of it is the line to print."""
+        return self._signature("references" if self._weights is None else self._weights.name)
+
+    def _signature(self, idf: str) -> Signature:
         manifest, pipeline = self.manifest, self._shared_pipeline
         layer: int | str = "all" if manifest.all_layers else manifest.num_layers
         return Signature(
             model=manifest.model_id,
             layer=layer,
-            idf="references" if self._weights is None else self._weights.name,
+            idf=idf,
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
             long_text=pipeline.tokenizer.long_text,
@@ -566,10 +570,9 @@ class BERTScorer(Closeable):
             libraries=f"onnxruntime-{load_onnxruntime().__version__}+tokenizers-{tokenizers.__version__}",
         )
 
-    def signature_of(self, pairs: Pairs) -> Signature:
-        """Return the signature of the scores of these pairs."""
+    def _signature_of(self, pairs: Pairs, idf: str) -> Signature:
         counts = pairs.references.counts
-        signature = self.signature.with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
+        signature = self._signature(idf).with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
         return signature.in_context() if pairs.are_in_context else signature
 
     @property
@@ -617,7 +620,7 @@ class BERTScorer(Closeable):
         batch_size: int | None = None,
         references: Side | None = None,
     ) -> tuple[Scores, TextStats]:
-        """Score pairs from `collect_pairs`, and return statistics of their texts; `score` warns of these.
+        """Score pairs from `collect_pairs`; return scores with their signature, and statistics that `score` warns of.
 
         Idf weights of references are computed from `references`, or from the references of the pairs.
         """
@@ -632,7 +635,9 @@ class BERTScorer(Closeable):
             for scores, chunk_stats in chunks:
                 parts.append(scores)
                 stats += chunk_stats
-        return self._finish(join_scores(parts, self._shared_pipeline.num_layers)), stats
+        joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
+        joined.signature = self._signature_of(pairs, weights.name)
+        return joined, stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
@@ -649,7 +654,9 @@ class BERTScorer(Closeable):
         """Return the token weights for a call with these references: the scorer's own, or the idf in the references."""
         if self._weights is not None:
             return self._weights
-        return self._idf_of(slices_of(references), "references") if len(references) else uniform(self.manifest)
+        if not len(references):
+            return replace(uniform(self.manifest), name="references")
+        return self._idf_of(slices_of(references), "references")
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
         """Return a scorer that shares the model and keeps the token weights of a call with these references."""

@@ -195,7 +195,7 @@ def _bertscore(
     stats.warn(scorer.max_length, stacklevel=4)
     best_reference = np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
     best_reference.T[is_scored] = scores.best_reference
-    signature = str(scorer.signature_of(pairs))
+    signature = str(scores.signature)
     refs = number_of_references(segments for by_system in references for segments in by_system)
     metrics = {}
     for name, value in values.items():

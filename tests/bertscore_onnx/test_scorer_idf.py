@@ -5,6 +5,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputTypeError
+from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house", "a dog ran"] * 20
@@ -57,3 +58,14 @@ def test_sentences_in_slices_weigh_like_all_at_once(tiny_bundle, scorer, as_iter
 def test_a_wrong_sentence_for_idf_is_named_by_its_position(scorer):
     with pytest.raises(InputTypeError, match=r"sents\[40\]\[0\] is int 7"):
         scorer.compute_idf(["the cat", "a dog"] * 20 + [[7]])
+
+
+def test_scores_are_signed_by_the_weights_that_made_them(tiny_bundle, monkeypatch):
+    def replace_weights_and_match(*arguments):
+        scorer.compute_idf(CANDIDATES)
+        return match_pairs(*arguments)
+
+    with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
+        expected = scorer.signature
+        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.match_pairs", replace_weights_and_match)
+        assert scorer.score(CANDIDATES, REFERENCES).signature == expected != scorer.signature
