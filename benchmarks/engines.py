@@ -124,7 +124,7 @@ class HostAlone:
         from bertscore_onnx.scoring.inputs import collect_pairs
 
         for chunk in self._pipeline.chunks_of(collect_pairs(candidates, references).slices()):
-            self._pipeline._run(self._pipeline._plan(chunk))
+            chunk.runs.finish()
 
 
 def load_script(path: str, **settings: Any) -> Any:

@@ -570,9 +570,10 @@ class BERTScorer(Closeable):
             libraries=f"onnxruntime-{load_onnxruntime().__version__}+tokenizers-{tokenizers.__version__}",
         )
 
-    def _signature_of(self, pairs: Pairs, idf: str) -> Signature:
-        counts = pairs.references.counts
-        signature = self._signature(idf).with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
+    def signature_of(self, pairs: Pairs, idf: str | None = None) -> Signature:
+        """Return the signature of the scores of these pairs, made with the weights of this name."""
+        counts, signature = pairs.references.counts, self.signature if idf is None else self._signature(idf)
+        signature = signature.with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
         return signature.in_context() if pairs.are_in_context else signature
 
     @property
@@ -630,13 +631,16 @@ class BERTScorer(Closeable):
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             references = pairs.references if references is None else references
             weights = self.weights_for(references)
-            chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance)
             parts, stats = [], TextStats()
+            runs_early = not pairs.are_in_context  # those of contexts would be in vain
+            chunks = self._pipeline.score(
+                pairs.slices(), weights, max_items=max_items, advance=advance, runs_early=runs_early
+            )
             for scores, chunk_stats in chunks:
                 parts.append(scores)
                 stats += chunk_stats
         joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
-        joined.signature = self._signature_of(pairs, weights.name)
+        joined.signature = self.signature_of(pairs, weights.name)
         return joined, stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:

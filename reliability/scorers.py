@@ -60,7 +60,7 @@ def _memory_over_runs(model: Encoder, hidden_size: int, runs: int, leak_mb: floa
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.int64)
         vectors = np.empty((1, *mask.shape, hidden_size), dtype=np.float32)
-        model.run_batch(np.full_like(mask, 5), mask, vectors)
+        model.run_batch(np.full_like(mask, 5), mask, model.place(vectors))
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

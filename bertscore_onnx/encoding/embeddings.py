@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.device import Vectors
+from bertscore_onnx.encoding.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
 """Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import ctypes
-import math
-import mmap
 import threading
 import time
 from collections import deque
@@ -17,62 +15,11 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.device import DeviceArray, DeviceVectors, Vectors
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.encoding.providers import Provider
 from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
+from bertscore_onnx.encoding.vectors import DeviceVectors, HostPlace, HostVectors, Place, ReusedMemory, uninitialized
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
-
-OWN_PAGES = 1_000_000
-"""Bytes from which an array gets pages of its own."""
-
-
-def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return an array to be filled; the memory of a large one returns to the system with its last reference.
-
-    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes would not fit into what
-    earlier ones left, and memory would creep up. Linux is asked for pages of 2 MB, in which the first use of memory
-    takes a fifth of the time.
-    """
-    size = np.dtype(np.float32).itemsize * math.prod(shape)
-    if size < OWN_PAGES:
-        return np.empty(shape, dtype=np.float32)
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    pages = mmap.mmap(-1, size, **private)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
-            pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, dtype=np.float32).reshape(shape)
-
-
-class ReusedMemory:
-    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the next.
-
-    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
-    """
-
-    def __init__(self) -> None:
-        self._free: list[NDArray[np.float32]] = []
-
-    def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return an array to be filled, in memory that was given back if it is large enough."""
-        size = math.prod(shape)
-        try:
-            block = self._free.pop()
-        except IndexError:
-            block = None
-        if block is None or len(block) < size:
-            del block  # before there is another
-            block = uninitialized((size + size // 4,))  # the next array may be larger; unused pages take no memory
-        return block[:size].reshape(shape)
-
-    def give_back(self, array: NDArray[np.float32]) -> None:
-        """Reuse the memory of an array from `take`, which nobody may use any more."""
-        block = array
-        while isinstance(block.base, np.ndarray):
-            block = block.base
-        self._free.append(block.reshape(-1))
-
 
 # Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
 # tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
@@ -343,6 +290,9 @@ class Encoder:
         self.provider: str = provider.name
         self.precision: str = self.session.precision
         self._num_layers = len(manifest.layers)
+        is_one_of_many = self._stacked_layers and self._num_layers == 1
+        layers = [manifest.num_layers] if is_one_of_many else range(self._num_layers)
+        self._layers = manifest.hidden_size, self._stacked_layers or 0, layers  # of vectors
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
         # a provider that prepares itself for each shape may do so in each thread, and keep the result
@@ -380,71 +330,57 @@ class Encoder:
     def run(
         self,
         texts: PaddedTexts,
+        vectors: HostVectors | DeviceVectors | None = None,
         *,
         is_stopped: threading.Event | None = None,
         advance: Callable[[int], object] = lambda tokens: None,
-        memory: ReusedMemory | None = None,
-        vectors: Vectors | None = None,
     ) -> TokenEmbeddings:
-        """Encode texts, batch by batch, into vectors on the host, or on the device behind those that are there.
+        """Encode texts, batch by batch, into vectors behind those that are there; by default into new ones on the host.
 
         `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
         their tokens. Vectors that are not finite are found by matching.
         """
-        layers, hidden_size, last = self._num_layers, self._manifest.hidden_size, len(texts.spans) - 1
-        table = (memory or ReusedMemory()).take((layers, texts.num_tokens, hidden_size)) if vectors is None else vectors
-        first = table.num_used if isinstance(table, DeviceVectors) else 0
+        vectors = self.host_vectors(texts.num_tokens) if vectors is None else vectors
+        first, last = vectors.num_used, len(texts.shapes) - 1
+        places = [vectors.take(*shape, is_awaited=number == last) for number, shape in enumerate(texts.shapes)]
 
         def run(number: int) -> int:
-            if isinstance(table, DeviceVectors):
-                self.run_batch(*texts.batch(number), self.place(texts, number, table, is_awaited=number == last))
-            else:
-                array = table[:, texts.spans[number]].reshape(layers, *texts.shapes[number], hidden_size)
-                self.run_batch(*texts.batch(number), array)
+            self.run_batch(*texts.batch(number), places[number])
             return int(texts.amounts[number])
 
         try:
-            run_batches(run, len(texts.spans), self.threads, is_stopped=is_stopped, advance=advance)
+            run_batches(run, len(places), self.threads, is_stopped=is_stopped, advance=advance)
         except BaseException:
-            if isinstance(table, DeviceVectors):
-                self.session.wait()  # runs may still write into it
+            with suppress(ClosedError):
+                self.session.wait()  # runs on a device may still write there
             raise
-        return TokenEmbeddings(texts.sequences, texts.lengths, table, texts.starts + first)
+        return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts + first)
+
+    def host_vectors(self, rows: int, memory: ReusedMemory | None = None) -> HostVectors:
+        """Take memory for the vectors of this many tokens on the host."""
+        return HostVectors(memory or ReusedMemory(), rows, *self._layers)
 
     def device_vectors(self, rows: int) -> DeviceVectors:
         """Take memory for the vectors of this many tokens on the device; raise an OutOfMemoryError if it lacks it."""
-        is_one_of_many = self._stacked_layers and self._num_layers == 1
-        layers = [self._manifest.num_layers] if is_one_of_many else range(self._num_layers)
-        return DeviceVectors(self._provider, rows, self._manifest.hidden_size, self.layers_on_device, layers)
-
-    def place(self, texts: PaddedTexts, number: int, vectors: DeviceVectors, *, is_awaited: bool) -> DeviceArray:
-        """Return the place of one of the batches in vectors of the device."""
-        stacked = (self._stacked_layers,) if self._stacked_layers else ()
-        shape = (*stacked, *texts.shapes[number], self._manifest.hidden_size)
-        return vectors.take(shape, is_awaited=is_awaited)
+        return DeviceVectors(self._provider, rows, *self._layers)
 
     def wait(self) -> None:
         """Wait until all runs are over that have begun."""
         self.threads.submit(lambda _: self.session.wait(), None).result()
 
-    def run_batch(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], vectors: NDArray[np.float32] | DeviceArray
-    ) -> None:
+    def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place) -> None:
         """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
 
         The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary. On a device there are all layers
         of the graph's output, and no axis for a single one.
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
-        batch = {name: values[name] for name in self._manifest.inputs}
-        if isinstance(vectors, DeviceArray) or self._stacked_layers == len(vectors):
-            self.session.run(batch, [vectors])
-        elif self._stacked_layers:
-            all_layers = uninitialized((self._stacked_layers, *input_ids.shape, self._manifest.hidden_size))
-            self.session.run(batch, [all_layers])
-            vectors[0] = all_layers[self._manifest.num_layers]
-        else:
-            self.session.run(batch, [vectors[0]])
+        self.session.run({name: values[name] for name in self._manifest.inputs}, [place])
+
+    def place(self, vectors: NDArray[np.float32]) -> HostPlace:
+        """Return the place of a batch in vectors on the host, (layers, batch, tokens, hidden)."""
+        _, stacked, layers = self._layers
+        return HostPlace.of_layers(vectors, stacked, layers[0])
 
     def warm_up(self) -> None:
         """Run each shape that later runs may have, in each thread, if the provider prepares itself for every shape."""
@@ -455,7 +391,7 @@ class Encoder:
         for texts, tokens in shapes:
             ids = np.full((texts, tokens), self._manifest.pad_id, dtype=np.int64)
             vectors = uninitialized((self._num_layers, texts, tokens, self._manifest.hidden_size))
-            self.run_batch(ids, np.ones_like(ids), vectors)
+            self.run_batch(ids, np.ones_like(ids), self.place(vectors))
 
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system; later runs allocate it again."""

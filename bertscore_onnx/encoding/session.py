@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cache, cached_property
 from importlib import import_module
 from io import StringIO
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, get_args
 from weakref import WeakSet
@@ -24,8 +23,8 @@ from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.bundle.store import cached_digest
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.device import DeviceArray
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, has_plugin, load_onnxruntime
+from bertscore_onnx.encoding.vectors import Place
 from bertscore_onnx.errors import (
     BertScoreOnnxError,
     ClosedError,
@@ -144,20 +143,19 @@ class OnnxSession:
     def run(
         self,
         batch: Mapping[str, NDArray[np.int64]],
-        outputs: Sequence[NDArray[np.float32] | DeviceArray],
+        places: Sequence[Place],
         constants: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
         """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit into memory.
 
-        Writes into the arrays of the outputs, in their order. `constants` are inputs that do not depend on the batch.
+        Writes the outputs to these places, in their order. `constants` are inputs that do not depend on the batch.
         Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits, or if a batch
         does not fit whose outputs are on a device.
         """
         number, tokens = next(iter(batch.values())).shape
-        arrays = [output for output in outputs if not isinstance(output, DeviceArray)]
         try:
             with exit_gate:
-                self._compute(self.get(), {**batch, **(constants or {})}, outputs)
+                self._compute(self.get(), {**batch, **(constants or {})}, places)
             return
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if isinstance(error, BertScoreOnnxError) or is_interrupt(error):
@@ -165,15 +163,15 @@ class OnnxSession:
             shape, reason = (number, tokens), one_line(error)
             if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
                 raise EncodingError(f"{self.provider.name} failed on a batch of shape {shape}: {reason}") from error
-            if number == 1 or len(arrays) < len(outputs):
+            if number == 1 or not all(place.can_be_halved for place in places):
                 raise OutOfMemoryError(
                     f"{self.provider.name} has too little memory for a text of {tokens} tokens: {reason}. "
                     "Free some of it, or use another device."
                 ) from error
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         for half in (slice(number // 2), slice(number // 2, None)):
-            views = [array[(*repeat(slice(None), axis), half)] for axis, array in zip(self._axes, arrays, strict=True)]
-            self.run({name: values[half] for name, values in batch.items()}, views, constants)
+            halves = [place.half(axis, half) for axis, place in zip(self._axes, places, strict=True)]
+            self.run({name: values[half] for name, values in batch.items()}, halves, constants)
 
     def get(self) -> Any:
         """Return the session of ONNX Runtime, opened again if this process was forked; an error if it was closed."""
@@ -213,32 +211,17 @@ class OnnxSession:
         with exit_gate:
             self.get().io_binding().synchronize_outputs()
 
-    def _compute(
-        self,
-        session: Any,
-        feed: Mapping[str, NDArray[Any]],
-        outputs: Sequence[NDArray[np.float32] | DeviceArray],
-    ) -> None:
-        """Run the session, which writes directly into outputs that are contiguous."""
-        written: list[Any] = [
-            array if isinstance(array, DeviceArray) or array.flags.c_contiguous else np.empty_like(array, order="C")
-            for array in outputs
-        ]
+    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]) -> None:
+        """Run the session, which writes directly to the places."""
         ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
         for name, value in feed.items():
             binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
-        for name, array in zip(self._outputs, written, strict=True):
-            place = (
-                (array.device, array.index, np.float32, array.shape, array.address)
-                if isinstance(array, DeviceArray)
-                else ("cpu", 0, array.dtype, array.shape, array.ctypes.data)
-            )
-            binding.bind_output(name, *place)
-        is_awaited = all(isinstance(output, np.ndarray) or output.is_awaited for output in outputs)
+        for name, place in zip(self._outputs, places, strict=True):
+            binding.bind_output(name, *place.bind())
+        is_awaited = all(place.is_awaited for place in places)
         session.run_with_iobinding(binding, *([] if is_awaited else [self._queued]))
-        for array, result in zip(outputs, written, strict=True):
-            if isinstance(array, np.ndarray) and result is not array:
-                array[...] = result
+        for place in places:
+            place.done()
 
     @cached_property
     def _queued(self) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
 from bertscore_onnx.encoding.session import OUT_OF_MEMORY, open_session
+from bertscore_onnx.encoding.vectors import DeviceVectors
 from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, is_interrupt, one_line
 
 GRAPH = Path(__file__).with_name("greedy.onnx")

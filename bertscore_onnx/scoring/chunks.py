@@ -1,6 +1,7 @@
 """Chunks of pairs, whose distinct texts are encoded together; and the warnings about their texts."""
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.encoding.early import EarlyRuns
+from bertscore_onnx.encoding.runs import HostRuns
 from bertscore_onnx.errors import is_interrupt
 from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
 from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
@@ -123,8 +124,8 @@ class Chunk:
 
     num_candidates: int
 
-    sequences: Sequence[NDArray[np.int64]]
-    """The ids of each row to encode, (tokens,): one row for all texts with equal ids, equally truncated."""
+    runs: HostRuns
+    """The runs of the rows to encode: one row for all texts with equal ids, equally truncated."""
 
     num_tokens: int
     num_context: NDArray[np.int64]
@@ -145,9 +146,6 @@ class Chunk:
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
-    early: EarlyRuns | None
-    """The runs of rows that have begun."""
-
     def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, PairFlags]:
         """Return the candidates and the references of all pairs, given the encoded rows.
 
@@ -167,11 +165,11 @@ class Chunk:
 class ChunkTexts:
     """The distinct texts of the pairs that a chunk has so far, tokenised."""
 
-    def __init__(self, tokenise: Tokenise, early: EarlyRuns | None = None) -> None:
+    def __init__(self, tokenise: Tokenise, runs: HostRuns) -> None:
         self.num_tokens: int = 0  # of all rows
         self.num_candidates: int = 0
         self.num_characters: int = 0  # of all texts, equal ones included
-        self._tokenise, self._early = tokenise, early
+        self._tokenise, self._runs = tokenise, runs
         self._rows: list[TokenisedText] = []
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, bool, int], int] = {}
@@ -188,20 +186,21 @@ class ChunkTexts:
             if row == len(self._rows):
                 self._rows.append(tokens)
                 self.num_tokens += len(tokens.ids)
-        if self._early is not None:
-            self._early.add([row.ids for row in self._rows[self._early.num_texts :]])
+        rows = self._rows[len(self._runs.sequences) :]
+        self._runs.add([row.ids for row in rows], in_context=any(row.num_context for row in rows))
         self.num_candidates += len(pairs.candidates.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
 
     def close(self) -> Chunk:
-        """Return the chunk."""
+        """Return the chunk, whose runs are planned."""
+        self._runs.plan()
         candidates, references = map(_joined, zip(*(pairs.sides for pairs in self._pairs), strict=True))
         sides = candidates, references
         texts = [text for pairs in self._pairs if pairs.tokenised is None for text in pairs.texts]
         return Chunk(
             self.num_candidates,
-            [row.ids for row in self._rows],
+            self._runs,
             self.num_tokens,
             num_context=np.array([row.num_context for row in self._rows], dtype=np.int64),
             is_truncated=np.array([row.is_truncated for row in self._rows], dtype=np.bool_),
@@ -214,8 +213,24 @@ class ChunkTexts:
                 for side in sides
             ],
             stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
-            early=self._early,
         )
+
+
+FIRST_TOKENS = 1024
+"""The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
+
+
+class ChunkLimit:
+    """The most tokens of the next chunk, so that it takes about `max_seconds` at the speed of the chunks before."""
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self._max_seconds = max_seconds
+        self.tokens: int = sys.maxsize if max_seconds is None else FIRST_TOKENS
+
+    def learn(self, tokens: int, began: float) -> None:
+        """Adapt to a chunk of this many tokens, whose encoding began then on the monotonic clock."""
+        if self._max_seconds is not None and tokens:
+            self.tokens = int(tokens * self._max_seconds / max(time.monotonic() - began, 1e-6)) + 1
 
 
 class Chunks:
@@ -225,26 +240,25 @@ class Chunks:
         self,
         slices: Iterable[Pairs],
         tokenise: Tokenise,
+        begin: Callable[[], HostRuns],
         max_tokens: int,
         scale: int = 1,
-        begin: Callable[[], EarlyRuns | None] = lambda: None,
+        limit: ChunkLimit | None = None,
     ) -> None:
-        """Prepare chunks of about `scale` times `max_tokens`; `begin` prepares the early runs of a chunk."""
+        """Prepare chunks of about `scale` times `max_tokens`; `begin` prepares the runs of a chunk."""
         self._slices, self._tokenise, self._begin = slices, tokenise, begin
-        self._max_tokens, self._scale = max_tokens, scale
-        self.limit: int = sys.maxsize
-        """The most tokens of the next chunk, whatever its scale; may change between two chunks."""
+        self._max_tokens, self._scale, self._limit = max_tokens, scale, limit or ChunkLimit()
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks."""
         chunk = ChunkTexts(self._tokenise, self._begin())
         # slices are split by characters: the number of tokens is not known yet, but is hardly larger
-        parts = (part for pairs in self._slices for part in pairs.split(min(self._max_tokens, self.limit)))
+        parts = (part for pairs in self._slices for part in pairs.split(min(self._max_tokens, self._limit.tokens)))
         try:
             for pairs in parts:
                 chunk.add(pairs)
                 if (
-                    chunk.num_tokens >= min(self._max_tokens * self._scale, self.limit)
+                    chunk.num_tokens >= min(self._max_tokens * self._scale, self._limit.tokens)
                     or chunk.num_candidates >= CHUNK_CANDIDATES * self._scale
                     or chunk.num_characters >= MAX_CHARACTERS
                 ):

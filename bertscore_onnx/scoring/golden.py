@@ -11,6 +11,7 @@ from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
 from bertscore_onnx.encoding.session import OnnxSession
+from bertscore_onnx.encoding.vectors import HostPlace
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
@@ -89,7 +90,7 @@ def _scores_by_graph(
         for number, batch in enumerate(batches):
             feed = dict(zip(SCORING_INPUTS, [array for side in padded for array in side.batch(number)], strict=True))
             outputs = np.empty((3, *stacked, len(batch)), dtype=np.float32)
-            session.run(feed, [*outputs], table)
+            session.run(feed, [*map(HostPlace, outputs)], table)
             table_scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
     session.close()
     return scores
@@ -176,7 +177,7 @@ def unit_vectors_of(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np
     """Return the vectors of texts of one length, (layers, texts, tokens, hidden)."""
     manifest = pipeline.manifest
     vectors = np.empty((len(manifest.layers), *ids.shape, manifest.hidden_size), dtype=np.float32)
-    pipeline.encoder.run_batch(ids, mask, vectors)
+    pipeline.encoder.run_batch(ids, mask, pipeline.encoder.place(vectors))
     return vectors
 
 

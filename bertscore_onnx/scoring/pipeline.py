@@ -4,11 +4,9 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
-import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -21,10 +19,10 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.encoding.early import EarlyRuns
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings, Windows
-from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, ReusedMemory
-from bertscore_onnx.errors import ClosedError, OutOfMemoryError
+from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.runs import Call, DeviceRuns, HostRuns
+from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import count_unscored, match_pairs
@@ -32,7 +30,7 @@ from bertscore_onnx.matching.tokens import EncodedTexts, TokenMatching
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
-from bertscore_onnx.scoring.chunks import Chunk, Chunks, ChunkTexts, TextStats
+from bertscore_onnx.scoring.chunks import Chunk, ChunkLimit, Chunks, ChunkTexts, TextStats
 from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
@@ -40,27 +38,8 @@ from bertscore_onnx.text.texts import bare_texts
 from bertscore_onnx.text.tokenised import tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
-_log = logging.getLogger(__name__)
-
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk on a CPU; two chunks exist at a time."""
-
-FIRST_TOKENS = 1024
-"""The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedChunk:
-    """A chunk and the batches in which it is encoded."""
-
-    chunk: Chunk
-    texts: PaddedTexts
-    """The texts of the chunk, or the windows of its texts."""
-    windows: Windows | None
-    """The windows; None if no text is longer than the maximum."""
-    is_on_device: bool
-    """Whether the vectors stay on the device: contexts are left out on the host."""
-
 
 Encoded = tuple[float, TokenEmbeddings]
 """When the encoding of a chunk began, on the monotonic clock, and its result."""
@@ -128,61 +107,44 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
+        runs_early: bool = True,
     ) -> Iterator[ScoredChunk]:
         """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
+        `runs_early` lets runs on a device begin while texts are tokenised; those of texts in contexts would be in vain.
         """
-        is_stopped, memory, matching = threading.Event(), ReusedMemory(), self.matching
-        runs_early = self._matching_graph is not None and max_items is None and max_seconds is None
-        most_tokens = self._chunk_scale * self._chunk_tokens
-        begin = partial(EarlyRuns, self.encoder, most_tokens, is_stopped) if runs_early else lambda: None
-        chunks = self.chunks_of(slices, begin)
-        if max_seconds is not None:
-            chunks.limit = FIRST_TOKENS
-
-        def encode(planned: PlannedChunk) -> Encoded:
-            chunk = planned.chunk
-            began = monotonic()
-            candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)  # candidates
-            if not chunk.num_tokens:  # both sides were encoded before
-                advance(chunk.num_candidates)
-            return began, self._run(planned, is_stopped, lambda tokens: advance(tokens * candidates_per_token), memory)
-
-        def match(planned: PlannedChunk, encoded: Encoded) -> ScoredChunk:
-            chunk = planned.chunk
-            began, embeddings = encoded
-            prepared = matching.prepare(embeddings, chunk.num_context)
-            candidates, references, flags = chunk.pairs(prepared)
-            threads, graph = self.encoder.matching_threads, self._matching_graph
-            raw, nothing = match_pairs(candidates, references, weights, threads, matching.matching.beta, graph)
-            if isinstance(embeddings.vectors, np.ndarray):
-                memory.give_back(embeddings.vectors)
-            scores = best_of_references(Scores(*raw, None, *flags), chunk.sides[1].counts)
-            if max_seconds is not None and chunk.num_tokens:
-                chunks.limit = int(chunk.num_tokens * max_seconds / max(monotonic() - began, 1e-6)) + 1
-            return scores, replace(chunk.stats, **count_unscored(nothing, chunk.sides[1].counts))
-
-        planned = (self._plan(chunk, max_items) for chunk in chunks)
+        call, limit = Call(max_items), ChunkLimit(max_seconds)
+        runs_early = runs_early and max_items is None and max_seconds is None
+        chunks = self.chunks_of(slices, call, limit, runs_early=runs_early)
+        encode, match = partial(self._encode, advance=advance), partial(self._match, weights=weights, limit=limit)
         scored: Iterator[ScoredChunk]
         if self.encoder.session.leaves_cpu_idle:
-            scored = prefetch(planned, encode, match)
+            scored = prefetch(iter(chunks), encode, match)
         else:
-            scored = (match(chunk, encode(chunk)) for chunk in planned)
+            scored = (match(chunk, encode(chunk)) for chunk in chunks)
         try:
             yield from scored
         except BaseException:  # of the caller too, who may have gone
-            is_stopped.set()
+            call.is_stopped.set()
             if self._matching_graph is not None:
                 with suppress(ClosedError):
                     self.encoder.wait()  # runs may still write into the vectors of a chunk
             raise
 
-    def chunks_of(self, slices: Iterable[Pairs], begin: Callable[[], EarlyRuns | None] = lambda: None) -> Chunks:
-        """Return the chunks of pairs, which are tokenised when they are read; `begin` prepares their early runs."""
-        return Chunks(slices, self._tokenise, self._chunk_tokens, self._chunk_scale, begin)
+    def chunks_of(
+        self,
+        slices: Iterable[Pairs],
+        call: Call | None = None,
+        limit: ChunkLimit | None = None,
+        *,
+        runs_early: bool = False,
+    ) -> Chunks:
+        """Return the chunks of pairs, which are tokenised when they are read; on a device some of their runs begin."""
+        begin = partial(self._begin, call or Call(), runs_early=runs_early)
+        return Chunks(slices, self._tokenise, begin, self._chunk_tokens, self._chunk_scale, limit)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
@@ -194,10 +156,10 @@ class Pipeline(Closeable):
     def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
-        chunk_texts = ChunkTexts(self._tokenise)
+        chunk_texts = ChunkTexts(self._tokenise, self._begin(Call()))
         chunk_texts.add(Pairs(texts, singles(())))
         chunk = chunk_texts.close()
-        embeddings = self.matching.prepare(self._run(self._plan(chunk)), chunk.num_context)
+        embeddings = self.matching.prepare(chunk.runs.finish(), chunk.num_context)
         rows = iter(chunk.rows[0])
         encoded = [
             side
@@ -236,38 +198,26 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
-    def _plan(self, chunk: Chunk, max_items: int | None = None) -> PlannedChunk:
-        """Plan the runs of whole texts; those longer than the maximum in windows, which truncated texts never are."""
-        sequences, windows = chunk.sequences, None
-        is_on_device = self._matching_graph is not None and not chunk.num_context.any()
-        if is_on_device and chunk.early is not None:
-            return PlannedChunk(chunk, chunk.early.plan_others(), None, is_on_device)
-        if any(len(ids) > self.tokenizer.max_length for ids in sequences):
-            windows = Windows(sequences, self.tokenizer.max_length, self.tokenizer.num_special_tokens)
-            sequences = windows.sequences
-        return PlannedChunk(chunk, self.encoder.plan(sequences, max_items=max_items), windows, is_on_device)
+    def _begin(self, call: Call, *, runs_early: bool = False) -> HostRuns:
+        """Prepare the runs of a chunk: on the device if its vectors can be matched there."""
+        arguments = self.encoder, call, self.tokenizer.max_length, self.tokenizer.num_special_tokens
+        if self._matching_graph is None:
+            return HostRuns(*arguments)
+        return DeviceRuns(*arguments, self._chunk_scale * self._chunk_tokens if runs_early else 0)
 
-    def _run(
-        self,
-        planned: PlannedChunk,
-        is_stopped: threading.Event | None = None,
-        advance: Callable[[float], object] = lambda tokens: None,
-        memory: ReusedMemory | None = None,
-    ) -> TokenEmbeddings:
-        """Encode a chunk: on the device if its vectors can be matched there, and it has the memory."""
-        texts, windows, early = planned.texts, planned.windows, planned.chunk.early
-        if planned.is_on_device:
-            try:
-                if early is not None:
-                    return early.finish(texts, advance)
-                vectors = self.encoder.device_vectors(texts.num_tokens)
-                return self.encoder.run(texts, is_stopped=is_stopped, advance=advance, vectors=vectors)
-            except OutOfMemoryError as error:
-                _log.warning("Vectors are matched on the host, which takes longer: %s", error)
-                if early is not None:  # of which `texts` are a part
-                    texts = self.encoder.plan(planned.chunk.sequences)
-        run = partial(self.encoder.run, texts, is_stopped=is_stopped, memory=memory)
-        if windows is None:
-            return run(advance=advance)
-        text_share = int(windows.lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
-        return windows.join(run(advance=lambda tokens: advance(tokens * text_share)))
+    def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> Encoded:
+        began, candidates_per_token = monotonic(), chunk.num_candidates / max(chunk.num_tokens, 1)
+        if not chunk.num_tokens:  # both sides were encoded before
+            advance(chunk.num_candidates)
+        return began, chunk.runs.finish(lambda tokens: advance(tokens * candidates_per_token))
+
+    def _match(self, chunk: Chunk, encoded: Encoded, weights: TokenWeights, limit: ChunkLimit) -> ScoredChunk:
+        began, embeddings = encoded
+        prepared = self.matching.prepare(embeddings, chunk.num_context)
+        candidates, references, flags = chunk.pairs(prepared)
+        threads, beta = self.encoder.matching_threads, self.matching.matching.beta
+        raw, nothing = match_pairs(candidates, references, weights, threads, beta, self._matching_graph)
+        chunk.runs.release()
+        scores = best_of_references(Scores(*raw, None, *flags), chunk.sides[1].counts)
+        limit.learn(chunk.num_tokens, began)
+        return scores, replace(chunk.stats, **count_unscored(nothing, chunk.sides[1].counts))

@@ -52,8 +52,8 @@ def chunks(monkeypatch):
     """Let chunks be small; return a list of the candidates that each of them has."""
     original, sizes = Pipeline.chunks_of, []
 
-    def chunks_of(*arguments):
-        for chunk in original(*arguments):
+    def chunks_of(*arguments, **options):
+        for chunk in original(*arguments, **options):
             sizes.append(chunk.num_candidates)
             yield chunk
 

@@ -18,12 +18,11 @@ from bertscore_onnx.encoding.encoder import (
     Buckets,
     Encoder,
     PaddedTexts,
-    ReusedMemory,
     plan_batches,
     plan_runs,
-    uninitialized,
 )
 from bertscore_onnx.encoding.providers import CUDA
+from bertscore_onnx.encoding.vectors import ReusedMemory, uninitialized
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
 from harness.gpu import CHOICE, like_cuda

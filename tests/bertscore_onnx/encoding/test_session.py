@@ -415,7 +415,7 @@ class SmallSession:
 def run(model, layers=1):
     """Return the vectors of the batch, (layers, batch, tokens, hidden)."""
     vectors = np.full((layers, *MASK.shape, 32), np.nan, dtype=np.float32)
-    model.run_batch(INPUT_IDS, MASK, vectors)
+    model.run_batch(INPUT_IDS, MASK, model.place(vectors))
     return vectors
 
 
@@ -488,4 +488,4 @@ def test_any_other_failure_is_raised_at_once(bundle, fail_above):
 def test_vectors_of_another_shape_are_refused(bundle):
     model = Encoder(bundle, device="cpu")
     with pytest.raises(EncodingError, match="shape"):
-        model.run_batch(INPUT_IDS, MASK, np.empty((1, 5, 3, 32), dtype=np.float32))
+        model.run_batch(INPUT_IDS, MASK, model.place(np.empty((1, 5, 3, 32), dtype=np.float32)))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.providers import CPU
+from bertscore_onnx.encoding.vectors import DeviceVectors
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
@@ -29,7 +29,7 @@ class Texts:
         spans = [slice(end - size, end) for end, size in zip(ends.tolist(), runs, strict=True)]
         on_device = DeviceVectors(CPU, sum(runs), hidden, layers, range(layers))
         for size in runs:
-            on_device.take((1, size, hidden), is_awaited=True)
+            on_device.take(1, size, is_awaited=True)
         blocks = [vectors[:, span].reshape(-1, hidden) for span in spans]  # as the runs write them
         on_device.buffer.update_inplace(np.concatenate(blocks))
         ids = [draw.integers(0, VOCABULARY, length) for length in lengths]

@@ -1,16 +1,19 @@
 """Scoring where vectors stay on the device, tried on the provider of the CPU with the limits of CUDA."""
 
+import gc
 import itertools
+import threading
+import weakref
 from contextlib import closing
 
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.device import DeviceVectors
-from bertscore_onnx.encoding.early import EarlyRuns
 from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.runs import DeviceRuns
 from bertscore_onnx.encoding.session import OnnxSession
+from bertscore_onnx.encoding.vectors import DevicePlace, DeviceVectors
 from bertscore_onnx.errors import OutOfMemoryError
 from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import SEVERAL, largest_difference
@@ -98,10 +101,10 @@ def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, m
 
 @pytest.mark.parametrize("limit", [None, "1000"])
 def test_with_too_little_memory_vectors_go_to_the_host(tiny_bundle, like_gpu, monkeypatch, small_chunks, caplog, limit):
-    def run_without_memory(session, batch, outputs, *others):
-        if any(not isinstance(output, np.ndarray) for output in outputs):
+    def run_without_memory(session, batch, places, *others):
+        if any(isinstance(place, DevicePlace) for place in places):
             raise OutOfMemoryError("Failed to allocate memory.")
-        run(session, batch, outputs, *others)
+        run(session, batch, places, *others)
 
     with like_gpu(tiny_bundle) as scorer:
         expected, run = scorer.score(CANDIDATES, REFERENCES), OnnxSession.run
@@ -117,8 +120,8 @@ def test_with_too_little_memory_vectors_go_to_the_host(tiny_bundle, like_gpu, mo
 @pytest.fixture
 def early(monkeypatch):
     """Return a list that grows by the texts of each run that begins early."""
-    texts, begin = [], EarlyRuns._begin
-    monkeypatch.setattr(EarlyRuns, "_begin", lambda runs, *args: texts.append(len(args[0])) or begin(runs, *args))
+    texts, begin = [], DeviceRuns._begin
+    monkeypatch.setattr(DeviceRuns, "_begin", lambda runs, *args: texts.append(len(args[0])) or begin(runs, *args))
     return texts
 
 
@@ -133,7 +136,7 @@ def test_runs_begin_before_all_texts_are_tokenised(request, like_gpu, stays_ther
         found = scorer.score(MANY, references)
         assert early
         assert sum(early) < len(MANY)
-        monkeypatch.setattr(EarlyRuns, "_vectors_for", lambda *_: None)
+        monkeypatch.setattr(DeviceRuns, "_vectors_for", lambda *_: None)
         assert np.array_equal(scorer.score(MANY, references).F, found.F)
 
 
@@ -141,7 +144,7 @@ def test_runs_begin_before_all_texts_are_tokenised(request, like_gpu, stays_ther
 def test_with_too_little_room_for_early_runs_all_texts_are_run_at_the_end(tiny_bundle, like_gpu, monkeypatch, room):
     with like_gpu(tiny_bundle) as scorer:
         expected = scorer.score(MANY, MANY[::-1])
-        monkeypatch.setattr("bertscore_onnx.encoding.early.ROOM", room)
+        monkeypatch.setattr("bertscore_onnx.encoding.runs.ROOM", room)
         monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 2500)
     with like_gpu(tiny_bundle) as scorer:
         assert np.array_equal(scorer.score(MANY, MANY[::-1]).F, expected.F)
@@ -154,3 +157,74 @@ def test_scoring_may_stop_in_between(tiny_bundle, like_gpu, small_chunks):
             first = [next(scores).F for _ in range(100)]
         assert np.array_equal(np.array(first, dtype=np.float32), expected.F[:100])
         assert np.array_equal(scorer.score(CANDIDATES, REFERENCES).F, expected.F)
+
+
+@pytest.fixture
+def buffers(monkeypatch, no_garbage_collection):
+    """Return the vectors on the device that are alive, while nothing collects circles of references."""
+    alive, make = weakref.WeakSet(), DeviceVectors.__init__
+    monkeypatch.setattr(DeviceVectors, "__init__", lambda vectors, *args: alive.add(vectors) or make(vectors, *args))
+    return alive
+
+
+def no_memory(*arguments):
+    raise OutOfMemoryError("Failed to allocate memory.")
+
+
+@pytest.mark.parametrize("fault", [None, "early", "others", "left", "closed"])
+def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, early, buffers, monkeypatch, fault):
+    """Neither after a call nor after an early run, or another, that lacks memory, nor after a stream that is left."""
+    pairs = [*zip(MANY, MANY[::-1], strict=True)] * 2
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 900)
+    with like_gpu(tiny_bundle) as scorer:
+        expected = scorer.score(*zip(*pairs, strict=True))
+        assert early
+        assert not buffers
+        if fault == "early":
+            monkeypatch.setattr("bertscore_onnx.encoding.runs._run_early", no_memory)
+        if fault == "others":
+            run = OnnxSession.run
+            monkeypatch.setattr(
+                OnnxSession,
+                "run",
+                lambda session, batch, places: (
+                    no_memory() if isinstance(places[0], DevicePlace) else run(session, batch, places)
+                ),
+            )
+        with closing(scorer.stream(pairs)) as scores:
+            found = [next(scores).F for _ in range(1 if fault == "left" else len(pairs))]
+            if fault == "closed":
+                scorer.close()
+        assert found == pytest.approx(expected.F[: len(found)].tolist(), abs=1e-6)
+    for thread in threading.enumerate():
+        if thread.name.startswith("bertscore-chunk"):
+            thread.join(60)
+    assert not buffers
+    assert gc.isenabled() is False
+
+
+@pytest.mark.parametrize("contexts", [["a dog"] * 300, [None] * 150 + ["a dog"] * 150])
+def test_no_run_begins_early_in_vain_where_texts_have_contexts(tiny_bundle, like_gpu, early, contexts):
+    with like_gpu(tiny_bundle) as scorer:
+        scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
+        assert not early
+        scorer.score(CANDIDATES, REFERENCES)
+        assert early
+
+
+def test_an_early_run_is_left_out_if_the_caller_has_gone(tiny_bundle, like_gpu, monkeypatch):
+    runs, may_go = [], threading.Event()
+    monkeypatch.setattr(Encoder, "run_batch", lambda *arguments: runs.append(may_go.wait(60)))
+    with like_gpu(tiny_bundle) as scorer:
+        threads = scorer._shared_pipeline.encoder.threads
+        threads.submit(lambda _: may_go.wait(60), None)
+
+        def pairs():
+            yield from zip(MANY, MANY[::-1], strict=True)
+            threading.Timer(0.05, may_go.set).start()
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            list(scorer.stream(pairs()))
+        threads.submit(lambda _: None, None).result()
+    assert runs == []

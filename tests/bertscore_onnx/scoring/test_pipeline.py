@@ -10,6 +10,7 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.providers import CPU
+from bertscore_onnx.encoding.runs import Call, HostRuns
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
 from bertscore_onnx.scoring.chunks import ChunkTexts
@@ -97,7 +98,7 @@ def test_only_new_texts_are_tokenised(pipeline):
         new.append(texts)
         return tokenise(pipeline.tokenizer, texts, " ")
 
-    texts = ChunkTexts(tokenise_and_record)
+    texts = ChunkTexts(tokenise_and_record, HostRuns(pipeline.encoder, Call(), 512, (1, 1)))
     for pairs in slices(("a cat", "a dog"), ("a dog", "red")):
         texts.add(pairs)
     assert new == [["a cat", "a dog"], ["red"]]
