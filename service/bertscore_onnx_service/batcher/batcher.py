@@ -20,7 +20,6 @@ from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, pr
 BATCH_SHARE = 1 / 120
 """The share of the deadline that a batch may take: it is how long a small request waits for others."""
 
-
 TOKENISERS = 2
 """Threads that tokenise for callers in asyncio: a long text does not hold up all others."""
 
@@ -55,8 +54,7 @@ class MicroBatcher(Closeable):
                 batch has fewer: as many as take a 120th of `deadline`, but at least 512.
             max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
             max_queue: the most requests that wait.
-            deadline: how many seconds a request has, from its submission to its scores, unless its caller sets another
-                deadline.
+            deadline: how many seconds a request has until its scores, unless its caller sets another deadline.
             max_stall: how many seconds a run may take before its worker is abandoned and replaced; `make_scorer` has
                 as long.
             make_scorer: makes the next scorer after a worker broke down, or after two stalled in a row; it must
@@ -79,11 +77,8 @@ class MicroBatcher(Closeable):
             )
         probe(scorer)
         scorer.warm_up()
-        batch_size = BatchSize(max_batch_tokens, deadline * BATCH_SHARE)
-        self._pid = os.getpid()
-        self._scorer = scorer
-        self._deadline = deadline
-        self._queue = RequestQueue(max_queue, max_delay, batch_size)
+        self._pid, self._scorer, self._deadline = os.getpid(), scorer, deadline
+        self._queue = RequestQueue(max_queue, max_delay, BatchSize(max_batch_tokens, deadline * BATCH_SHARE))
         self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
         self._tokenisers = ThreadPoolExecutor(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
@@ -106,15 +101,13 @@ class MicroBatcher(Closeable):
                 a client of its own.
 
         Returns:
-            A future of the scores. It can be cancelled until the request is being scored. Its error is one of
-            DeadlineError, WorkerError, ClosedError (the batcher was closed first), or the scorer's error for this
-            request alone.
+            A future of the scores. It can be cancelled until the request is being scored. Its error is a DeadlineError,
+            a WorkerError, a ClosedError, or the scorer's error for this request alone.
 
         Raises:
             InputError: the texts cannot be scored.
-            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the estimated time until
-                there is capacity.
-            DrainingError, ClosedError: the batcher admits no more requests.
+            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the time they take, about.
+            ClosedError: the batcher was closed, or is draining (DrainingError).
         """
         pairs = collect_pairs(cands, refs, contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
@@ -126,7 +119,7 @@ class MicroBatcher(Closeable):
 
     def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
         """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
-        return self._submit(pairs, deadline, client, self._prepare)
+        return self._submit(pairs, deadline, client, in_thread=False)
 
     async def score(
         self,
@@ -144,14 +137,7 @@ class MicroBatcher(Closeable):
 
     async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
-
-        def prepare(request: Request) -> None:
-            self._tokenisers.submit(self._prepare, request)
-
-        is_tokenised = pairs.tokenised is not None
-        return await asyncio.wrap_future(
-            self._submit(pairs, deadline, client, self._prepare if is_tokenised else prepare)
-        )
+        return await asyncio.wrap_future(self._submit(pairs, deadline, client, in_thread=True))
 
     def check_capacity(self) -> None:
         """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
@@ -199,9 +185,7 @@ class MicroBatcher(Closeable):
             "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
         )
 
-    def _submit(
-        self, pairs: Pairs, deadline: float | None, client: Hashable, prepare: Callable[[Request], object]
-    ) -> "Future[Scores]":
+    def _submit(self, pairs: Pairs, deadline: float | None, client: Hashable, *, in_thread: bool) -> "Future[Scores]":
         """Give a request its place in the queue and its deadline, and prepare it; it loses its place on an error."""
         self._check_process()
         seconds = self._deadline if deadline is None else deadline
@@ -209,8 +193,11 @@ class MicroBatcher(Closeable):
         request = Request(pairs, seconds, client)
         try:
             self._queue.admit(request)
-            self._supervisor.timer.set(request.deadline)
-            prepare(request)
+            self._supervisor.wake_at(request.deadline)
+            if in_thread and pairs.tokenised is None:
+                self._tokenisers.submit(self._prepare, request)
+            else:
+                self._prepare(request)
         except BaseException as error:
             self._queue.answer(request, error)
             raise
@@ -231,8 +218,6 @@ class MicroBatcher(Closeable):
     def _tokenise(self, pairs: Pairs) -> Pairs:
         tokenised, counts = self._scorer.tokenise(pairs)
         count_warnings(counts, self._scorer, self._queue)
-        if counts.truncated:
-            self._queue.count("truncated", counts.truncated)
         return tokenised
 
     def _check_process(self) -> None:
@@ -246,6 +231,6 @@ class MicroBatcher(Closeable):
 
 def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
     """Raise an InputError unless a thread can wait that long; endless waits are refused."""
-    if not (seconds > 0 or (zero and seconds == 0)) or not seconds <= threading.TIMEOUT_MAX:
+    if not 0 <= seconds <= threading.TIMEOUT_MAX or (seconds == 0 and not zero):
         least = "0 or more" if zero else "more than 0"
         raise InputError(f"{name} is {seconds}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")

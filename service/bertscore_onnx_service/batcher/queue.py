@@ -4,6 +4,9 @@ A request is one caller's submission; a sub-batch is the part of it that one bat
 answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
 dropped. A request has its place from the call on, waits until a batch takes a sub-batch of it, and runs from then on.
 One lock protects all of it. Futures are answered outside of the lock, since that runs the callbacks of their callers.
+
+A caller's thread enters the lock and wakes other threads by calls of C only: an exception that a signal handler raises
+may arrive between any two steps of Python, such as those of a `threading.Condition`, and would leave its lock locked.
 """
 
 import math
@@ -12,37 +15,42 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from queue import Empty, SimpleQueue
+from types import MappingProxyType
 
 import numpy as np
 
+from bertscore_onnx.encoding.encoder import plan_runs
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
 from bertscore_onnx.scores import Scores, arrays_of, best_of_references, join_scores
 from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText
-from bertscore_onnx_service.batcher.stats import BatcherStats, StatsCounter
-from bertscore_onnx_service.batcher.timer import Wakeup
+from bertscore_onnx_service.batcher.stats import BatcherStats, Durations
 
 TOKENS_MATCHED = 8
 """The tokens of a pair that are matched in the time that one is encoded, at least."""
+
+RUN_TOKENS, CONCURRENT_RUNS = 512, 2
+"""Padded tokens of a run of the model, and runs at the same time, about; the padding within a run is counted."""
 
 
 class Request:
     """Candidates and references that are answered together, though several batches may score them.
 
-    Batches take pairs of a candidate and one reference, so that one candidate with many references does not make a
-    batch too large; the best over the references is found at the end.
+    Batches take pairs of a candidate and one reference; the best over the references is found at the end.
     """
 
     has_more = False
     """Whether it is tokenised, and pairs remain that no batch has taken."""
+    is_running = False
     tokens_left = 0
     """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
     overtaken = 0
     """The tokens of later requests that batches took while this one waited."""
-    is_running = False
 
     def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
         """Create a request of pairs, which `prepare` gets if they are not tokenised yet."""
@@ -74,16 +82,11 @@ class Request:
         """The tokens of a pair, on average; at least `SHORT`."""
         self.has_more = True
 
-    def tokens_between(self, start: int, stop: int) -> int:
-        """Return the tokens of some pairs."""
-        return self._ends[stop] - self._ends[start]
-
     def next_sub_batch(self, max_cost: int, batch_texts: set[Text], *, at_least_one: bool) -> "SubBatch | None":
-        """Take as many of the remaining pairs as cost at most `max_cost`; None if the next pair costs more.
+        """Take as many of the remaining pairs as cost at most `max_cost`, or `at_least_one`; None if none is taken.
 
-        A pair costs the tokens of its texts that are not in the batch yet, which are encoded, and the cost of matching
-        it. The texts of the sub-batch are added to `batch_texts`. With `at_least_one` the first pair is taken at any
-        cost.
+        A pair costs its matching, and the tokens of its texts that are not in `batch_texts` yet, to which they are
+        added.
         """
         start = stop = self._num_taken
         cost = 0
@@ -98,8 +101,8 @@ class Request:
         if stop == start and self.references:
             return None
         self.has_more, self._num_taken = stop < len(self.references), stop
-        self.tokens_left = self.tokens_between(stop, len(self.references))
-        return SubBatch(self, start, stop, cost)
+        self.tokens_left = self._ends[-1] - self._ends[stop]
+        return SubBatch(self, start, stop, self._ends[stop] - self._ends[start], cost)
 
     def add_scores(self, sub_batch: "SubBatch", scores: Scores) -> Scores | None:
         """Add the scores of a sub-batch, and return those of all candidates once they are complete."""
@@ -119,17 +122,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubBatch:
-    """Some pairs of one request, from `start` to before `stop`, and their cost in tokens."""
+    """Some pairs of one request, from `start` to before `stop`, with their tokens, and their cost in a batch."""
 
     request: Request
     start: int
     stop: int
+    tokens: int
     cost: int
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of its pairs."""
-        return self.request.tokens_between(self.start, self.stop)
 
 
 def join_batch(batch: Sequence[SubBatch]) -> Pairs:
@@ -146,13 +145,9 @@ def join_batch(batch: Sequence[SubBatch]) -> Pairs:
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
-    """Split the scores of a batch by sub-batch."""
-    parts, end = [], 0
-    for sub_batch in batch:
-        start, end = end, end + sub_batch.stop - sub_batch.start
-        copies = (array[..., start:end].copy() for array in arrays_of(scores))  # a view would keep the whole batch
-        parts.append(Scores(*copies))
-    return parts
+    """Split the scores of a batch by sub-batch, into copies: a view would keep the whole batch."""
+    ends = [0, *accumulate(sub_batch.stop - sub_batch.start for sub_batch in batch)]
+    return [Scores(*(array[..., start:end].copy() for array in arrays_of(scores))) for start, end in pairwise(ends)]
 
 
 # The scheduler: the size of the next batch, and the requests that it takes sub-batches from.
@@ -231,6 +226,24 @@ def _count_overtaken(waiting: Sequence[Request], oldest: Mapping[Hashable, Reque
             request.overtaken += later
 
 
+class Wakeup:
+    """Lets one thread sleep until another wakes it; a wakeup that comes before the sleep ends that at once."""
+
+    def __init__(self) -> None:
+        self._wakeups: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        """Wake the thread."""
+        self._wakeups.put(None)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until woken, or for this time, which may be infinite; clear all wakeups."""
+        with suppress(Empty):
+            self._wakeups.get(timeout=min(max(seconds, 0), threading.TIMEOUT_MAX))
+            while True:
+                self._wakeups.get_nowait()
+
+
 _DRAINING = DrainingError, "The batcher is draining: it finishes its requests and admits no more."
 _CLOSED = ClosedError, "The batcher was closed. Make a new one."
 
@@ -241,7 +254,7 @@ class RequestQueue:
     def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
         """Open the queue; it admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch."""
         self._max_waiting, self._max_delay, self._batch_size = max_waiting, max_delay, batch_size
-        self._lock = threading.RLock()  # entered by `with`, in C: see timer.py
+        self._lock = threading.RLock()
         self._wakeup = Wakeup()  # of the worker
         self._drained: list[Wakeup] = []  # of threads that wait until all requests are answered
         self._refusal: tuple[type[ClosedError], str] | None = None
@@ -249,7 +262,10 @@ class RequestQueue:
         self._num_running = self._being_answered = 0
         self._worker: object = None
         self._last_size, self._last_scored = 0, 0.0
-        self._stats = StatsCounter()
+        self._counts: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._waits, self._runs = Durations(), Durations()
+        self._seconds = self._num_last = 0.0  # of the last batches; the requests that were complete with them
 
     @property
     def is_open(self) -> bool:
@@ -265,8 +281,8 @@ class RequestQueue:
             waiting = len(self._requests) - self._num_running
             if waiting < self._max_waiting:
                 return
-            self._stats.count("rejected")
-            retry_after = waiting * self._stats.seconds_per_request or 1.0
+            self._counts["rejected"] += 1
+            retry_after = waiting * self._seconds / max(self._num_last, 1) or 1.0
             raise QueueFullError(
                 f"{waiting} requests are waiting, as many as max_queue allows. Try again in about {retry_after:.2g} s.",
                 retry_after=retry_after,
@@ -277,7 +293,7 @@ class RequestQueue:
         request.future.add_done_callback(self._remove_cancelled)
         with self._lock:
             self.check_capacity()
-            self._stats.count("submitted")
+            self._counts["submitted"] += 1
             self._requests[request.future] = request
 
     def notify(self) -> None:
@@ -288,14 +304,14 @@ class RequestQueue:
         """Give batches to this worker and to no other from now on."""
         with self._lock:
             if self._refusal is not _CLOSED:
-                self._dismiss(worker)
+                self._worker, dismissed, self._wakeup = worker, self._wakeup, Wakeup()
+                dismissed.set()
 
     def next_batch(self, worker: object, idle_seconds: float = math.inf) -> list[SubBatch] | None:
-        """Wait for requests and return a batch of them; an empty one once another worker is assigned.
+        """Return a batch of requests; an empty one once another worker is assigned, None after `idle_seconds` without.
 
-        Return None if there are no requests for `idle_seconds`. If batch-mates are likely, because the last batch had
-        several requests or this first request came while it was being scored, wait up to `max_delay` for more. A
-        request that comes to an idle batcher is scored at once.
+        If batch-mates are likely, because the last batch had several requests or this first request came while it was
+        being scored, wait up to `max_delay` for more. A request that comes to an idle batcher is scored at once.
         """
         idle_at, full_at = time.monotonic() + idle_seconds, math.inf
         while True:
@@ -319,18 +335,23 @@ class RequestQueue:
     def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
         """Count a call of the scorer that has just ended."""
         lengths = np.array([len(text.ids) for text in (pairs.tokenised or {}).values()], dtype=np.int64)
-        waits = [started - sub_batch.request.submitted for sub_batch in batch if sub_batch.start == 0]
-        num_last = sum(not sub_batch.request.has_more for sub_batch in batch)
+        runs, tokens = plan_runs(lengths, RUN_TOKENS, concurrency=CONCURRENT_RUNS), int(lengths.sum())
+        padded_tokens = sum(len(run) * int(lengths[run[0]]) for run in runs)
         with self._lock:
             self._last_scored = time.monotonic()
             seconds = self._last_scored - started
-            self._stats.count_batch(lengths, seconds, waits, num_last)
-            self._batch_size.learn(int(lengths.sum()), seconds)
+            self._batch_size.learn(tokens, seconds)
+            self._counts.update(batches=1, batch_tokens=tokens, padded_tokens=padded_tokens)
+            self._runs = self._runs.add(seconds)
+            for request in (sub_batch.request for sub_batch in batch if sub_batch.start == 0):
+                self._waits = self._waits.add(started - request.submitted)
+            self._seconds = 0.8 * self._seconds + seconds
+            self._num_last = 0.8 * self._num_last + sum(not sub_batch.request.has_more for sub_batch in batch)
 
     def count(self, name: str, number: int = 1) -> None:
         """Count a restart, a warning or truncated texts."""
         with self._lock:
-            self._stats.count(name, number)
+            self._counts[name] += number
 
     def answer_sub_batch(self, sub_batch: SubBatch, scores: Scores) -> None:
         """Add scores to their request, and answer it if these were the last."""
@@ -345,7 +366,10 @@ class RequestQueue:
             if not self._begin(request):
                 return
             del self._requests[request.future]
-            self._stats.count_answer(answer)
+            if isinstance(answer, BaseException) and not isinstance(answer, DeadlineError):
+                self._failed[type(answer).__name__] += 1
+            else:
+                self._counts["completed" if isinstance(answer, Scores) else "expired"] += 1
             self._num_running -= 1
             self._being_answered += 1
         try:
@@ -360,14 +384,9 @@ class RequestQueue:
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
         """Answer every request with an error of its own, even if a caller's callback raises; raise that at the end."""
-        raised = None
-        for request in requests:
-            try:
-                self.answer(request, make_error(request))
-            except BaseException as error:  # SystemExit in a callback must not cost the others their answer
-                raised = error
-        if raised is not None:
-            raise raised
+        with ExitStack() as answers:  # SystemExit in a callback must not cost the others their answer
+            for request in requests:
+                answers.callback(self.answer, request, make_error(request))
 
     def expire(self, now: float) -> float:
         """Answer every request whose deadline has passed with a DeadlineError; return the earliest other deadline."""
@@ -394,18 +413,20 @@ class RequestQueue:
     def close(self) -> None:
         """Admit no more requests, and dismiss the worker."""
         with self._lock:
+            self.assign(None)
             self._refusal = _CLOSED
-            self._dismiss(None)
 
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""
         with self._lock:
-            waiting = len(self._requests) - self._num_running
-            return self._stats.stats(waiting=waiting, in_flight=self._num_running)
-
-    def _dismiss(self, next_worker: object) -> None:
-        self._worker, dismissed, self._wakeup = next_worker, self._wakeup, Wakeup()
-        dismissed.set()
+            return BatcherStats(
+                failed=MappingProxyType(dict(self._failed)),
+                waiting=len(self._requests) - self._num_running,
+                in_flight=self._num_running,
+                waits=self._waits,
+                runs=self._runs,
+                **self._counts,
+            )
 
     def _schedule(self, waiting: Sequence[Request]) -> list[SubBatch]:
         batch = [part for part in schedule(waiting, self._batch_size.tokens) if self._begin(part.request)]
@@ -419,7 +440,7 @@ class RequestQueue:
             self._num_running += request.is_running
             if not request.is_running:
                 del self._requests[request.future]
-                self._stats.count("cancelled")
+                self._counts["cancelled"] += 1
                 self._wake_drained()
         return request.future in self._requests
 

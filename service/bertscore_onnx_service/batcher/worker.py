@@ -16,17 +16,13 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, join_batch, split_scores
-from bertscore_onnx_service.batcher.timer import Timer
+from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, Wakeup, join_batch, split_scores
 
 IDLE_SECONDS = 20.0
 """Time without requests after which memory that only large batches need is released."""
 
-PROBE_TEXT = "a probe"
-
 MAX_STALLED = 2
-"""Stalled threads left behind at a time. A thread cannot be ended from outside; if replacements stall as well, the
-batcher stays unready until one comes back, and no more than two scorers are alive."""
+"""Stalled threads left behind at a time: none can be ended from outside. If more stall, the batcher is not ready."""
 
 FIRST_PAUSE = 0.5
 LAST_PAUSE = 30.0
@@ -43,15 +39,16 @@ _log = logging.getLogger(__name__)
 def probe(scorer: BERTScorer) -> None:
     """Score one pair, or raise the error that prevents it."""
     try:
-        scores, _ = scorer.score_pairs(collect_pairs([PROBE_TEXT], [PROBE_TEXT]))
+        scores, _ = scorer.score_pairs(collect_pairs(["a probe"], ["a probe"]))
     except InputError:  # a table of idf weights may lack these words; it is looked up after the model has run
         return
     if not is_finite(scores):
-        raise EncodingError("The scorer gives a probe undefined scores. Run `bertscore-onnx inspect` on its bundle.")
+        raise EncodingError(_UNDEFINED)
 
 
 def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
-    """Count and log the warnings about texts that a scorer would show its caller."""
+    """Count truncated texts, and count and log the warnings that a scorer would show its caller."""
+    queue.count("truncated", counts.truncated)
     for message in counts.messages(scorer.max_length):
         queue.count("warnings")
         _log.debug("%s", message)
@@ -65,22 +62,13 @@ def is_finite(scores: Scores) -> bool:
 class Worker(threading.Thread):
     """A thread that scores batches until it is dismissed, breaks down, or stalls; the supervisor watches it."""
 
-    def __init__(
-        self, shared: Shared[BERTScorer], queue: RequestQueue, timer: Timer, max_stall: float, *, has_scored: bool
-    ) -> None:
-        """Set up a worker; `timer` fires when it ends or may have stalled.
-
-        The scorer is acquired, and if need be made, in the worker's thread. Unless it `has_scored`, it scores a probe
-        before the worker takes a batch.
-        """
+    def __init__(self, supervisor: "Supervisor", shared: Shared[BERTScorer], *, has_scored: bool) -> None:
+        """Set up a worker, which acquires the scorer in its thread; unless it `has_scored`, it scores a probe first."""
         super().__init__(name="bertscore-onnx-worker", daemon=True)
-        self.shared = shared
-        self.batch: list[SubBatch] = []
-        """The sub-batches it is scoring; some of the requests may be answered already."""
-        self.has_scored: bool = has_scored
+        self._supervisor, self._queue = supervisor, supervisor.queue
+        self.shared, self.has_scored = shared, has_scored
+        self.batch: list[SubBatch] = []  # some of whose requests may be answered already
         self.failure: BaseException | None = None
-        """The error it broke down with."""
-        self._queue, self._timer, self._max_stall = queue, timer, max_stall
         self._busy_since = math.inf
         self._is_over = False
 
@@ -92,12 +80,7 @@ class Worker(threading.Thread):
     @property
     def stalls_at(self) -> float:
         """When the current run will have taken too long, by `time.monotonic()`; infinity if there is none."""
-        return self._busy_since + self._max_stall
-
-    @property
-    def is_healthy(self) -> bool:
-        """Whether it has scored, is alive, and is not stalled."""
-        return self.has_scored and not self.has_ended and time.monotonic() < self.stalls_at
+        return self._busy_since + self._supervisor.max_stall
 
     def run(self) -> None:
         """Score batches; the supervisor answers for any error."""
@@ -122,7 +105,7 @@ class Worker(threading.Thread):
             _log.exception("The worker broke down.")
         finally:
             self._is_over = True
-            self._timer.fire()
+            self._supervisor.wake_at(-math.inf)
 
     def _next_batch(self, scorer: BERTScorer) -> list[SubBatch]:
         batch = self._queue.next_batch(self, IDLE_SECONDS)
@@ -169,7 +152,7 @@ class Worker(threading.Thread):
 
     def _start_clock(self) -> None:
         self._busy_since = time.monotonic()
-        self._timer.set(self.stalls_at)
+        self._supervisor.wake_at(self.stalls_at)
 
 
 class Supervisor:
@@ -179,9 +162,8 @@ class Supervisor:
         self, scorer: BERTScorer, queue: RequestQueue, max_stall: float, make_scorer: Callable[[], BERTScorer] | None
     ) -> None:
         """Start the supervisor and a worker; the scorer has scored a probe."""
-        self.timer: Timer = Timer()
-        """Set it to the deadline of each request."""
-        self._queue, self._max_stall, self._make_scorer = queue, max_stall, make_scorer
+        self._wakeup, self._due = Wakeup(), math.inf
+        self.queue, self.max_stall, self._make_scorer = queue, max_stall, make_scorer
         self._signature = scorer.signature
         self._first = Shared(lambda: scorer)
         self._stalled: list[Worker] = []
@@ -194,27 +176,36 @@ class Supervisor:
     @property
     def is_healthy(self) -> bool:
         """Whether a request that is admitted now would be scored."""
-        return self._thread.is_alive() and self._worker.is_healthy
+        worker = self._worker
+        is_worker_healthy = worker.has_scored and not worker.has_ended and time.monotonic() < worker.stalls_at
+        return is_worker_healthy and self._thread.is_alive()
 
     def stop(self) -> None:
         """End the supervisor and, after its current run, the worker; the queue has dismissed it."""
         self._is_stopped = True
-        self.timer.fire()
+        self._wakeup.set()
         for thread in (self._thread, self._worker):
             if thread is not threading.current_thread():  # that of a callback
                 thread.join(JOIN_SECONDS)
         if self._worker.shared is not self._first:  # which is the caller's to close
             self._worker.shared.close()
 
+    def wake_at(self, at: float) -> None:
+        """Wake the supervisor at a deadline, by `time.monotonic()`, or before."""
+        if at < self._due:
+            self._wakeup.set()
+
     def _run(self) -> None:
         while not self._is_stopped:
+            self._due = math.inf  # what changes from here on wakes it
             try:
-                next_deadline = self._queue.expire(time.monotonic())
-                self.timer.set(min(next_deadline, self._check_worker(time.monotonic())))
+                next_deadline = self.queue.expire(time.monotonic())
+                due = min(next_deadline, self._check_worker(time.monotonic()))
             except BaseException:  # from a caller's callback; the deadlines of the others must be kept
                 _log.exception("The supervisor could not do its work; it tries again.")
-                self.timer.set(time.monotonic() + FIRST_PAUSE)
-            self.timer.wait()
+                due = time.monotonic() + FIRST_PAUSE
+            self._due = due
+            self._wakeup.wait(due - time.monotonic())
 
     def _check_worker(self, now: float) -> float:
         """Replace a worker that ended or stalled; return when to check it again."""
@@ -227,8 +218,8 @@ class Supervisor:
             self._replace_worker(fresh_scorer=True)
         elif self._worker.stalls_at <= now:
             if len(self._stalled) >= MAX_STALLED:
-                return math.inf  # the end of a stalled worker fires the timer
-            _log.error("A run has taken more than max_stall=%g s; another worker takes over.", self._max_stall)
+                return math.inf  # the end of a stalled worker wakes the supervisor
+            _log.error("A run has taken more than max_stall=%g s; another worker takes over.", self.max_stall)
             self._stalled.append(self._worker)
             self._replace_worker(fresh_scorer=not self._worker.has_scored)  # most runs that stall are only long
         return self._worker.stalls_at
@@ -244,7 +235,7 @@ class Supervisor:
             return error
 
         batch, worker.batch = worker.batch, []
-        self._queue.fail({sub_batch.request: None for sub_batch in batch}, worker_error)
+        self.queue.fail({sub_batch.request: None for sub_batch in batch}, worker_error)
         return True
 
     def _replace_worker(self, *, fresh_scorer: bool) -> None:
@@ -255,7 +246,7 @@ class Supervisor:
             shared = Shared(partial(self._fresh_scorer, self._make_scorer))
         self._pause = min(2 * self._pause, LAST_PAUSE)
         self._next_start = time.monotonic() + self._pause
-        self._queue.count("restarts")
+        self.queue.count("restarts")
         self._start_worker(shared, has_scored=False)
 
     def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
@@ -270,6 +261,6 @@ class Supervisor:
 
     def _start_worker(self, shared: Shared[BERTScorer], *, has_scored: bool) -> None:
         """Start a worker; if its thread cannot be started, it counts as ended."""
-        self._worker = Worker(shared, self._queue, self.timer, self._max_stall, has_scored=has_scored)
-        self._queue.assign(self._worker)
+        self._worker = Worker(self, shared, has_scored=has_scored)
+        self.queue.assign(self._worker)
         self._worker.start()

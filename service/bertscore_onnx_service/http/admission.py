@@ -25,11 +25,11 @@ class Admission:
     names; a batcher refuses a body before it tokenises its texts.
     """
 
-    def __init__(self, limits: Limits, models: Models, worker_queues: "WorkerQueues") -> None:
-        """Admit requests while a model can queue them and the worker queues are not full."""
+    def __init__(self, limits: Limits, models: Models, worker_pool: "WorkerPool") -> None:
+        """Admit requests while a model can queue them and the worker pool is not full."""
         self._limits = limits
         self._models = models
-        self._worker_queues = worker_queues
+        self._worker_pool = worker_pool
         self._idle = asyncio.Event()
         self._idle.set()
         self.active = 0
@@ -49,7 +49,7 @@ class Admission:
         if self.is_draining:
             raise draining()
         self._models.check_capacity()
-        self._worker_queues.check_capacity()
+        self._worker_pool.check_capacity()
         if self.active >= self._limits.max_requests:
             raise too_busy(f"{self.active} requests are in progress, as many as are allowed. Try again.", 1.0)
         self.active += 1
@@ -157,10 +157,9 @@ async def _until_gone(request: Request) -> None:
         pass
 
 
-# Worker queues: threads that decode and tokenise what clients send, so that the event loop stays free. The cost of a
-# job is its size in bytes. Small jobs have a thread of their own and never wait for large ones; each queue alternates
-# between its smallest and its oldest job. Tiny jobs run in the event loop itself, because a thread switch takes longer,
-# as long as that leaves the loop time for other requests.
+# Threads that decode and tokenise what clients send, so that the event loop stays free. A job costs its size in bytes.
+# One thread is left to small jobs, which never wait for large ones. Tiny jobs run in the event loop itself,
+# because a thread switch takes longer, as long as that leaves the loop time for other requests.
 
 SMALL_BYTES = 65_536
 """The size up to which a job is small: about 0.1 s of work for the slowest tokenizer."""
@@ -174,20 +173,20 @@ LOOP_SECONDS = 0.02
 """The time that tiny jobs may take at once."""
 
 
-class WorkerQueues:
-    """One worker queue for small jobs and one for large jobs."""
+class WorkerPool:
+    """Two threads for jobs, of which large ones take one at a time."""
 
     def __init__(self, max_depth: int) -> None:
         """Start no thread yet; `check_capacity` allows `max_depth` jobs."""
-        self._max_depth = max_depth
+        self._max_depth, self._depth = max_depth, 0
         self._loop_seconds, self._last_job = LOOP_SECONDS, 0.0
-        self._small, self._large = _WorkerQueue("bertscore-prepare-small"), _WorkerQueue("bertscore-prepare-large")
+        self._threads = ThreadPoolExecutor(2, "bertscore-prepare")
+        self._large = asyncio.Semaphore(1)
 
     def check_capacity(self) -> None:
         """Raise 429 if as many jobs as allowed are waiting or running."""
-        depth = self._small.depth + self._large.depth
-        if depth >= self._max_depth:
-            raise too_busy(f"{depth} requests are being tokenised, as many as are allowed. Try again.", 1.0)
+        if self._depth >= self._max_depth:
+            raise too_busy(f"{self._depth} requests are being tokenised, as many as are allowed. Try again.", 1.0)
 
     async def run(self, size: int, work: Callable[[], T], until: float) -> T:
         """Run a job on this many bytes, and raise a DeadlineError if it takes longer than `until` by the loop's clock.
@@ -200,56 +199,26 @@ class WorkerQueues:
                 return work()
             finally:
                 self._loop_seconds -= time.perf_counter() - begun
-        queue = self._small if size <= SMALL_BYTES else self._large
+        self._depth += 1
         try:
             async with asyncio.timeout_at(until):
-                return await queue.run(size, work)
+                return await (self._run_large(work) if size > SMALL_BYTES else self._submit(work))
         except TimeoutError as error:
             raise DeadlineError("The texts could not be tokenised in time.") from error
+        finally:
+            self._depth -= 1
+
+    def _submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _run_large(self, work: Callable[[], T]) -> T:
+        await self._large.acquire()
+        job = self._submit(work)
+        job.add_done_callback(lambda _: self._large.release())
+        return await asyncio.shield(job)  # the thread is busy until its end, whether or not the caller has gone
 
     def _has_loop_time(self) -> bool:
         now = time.perf_counter()
         saved = self._loop_seconds + LOOP_SHARE * (now - self._last_job)
         self._loop_seconds, self._last_job = min(saved, LOOP_SECONDS), now
         return self._loop_seconds > 0
-
-
-class _WorkerQueue:
-    def __init__(self, name: str) -> None:
-        self._thread = ThreadPoolExecutor(1, name)
-        self._waiting: dict[asyncio.Future[Any], tuple[int, Callable[[], Any]]] = {}
-        """The size and the work of each result to come, in the order of arrival."""
-        self._is_busy = False
-        self._oldest_next = False
-
-    @property
-    def depth(self) -> int:
-        return len(self._waiting) + self._is_busy
-
-    async def run(self, size: int, work: Callable[[], Any]) -> Any:
-        result = asyncio.get_running_loop().create_future()
-        self._waiting[result] = size, work
-        self._start_next()
-        return await result
-
-    def _start_next(self) -> None:
-        self._waiting = {result: job for result, job in self._waiting.items() if not result.done()}
-        if self._is_busy or not self._waiting:
-            return
-        self._oldest_next = not self._oldest_next
-        sizes = {result: size for result, (size, _) in self._waiting.items()}
-        result = next(iter(sizes)) if self._oldest_next else min(sizes, key=sizes.__getitem__)
-        _, work = self._waiting.pop(result)
-        self._is_busy = True
-        done = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        done.add_done_callback(lambda done: self._finish(result, done))
-
-    def _finish(self, result: "asyncio.Future[Any]", done: "asyncio.Future[Any]") -> None:
-        self._is_busy = False
-        error = asyncio.CancelledError() if done.cancelled() else done.exception()
-        if not result.done():  # else the caller has gone
-            if error is None:
-                result.set_result(done.result())
-            else:
-                result.set_exception(error)
-        self._start_next()

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
-from bertscore_onnx_service.http.admission import Admission, WorkerQueues
+from bertscore_onnx_service.http.admission import Admission, WorkerPool
 from bertscore_onnx_service.http.endpoints import ScoringEndpoints, StatusEndpoints
 from bertscore_onnx_service.http.errors import ApiError, ClientGoneError, api_error_of, unexpected
 from bertscore_onnx_service.http.limits import Limits
@@ -47,10 +47,10 @@ def create_app(models: Models, limits: Limits, *, keys: "ApiKeys | None" = None,
     Without `keys` everybody may use it. A server that listens only to its own machine and has no keys should not allow
     `any_host` in the addresses of requests.
     """
-    queues = WorkerQueues(limits.max_queue)
-    admission = Admission(limits, models, queues)
+    pool = WorkerPool(limits.max_queue)
+    admission = Admission(limits, models, pool)
     metrics = Metrics(models, admission)
-    scoring, status = ScoringEndpoints(models, limits, queues), StatusEndpoints(models, admission, metrics)
+    scoring, status = ScoringEndpoints(models, limits, pool), StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", page_endpoint()),
         Route("/docs", docs_endpoint(needs_key=keys is not None)),

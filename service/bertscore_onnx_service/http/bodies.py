@@ -121,7 +121,10 @@ class ScoreValue(msgspec.Struct, frozen=True):
 def score_values(scores: Scores) -> list[ScoreValue]:
     """Return the answer for each candidate."""
     columns = [column.tolist() for column in (*scores, scores.best_reference, scores.truncated, scores.unknown)]
-    return [ScoreValue(*row) for row in zip(*columns, strict=True)]
+    return [
+        ScoreValue(precision=p, recall=r, f1=f, best_reference=best, truncated=truncated, unknown=unknown)
+        for p, r, f, best, truncated, unknown in zip(*columns, strict=True)
+    ]
 
 
 class ScoreAnswer(msgspec.Struct, frozen=True):

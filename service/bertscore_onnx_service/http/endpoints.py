@@ -16,7 +16,7 @@ from bertscore_onnx.matching.weights import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.similarity import match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts
-from bertscore_onnx_service.http.admission import Admission, WorkerQueues, read_body, unless_gone
+from bertscore_onnx_service.http.admission import Admission, WorkerPool, read_body, unless_gone
 from bertscore_onnx_service.http.bodies import (
     Health,
     MatchAnswer,
@@ -46,11 +46,11 @@ B = TypeVar("B", ScoreBody, MatchBody)
 class ScoringEndpoints:
     """`POST /v1/score` and `/v1/match`."""
 
-    def __init__(self, models: Models, limits: Limits, queues: WorkerQueues) -> None:
-        """Score with these models; bodies are decoded and tokenised in these worker queues."""
+    def __init__(self, models: Models, limits: Limits, pool: WorkerPool) -> None:
+        """Score with these models; bodies are decoded and tokenised in the worker pool."""
         self._models = models
         self._limits = limits
-        self._queues = queues
+        self._pool = pool
         # one thread of its own for all similarities: they do not pass through the batcher, which comes first
         self._similarity_thread = ThreadPoolExecutor(1, "bertscore-match-endpoint")
 
@@ -78,7 +78,7 @@ class ScoringEndpoints:
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_score_body)
-        _, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        _, model, rescaling, pairs = await self._pool.run(len(content), prepare, until)
         log.model = model.name
         scores = await model.score(pairs, rescaling, until, log.client)
         log.pairs = len(pairs.candidates)
@@ -88,7 +88,7 @@ class ScoringEndpoints:
         loop = asyncio.get_running_loop()
         until = loop.time() + self._limits.deadline
         prepare = partial(self._prepare, content, decode_match_body)
-        body, model, rescaling, pairs = await self._queues.run(len(content), prepare, until)
+        body, model, rescaling, pairs = await self._pool.run(len(content), prepare, until)
         log.model = model.name
         if are_in_context(pairs.texts):
             message = "The matches of texts in a context are not shown; `/v1/score` scores them."

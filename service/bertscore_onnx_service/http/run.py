@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -37,9 +36,6 @@ _LOOK_SECONDS = 0.01
 
 _IDLE_SECONDS = 15
 
-_REPEAT_SECONDS = 0.05
-"""Seconds until a signal that was not handled is sent again."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +45,6 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
     While the server drains it still answers, so that a load balancer learns from `/health/ready` to send no more;
     requests to score are refused. What has not been scored when the drain time is over fails.
     """
-    signal.set_wakeup_fd(-1)  # as `end_at_signals` set it
     asyncio.run(_run(app, models, limits, listen(host, port)))
 
 
@@ -108,30 +103,12 @@ def end_at_signals() -> None:
 
     The first process of a container would otherwise ignore SIGTERM while it loads its models.
     """
-    is_ending = threading.Event()
 
     def end(number: int, frame: object) -> None:
-        is_ending.set()
         raise SystemExit(0)
 
-    signals = _stop_signals()
-    for number in signals:
+    for number in _stop_signals():
         signal.signal(number, end)
-    if os.name != "posix":
-        return
-    main, (reader, writer) = threading.get_ident(), os.pipe()
-
-    def repeat() -> None:
-        """Send a signal again until it is handled: if it came just before a read, it waits until that has ended."""
-        while number := os.read(reader, 1):
-            if number[0] in signals:
-                if is_ending.wait(_REPEAT_SECONDS):
-                    return
-                signal.pthread_kill(main, number[0])
-
-    os.set_blocking(writer, False)
-    signal.set_wakeup_fd(writer)
-    threading.Thread(target=repeat, daemon=True).start()
 
 
 def _stop_signals() -> list[signal.Signals]:

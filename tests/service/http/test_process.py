@@ -15,23 +15,6 @@ from tests.support.http_server import BODY, posted, refusal, server_process, wai
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
 
 KEY = "correct-horse-battery"
-BLOCKED = """
-import os, signal, threading
-from bertscore_onnx_service.http.run import end_at_signals
-end_at_signals()
-threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
-os.read(os.pipe()[0], 1)
-"""
-"""A signal that does not interrupt the read of the main thread, as one that comes just before it."""
-OTHER = """
-import signal, time
-from bertscore_onnx_service.http.run import end_at_signals
-end_at_signals()
-signal.signal(signal.SIGALRM, lambda *_: print("alarm"))
-signal.raise_signal(signal.SIGALRM)
-time.sleep(0.3)
-"""
-
 LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(4)]
 
 
@@ -88,14 +71,6 @@ def test_a_server_that_is_loading_stops_at_once(minilm_bundle, tmp_path, number)
             process.send_signal(number)
             assert process.wait(30) == 0
         assert process.stderr.read() == ""
-
-
-def test_a_signal_that_interrupts_no_read_ends_a_server_that_is_loading():
-    assert subprocess.run([sys.executable, "-c", BLOCKED], timeout=20, check=False).returncode == 0
-
-
-def test_other_signals_are_not_sent_again():
-    assert subprocess.check_output([sys.executable, "-c", OTHER], timeout=20, text=True) == "alarm\n"
 
 
 @pytest.mark.usefixtures("interruptible")
