@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, SCORING_FILE, Manifest
-from bertscore_onnx.bundle.store import MANIFEST, FileStamp, cached_digest, file_stamp, has_cached_digest
+from bertscore_onnx.bundle.store import MANIFEST, FileStamp, cached_digest, file_stamp
 from bertscore_onnx.errors import (
     BundleNotFoundError,
     DigestError,
@@ -61,9 +61,6 @@ class Bundle:
     stacked_layers: int = 0
     """The number of layers in the graph's output, on an axis of their own; 0 if it has no such axis."""
 
-    untried: frozenset[str] = frozenset()
-    """The names of the graphs that were never opened on this machine; their digests are cached once that went well."""
-
     @property
     def tokenizer_path(self) -> Path:
         """The tokenizer of the `tokenizers` package."""
@@ -97,7 +94,7 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
         if not os.path.isfile(file):  # unlike Path, it accepts any name
             raise BundleNotFoundError(f"The bundle {folder} lacks its file {name}. {_EXPORT_AGAIN}")
         stamps[name] = file_stamp(file)
-        digest = cached_digest(file, read_again=verify, keep=name not in GRAPH_FILES or has_cached_digest(file))
+        digest = cached_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, but the manifest has {expected}. "
@@ -110,9 +107,7 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
             "this bundle."
         )
     stacked_layers = len(manifest.layers) if manifest.all_layers else 0
-    graphs = GRAPH_FILES & manifest.files.keys()
-    untried = frozenset(name for name in graphs if not has_cached_digest(folder / name))
-    return Bundle(folder, manifest, stamps, frozenset(weights), stacked_layers, untried)
+    return Bundle(folder, manifest, stamps, frozenset(weights), stacked_layers)
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:

@@ -117,7 +117,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def cached_digest(path: Path, *, read_again: bool = False, keep: bool = True) -> str:
+def cached_digest(path: Path, *, read_again: bool = False) -> str:
     """Return the SHA-256 of a file, from the cache if its stamp is unchanged and `read_again` is not set."""
     path = path.resolve()
     stamp = file_stamp(path)
@@ -127,16 +127,9 @@ def cached_digest(path: Path, *, read_again: bool = False, keep: bool = True) ->
     if not read_again and entry is not None and entry[:-1] == [*stamp]:
         return str(entry[-1])
     digest = file_digest(path)
-    if cache is not None and keep:
+    if cache is not None:
         _save(cache, {**entries, str(path): [*stamp, digest]})
     return digest
-
-
-def has_cached_digest(path: Path) -> bool:
-    """Return whether the cache has the SHA-256 of a file as it is."""
-    cache = _cache_file()
-    entry = None if cache is None else _load(cache).get(str(path.resolve()))
-    return entry is not None and entry[:-1] == [*file_stamp(path)]
 
 
 def _cache_file() -> Path | None:

@@ -8,7 +8,6 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from functools import cache, cached_property
 from importlib import import_module
 from io import StringIO
@@ -20,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links
-from bertscore_onnx.bundle.store import cached_digest
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, has_plugin, load_onnxruntime
@@ -63,14 +61,6 @@ SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_
 """How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer sends the
 next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster.
 ONNX Runtime before 1.26 ignores both, and its threads spin as by default."""
-
-_TRIED_BYTES, _TRIED_SECONDS = 100_000_000, 3
-"""The bounds of a first run for a tiny model, which takes a hundredth of them; larger ones have more."""
-
-_TRIED = dict.fromkeys(
-    ("session.use_env_allocators", "session.use_device_allocator_for_initializers", "session.disable_prepacking"), "1"
-)
-"""Settings of a session that takes the memory of its runs, but for the weights, from a bounded allocator."""
 
 MAX_THREADS = 1024
 """More than any machine has CPUs; each thread takes memory, and their number in a process is limited."""
@@ -128,8 +118,6 @@ class OnnxSession:
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
-        if graph.name in bundle.untried:
-            self._try()
         self.provider: Provider = self._open_first(_providers_for(bundle, device))
         self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
         """How many runs at a time keep the provider busy."""
@@ -230,36 +218,6 @@ class OnnxSession:
         options.add_run_config_entry("disable_synchronize_execution_providers", "1")
         return options
 
-    def _try(self) -> None:
-        """Run a graph, which may come from anybody, on two tokens in bounded time and memory.
-
-        It is not optimised, since that would compute constants of any size. Raises a GraphError if it exceeds a bound,
-        which is far from what an encoder with its weights takes.
-        """
-        onnxruntime, weights = load_onnxruntime(), self._bundle.weights | {self._graph.name}
-        size = sum((self._bundle.path / name).stat().st_size for name in weights if name in self._bundle.stamps)
-        memory = onnxruntime.OrtMemoryInfo(
-            "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
-        )
-        bound, options = _TRIED_BYTES + 6 * size, onnxruntime.RunOptions()
-        timer = threading.Timer(_TRIED_SECONDS + size / 30e6, setattr, (options, "terminate", True))
-        try:
-            with _opening, exit_gate:
-                onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg(bound, 1, -1, -1))
-                session, _ = self._open(replace(CPU, own_optimizer=True), _TRIED)
-                timer.start()
-                if session is not None:
-                    session.run(None, dict.fromkeys(self._inputs, np.ones((1, 2), dtype=np.int64)), options)
-            cached_digest(self._graph)
-        except Exception as error:  # ONNX Runtime's errors are untyped
-            if "terminate flag" in str(error) or "Available memory of" in str(error):
-                raise GraphError(
-                    f"{self._graph} takes many times the time or the memory of a model of its size. Export it again."
-                ) from error
-        finally:
-            timer.cancel()
-            onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg(0, -1, -1, -1))  # as by default
-
     def _open_first(self, providers: list[Provider]) -> Provider:
         """Open a session on the first provider that works; there is only one if a device was requested by name."""
         for provider in providers:
@@ -271,13 +229,13 @@ class OnnxSession:
                 _log.warning("%s cannot be used, continuing without it: %s", provider.name, failure)
         raise self._unusable(providers[-1], failure)
 
-    def _open(self, provider: Provider, entries: Mapping[str, str] = SPINNING) -> tuple[Any, str]:
+    def _open(self, provider: Provider) -> tuple[Any, str]:
         threads, streams = (self.num_threads, 1) if self._is_for_latency else (1, self.num_threads)
         onnxruntime = load_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        for name, value in entries.items():
+        for name, value in SPINNING.items():
             options.add_session_config_entry(name, value)  # ignored by versions without these entries
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
         options.log_severity_level = _FATAL  # errors are raised, and would be reported twice
