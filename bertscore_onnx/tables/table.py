@@ -122,15 +122,14 @@ class Table:
 
 
 def latex_text(text: str) -> str:
-    """Escape what LaTeX would read as commands; signs of statistics become mathematics."""
-    text = _UNPRINTABLE.sub(" ", text).translate(_LATEX)
+    """Escape what LaTeX would read as commands; signs of statistics become mathematics, and no minus is a hyphen."""
+    text = re.sub(r"(?<![\w-])-(?=\d)", "$-$", _UNPRINTABLE.sub(" ", text).translate(_LATEX))
     return re.sub(r"\$\^\{\*\}\$\\_(\w+)", r"$^{*}_{\\mathrm{\1}}$", text)  # acc*_eq
 
 
 def latex_value(text: str) -> str:
-    """Write a number, an interval or a p-value, with its mark, in LaTeX: minus signs are no hyphens."""
-    text = re.sub(r"(?<=\d)-(?=\d)", "--", latex_text(text.strip()))
-    return re.sub(r"(?<![\w-])([-+])(?=\d)", r"$\1$", text)
+    """Write a number, a range, an interval or a p-value, with its mark, in LaTeX."""
+    return re.sub(r"(?<!\w)\+(?=\d)", "$+$", re.sub(r"(?<=\d)-(?=\d)", "--", latex_text(text.strip())))
 
 
 def latex_number(text: str, *, is_bold: bool) -> str:

@@ -40,10 +40,10 @@ def methods_paragraph(comparison: Comparison) -> str:
     num_tests = comparison.metrics[0].num_tests
     under_each = " under each metric" if len(comparison.metrics) > 1 else ""
     holm = f", with Holm's correction for {num_tests} tests{under_each}" if num_tests > 1 else ""
-    corrected = ", each by itself, without a correction" if num_tests > 1 else ""
     notes = " ".join([*comparison.notes, *comparison.warnings, ""])
     signatures = "; ".join(f"{metric.title}: {metric.signature}" for metric in comparison.metrics)
     groups = max(sum(group.systems[-1].p is not None for group in metric.groups) for metric in comparison.metrics)
+    corrected = ", each by itself, without a correction" if num_tests > 1 or groups else ""
     by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
     software = f"All figures were computed with bertscore-onnx {__version__} ({signatures})."
     if not others:
