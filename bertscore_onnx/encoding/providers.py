@@ -6,7 +6,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -80,8 +80,11 @@ class Provider:
     plugin: str = ""
     """The Python package of its library, if that comes beside ONNX Runtime and not in it."""
 
+    is_numbered: bool = False
+    """Whether there may be several cards, each with a number."""
+
     index: int = 0
-    """The number of the card, if there are several."""
+    """The number of the card."""
 
     def max_tokens(self, hidden_size: int) -> int:
         """Return the padded tokens in a run of a model of this hidden size."""
@@ -140,6 +143,7 @@ CUDA = Provider(
     arena="gpu",
     preloads_libraries=True,
     survives_fork=False,
+    is_numbered=True,
     options=_cuda_options,
 )
 OPENVINO = Provider(
@@ -223,19 +227,28 @@ def choose_providers(device: object) -> list[Provider]:
             f'device is {str(device)!r}, and a scorer uses one card. Start a process for each, with device="cuda:0", '
             '"cuda:1", …, or score on Ray with gpus_per_actor=1.'
         )
-    match = re.fullmatch(r"(cpu|openvino|cuda)(?::(\d+))?", str(device))
-    if match is None or (match[2] and match[1] != "cuda"):
+    match = re.fullmatch(r"([^:]*)(?::(\d+))?", str(device))
+    provider = next((provider for provider in PROVIDERS if match and provider.device == match[1]), None)
+    if match is None or provider is None or (match[2] and not provider.is_numbered):
+        *others, last = sorted(_names())
         raise InputError(
-            f'device is {str(device)!r}; expected "cpu", "cuda", "cuda:N" or "openvino". Leave it out for '
+            f"device is {str(device)!r}; expected {', '.join(others)} or {last}. Leave it out for "
             "CUDA if available, else the CPU."
         )
-    provider = next(provider for provider in PROVIDERS if provider.device == match[1])
     if not is_installed(provider) and provider is not CPU:
         raise DeviceError(
             f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only "
             f"{', '.join(load_onnxruntime().get_available_providers())}. {_how_to_install(provider)}"
         )
     return [replace(provider, index=int(match[2] or 0))]
+
+
+def _names() -> Iterator[str]:
+    """Yield the names of devices, in quotes; N is the number of a card."""
+    for provider in PROVIDERS:
+        yield f'"{provider.device}"'
+        if provider.is_numbered:
+            yield f'"{provider.device}:N"'
 
 
 def _how_to_install(provider: Provider) -> str:

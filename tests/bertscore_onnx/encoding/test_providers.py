@@ -2,6 +2,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -104,6 +105,15 @@ def test_an_installed_plugin_is_chosen_by_name_alone(offer, fresh):
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match="device"):
         providers.choose_providers(name)
+
+
+def test_a_further_row_of_the_table_is_taken_and_listed(offer, fresh):
+    further = replace(providers.CPU, name="OtherExecutionProvider", device="other", is_numbered=True)
+    fresh.setattr(providers, "PROVIDERS", (*providers.PROVIDERS, further))
+    offer(further)
+    assert providers.choose_providers("other:2") == [replace(further, index=2)]
+    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N", "openvino", "other" or "other:N"'):
+        providers.choose_providers("npu")
 
 
 @pytest.mark.parametrize("name", ["cuda:0,1", "cuda:0,cuda:1", "cuda:0, 1, 2"])
