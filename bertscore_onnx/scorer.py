@@ -58,6 +58,7 @@ from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, collect_strings
+from bertscore_onnx.text.tokenised import TokenisedText
 from bertscore_onnx.text.tokenizer import LongText
 
 if TYPE_CHECKING:
@@ -404,8 +405,9 @@ class BERTScorer(Closeable):
         candidates = collect_single(self._check_model(cands), "cands")
         references = collect_single(self._check_model(refs), "refs")
         check_no_context(Pairs(candidates, references).texts, "`pairwise`")
-        weights = self.weights_for(references)
-        encoded, stats = self._pipeline.encode([candidates, references])
+        known: dict[Text, TokenisedText] = {}
+        weights = self.weights_for(references, known)
+        encoded, stats = self._pipeline.encode([candidates, references], known)
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
@@ -629,12 +631,12 @@ class BERTScorer(Closeable):
             self._check_model(side)
         max_items = self._max_items(batch_size)
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
-            references = pairs.references if references is None else references
-            weights = self.weights_for(references)
+            known: dict[Text, TokenisedText] = {}
+            weights = self.weights_for(pairs.references if references is None else references, known)
             parts, stats = [], TextStats()
             runs_early = not pairs.are_in_context  # those of contexts would be in vain
             chunks = self._pipeline.score(
-                pairs.slices(), weights, max_items=max_items, advance=advance, runs_early=runs_early
+                pairs.slices(), weights, max_items=max_items, advance=advance, known=known, runs_early=runs_early
             )
             for scores, chunk_stats in chunks:
                 parts.append(scores)
@@ -654,13 +656,16 @@ class BERTScorer(Closeable):
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
-    def weights_for(self, references: Side) -> TokenWeights:
-        """Return the token weights for a call with these references: the scorer's own, or the idf in the references."""
+    def weights_for(self, references: Side, known: dict[Text, TokenisedText] | None = None) -> TokenWeights:
+        """Return the token weights for a call with these references: the scorer's own, or the idf in the references.
+
+        Texts that are tokenised for it are added to those that are known.
+        """
         if self._weights is not None:
             return self._weights
         if not len(references):
             return replace(uniform(self.manifest), name="references")
-        return self._idf_of(slices_of(references), "references")
+        return self._idf_of(slices_of(references), "references", known)
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
         """Return a scorer that shares the model and keeps the token weights of a call with these references."""
@@ -741,7 +746,9 @@ class BERTScorer(Closeable):
             raise InputError(f"The texts were encoded by {texts.model}; this scorer is {model}. Encode them with it.")
         return texts
 
-    def _idf_of(self, slices: Iterable[Side], name: str = "") -> TokenWeights:
+    def _idf_of(
+        self, slices: Iterable[Side], name: str = "", known: dict[Text, TokenisedText] | None = None
+    ) -> TokenWeights:
         pipeline = self._pipeline
         weights_of = idf_of_references if name else idf_of_counts
-        return weights_of(pipeline.count_documents(slices), self.manifest, pipeline.tokenization, name)
+        return weights_of(pipeline.count_documents(slices, known), self.manifest, pipeline.tokenization, name)

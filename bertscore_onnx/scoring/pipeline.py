@@ -4,7 +4,7 @@ While one chunk is encoded, the one after it is read and tokenised and the one b
 one stage runs at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,8 +34,8 @@ from bertscore_onnx.scoring.chunks import Chunk, ChunkLimit, Chunks, ChunkTexts,
 from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
-from bertscore_onnx.text.texts import bare_texts
-from bertscore_onnx.text.tokenised import tokenise
+from bertscore_onnx.text.texts import Text, bare_texts
+from bertscore_onnx.text.tokenised import TokenisedText, tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CHUNK_BYTES = 128_000_000
@@ -107,6 +107,7 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
+        known: Mapping[Text, TokenisedText] | None = None,
         runs_early: bool = True,
     ) -> Iterator[ScoredChunk]:
         """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
@@ -114,11 +115,12 @@ class Pipeline(Closeable):
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
-        `runs_early` lets runs on a device begin while texts are tokenised; those of texts in contexts would be in vain.
+        Texts that are known are not tokenised again. `runs_early` lets runs on a device begin while texts are
+        tokenised; those of texts in contexts would be in vain.
         """
         call, limit = Call(max_items), ChunkLimit(max_seconds)
         runs_early = runs_early and max_items is None and max_seconds is None
-        chunks = self.chunks_of(slices, call, limit, runs_early=runs_early)
+        chunks = self.chunks_of(slices, call, limit, known, runs_early=runs_early)
         encode, match = partial(self._encode, advance=advance), partial(self._match, weights=weights, limit=limit)
         scored: Iterator[ScoredChunk]
         if self.encoder.session.leaves_cpu_idle:
@@ -139,24 +141,27 @@ class Pipeline(Closeable):
         slices: Iterable[Pairs],
         call: Call | None = None,
         limit: ChunkLimit | None = None,
+        known: Mapping[Text, TokenisedText] | None = None,
         *,
         runs_early: bool = False,
     ) -> Chunks:
         """Return the chunks of pairs, which are tokenised when they are read; on a device some of their runs begin."""
         begin = partial(self._begin, call or Call(), runs_early=runs_early)
-        return Chunks(slices, self._tokenise, begin, self._chunk_tokens, self._chunk_scale, limit)
+        tokenise = partial(self._tokenise_new, known=known or {})
+        return Chunks(slices, tokenise, begin, self._chunk_tokens, self._chunk_scale, limit)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
-        texts = [*dict.fromkeys(pairs.texts)]
-        tokenised = self._tokenise(texts)
-        by_text = dict(zip(texts, tokenised, strict=True))
-        return replace(pairs, tokenised=by_text), TextStats.of(pairs.texts, map(by_text.__getitem__, pairs.texts))
+        tokenised = self._tokenise_new(pairs.texts, {})
+        by_text = dict(zip(pairs.texts, tokenised, strict=True))
+        return replace(pairs, tokenised=by_text), TextStats.of(pairs.texts, tokenised)
 
-    def encode(self, sides: Sequence[Side]) -> tuple[list[EncodedTexts], TextStats]:
+    def encode(
+        self, sides: Sequence[Side], known: Mapping[Text, TokenisedText] | None = None
+    ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
-        chunk_texts = ChunkTexts(self._tokenise, self._begin(Call()))
+        chunk_texts = ChunkTexts(partial(self._tokenise_new, known=known or {}), self._begin(Call()))
         chunk_texts.add(Pairs(texts, singles(())))
         chunk = chunk_texts.close()
         embeddings = self.matching.prepare(chunk.runs.finish(), chunk.num_context)
@@ -176,16 +181,32 @@ class Pipeline(Closeable):
         ]
         return encoded, chunk.stats
 
-    def count_documents(self, slices: Iterable[Side]) -> DocumentCounts:
-        """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included."""
+    def count_documents(self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None) -> DocumentCounts:
+        """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included.
+
+        If a mapping of known texts is given, those that are tokenised here are added to it.
+        """
         sequences = (
             [side.embeddings.documents[row] for row in side.rows]
             if isinstance(side, EncodedTexts)
-            else self.tokenizer(bare_texts(side.texts))[0]
+            else self._ids_of(bare_texts(side.texts), known)
             for side in slices
         )
         documents = (documents_of(self.manifest, ids) for ids in sequences)
         return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
+
+    def _ids_of(self, texts: Sequence[str], known: dict[Text, TokenisedText] | None) -> list[NDArray[np.int64]]:
+        if known is None:
+            return self.tokenizer(texts)[0]
+        tokenised = self._tokenise_new(texts, known)
+        known.update(zip(texts, tokenised, strict=True))
+        return [text.ids for text in tokenised]
+
+    def _tokenise_new(self, texts: Sequence[Text], known: Mapping[Text, TokenisedText]) -> list[TokenisedText]:
+        """Tokenise texts, each once, unless they are known."""
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        made = dict(zip(new, self._tokenise(new), strict=True))
+        return [made[text] if text in made else known[text] for text in texts]
 
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
