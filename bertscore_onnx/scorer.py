@@ -41,7 +41,6 @@ from bertscore_onnx.scoring.inputs import (
     Pair,
     Pairs,
     Side,
-    Texts,
     check_no_context,
     check_positive,
     collect_items,
@@ -68,7 +67,6 @@ Cands = Iterable[Text] | EncodedTexts
 Refs = Iterable[Reference] | EncodedTexts
 Contexts = Iterable[Context] | None
 Size = int | None
-MaybeEncoded = TypeVar("MaybeEncoded")
 Frame = TypeVar("Frame")
 
 
@@ -383,7 +381,7 @@ class BERTScorer(Closeable):
         Raises:
             InputError: something is not a string.
         """
-        encoded, stats = self.encode_items(collect_items(self._check_model(texts), "texts"))
+        encoded, stats = self.encode_items(collect_items(texts, "texts"))
         stats.warn(self.max_length, stacklevel=2)
         return encoded
 
@@ -402,9 +400,10 @@ class BERTScorer(Closeable):
         Raises:
             InputError: something is not a string.
         """
-        candidates = collect_single(self._check_model(cands), "cands")
-        references = collect_single(self._check_model(refs), "refs")
-        check_no_context(Pairs(candidates, references).texts, "`pairwise`")
+        candidates, references = collect_single(cands, "cands"), collect_single(refs, "refs")
+        pairs = Pairs(candidates, references)
+        self._check_model(pairs)
+        check_no_context(pairs.texts, "`pairwise`")
         known: dict[Text, TokenisedText] = {}
         weights = self.weights_for(references, known)
         encoded, stats = self._pipeline.encode([candidates, references], known)
@@ -431,7 +430,7 @@ class BERTScorer(Closeable):
         if not self._uses_idf:
             warnings.warn("idf weights have no effect without idf=True.", UserWarning, stacklevel=2)
             return
-        self._weights = self._idf_of(read_items(self._check_model(sents), "sents"))
+        self._weights = self._idf_of(read_items(sents, "sents"))
 
     def with_idf(self, idf: Idf, idf_sents: Iterable[str] | None = None) -> Self:
         """Return a scorer with other token weights that shares this one's model.
@@ -627,8 +626,7 @@ class BERTScorer(Closeable):
 
         Idf weights of references are computed from `references`, or from the references of the pairs.
         """
-        for side in (pairs.candidates, pairs.references):
-            self._check_model(side)
+        self._check_model(pairs)
         max_items = self._max_items(batch_size)
         with progress_bar(len(pairs.candidates), shown=verbose) as advance:
             known: dict[Text, TokenisedText] = {}
@@ -651,8 +649,8 @@ class BERTScorer(Closeable):
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
         """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
-        if isinstance(items, Texts):
-            check_no_context(items.texts, "`encode`")
+        items.check_model(self._shared_pipeline.model)
+        check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
@@ -739,12 +737,10 @@ class BERTScorer(Closeable):
         check_positive("batch_size", batch_size)
         return batch_size or self._batch_size
 
-    def _check_model(self, texts: MaybeEncoded) -> MaybeEncoded:
-        """Return texts unchanged; raise an error if another model encoded them."""
-        model = self._shared_pipeline.model
-        if isinstance(texts, EncodedTexts) and texts.model != model:
-            raise InputError(f"The texts were encoded by {texts.model}; this scorer is {model}. Encode them with it.")
-        return texts
+    def _check_model(self, pairs: Pairs) -> None:
+        """Raise an error if another model encoded a side."""
+        for side in pairs.sides:
+            side.check_model(self._shared_pipeline.model)
 
     def _idf_of(
         self, slices: Iterable[Side], name: str = "", known: dict[Text, TokenisedText] | None = None

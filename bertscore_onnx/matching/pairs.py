@@ -16,7 +16,7 @@ from bertscore_onnx.encoding.vectors import DeviceVectors
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
 from bertscore_onnx.matching.on_device import MatchingGraph
-from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
+from bertscore_onnx.matching.tokens import EncodedTexts, TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import PRF
 
@@ -42,8 +42,8 @@ PADDING_SIMILARITY = np.float32(-2)
 
 
 def match_pairs(
-    candidates: TextsOfPairs,
-    references: TextsOfPairs,
+    candidates: EncodedTexts,
+    references: EncodedTexts,
     weights: TokenWeights,
     threads: ThreadPool,
     beta: float = 1.0,
@@ -84,7 +84,7 @@ def finite_scores(
 
 
 def _weigh(
-    sides: Sequence[TextsOfPairs], weights: TokenWeights
+    sides: Sequence[tuple[TokensToMatch, NDArray[np.int64]]], weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
     """Return the weight of each token of texts one after the other, and whether it makes its text non-empty, (tokens,).
 
@@ -110,9 +110,9 @@ class PairMatching:
     The candidates of all pairs and then their references are one list of texts, whose tokens follow each other.
     """
 
-    def __init__(self, candidates: TextsOfPairs, references: TextsOfPairs, weights: TokenWeights) -> None:
-        sides = (candidates, references)
-        self._tables = candidates[0].vectors, references[0].vectors
+    def __init__(self, candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights) -> None:
+        sides = [(side.embeddings, side.rows) for side in (candidates, references)]
+        self._tables = candidates.embeddings.vectors, references.embeddings.vectors
         token_weights, is_word, lengths, begins = _weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
         has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
@@ -137,22 +137,22 @@ class PairMatching:
 
     def match_on_device(self, graph: MatchingGraph) -> bool:
         """Match all pairs where the vectors of both sides are; return False if these are not on a device."""
-        candidates, references = self._tables
-        if not isinstance(candidates, DeviceVectors) or not isinstance(references, DeviceVectors):
+        tables = [table for table in self._tables if isinstance(table, DeviceVectors)]
+        if len(tables) < len(self._tables):
             return False
         reference_widths = 1 << np.ceil(np.log2(np.maximum(self._lengths[1], MIN_WIDTH))).astype(np.int64)  # (pairs,)
         try:
             for width in np.unique(reference_widths).tolist():
                 alike = np.flatnonzero(reference_widths == width)
                 for batch in plan_batches(np.maximum(self.widths[alike], width), DEVICE_BATCH_TOKENS):
-                    self._match_on_device(graph, (candidates, references), alike[batch], width)
+                    self._match_on_device(graph, tables, alike[batch], width)
         except OutOfMemoryError as error:
             _log.warning("Vectors are matched on the host, which takes longer: %s", error)
             return False
         return True
 
     def _match_on_device(
-        self, graph: MatchingGraph, vectors: tuple[DeviceVectors, DeviceVectors], batch: NDArray[np.int64], width: int
+        self, graph: MatchingGraph, vectors: Sequence[DeviceVectors], batch: NDArray[np.int64], width: int
     ) -> None:
         """Match a few pairs whose references are padded to one width."""
         sides = []

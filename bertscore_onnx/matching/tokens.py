@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
+from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
 
@@ -123,10 +125,6 @@ class TokensToMatch(TokenEmbeddings):
     """Which texts had tokens but none to match, (texts,); None if there is no such text."""
 
 
-TextsOfPairs = tuple[TokensToMatch, NDArray[np.int64]]
-"""The candidates, or the references, of some pairs: a table, and the index of each in the table, (pairs,)."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedTexts:
     """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
@@ -167,6 +165,34 @@ class EncodedTexts:
     def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
         """Return some of the texts, given how many each item has."""
         return replace(self, rows=self.rows[texts], counts=counts)
+
+    @property
+    def texts(self) -> Sequence[Text]:
+        """The texts that are still to be encoded: none."""
+        return ()
+
+    def joined(self, others: Sequence["EncodedTexts"]) -> "EncodedTexts":
+        """Return the items followed by others of the same distinct texts."""
+        if not others:
+            return self
+        sides = [self, *others]
+        rows, counts = (
+            np.concatenate(parts) for parts in zip(*((side.rows, side.counts) for side in sides), strict=True)
+        )
+        return replace(self, rows=rows, counts=counts)
+
+    def check_model(self, model: str) -> None:
+        """Raise an InputError if another model encoded the texts."""
+        if self.model != model:
+            raise InputError(f"The texts were encoded by {self.model}; this scorer is {model}. Encode them with it.")
+
+    def documents(self, ids_of: object) -> list[NDArray[np.int64]]:
+        """Return the ids of each text, (tokens,), in which idf counts tokens."""
+        return [self.embeddings.documents[row] for row in self.rows]
+
+    def encoded(self, texts: "EncodedTexts", row_of_text: object) -> "EncodedTexts":
+        """Return the items, which were encoded before the others."""
+        return self
 
     @property
     def nbytes(self) -> int:

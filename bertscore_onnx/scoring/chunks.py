@@ -3,8 +3,8 @@
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.encoding.runs import HostRuns
 from bertscore_onnx.errors import is_interrupt
-from bertscore_onnx.matching.tokens import EncodedTexts, TextsOfPairs, TokensToMatch
-from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs, Side, Texts
+from bertscore_onnx.matching.tokens import EncodedTexts, TokensToMatch
+from bertscore_onnx.scoring.inputs import MAX_CHARACTERS, Pairs
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenised import TokenisedText
 
@@ -115,8 +115,6 @@ def _pairs_score(count: int) -> str:
 
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
-PairFlags = tuple[NDArray[np.bool_], NDArray[np.float64]]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
@@ -137,29 +135,21 @@ class Chunk:
     unknown: NDArray[np.float64]
     """The share of unknown tokens in each row, (rows,)."""
 
-    sides: tuple[Side, Side]
-    """The candidates and the references of all pairs."""
+    pairs: Pairs
+    """The pairs."""
 
-    rows: Sequence[NDArray[np.int64]]
-    """The row of each text of the two sides, (texts,); a side that was encoded before has rows of its own."""
+    row_of_text: Mapping[Text, int]
+    """The row of each text that is encoded here."""
 
     stats: TextStats
     """Statistics of the texts that were tokenised here."""
 
-    def pairs(self, encoded: TokensToMatch) -> tuple[TextsOfPairs, TextsOfPairs, PairFlags]:
-        """Return the candidates and the references of all pairs, given the encoded rows.
-
-        Also return, (pairs,), whether a text of each was truncated, and the share of unknown tokens in the one that has
-        more. The pairs of a candidate stand side by side.
-        """
-        rows = np.repeat(self.rows[0], self.sides[1].counts), self.rows[1]
-        texts, is_truncated, unknown = [], np.zeros(len(rows[1]), dtype=np.bool_), np.zeros(len(rows[1]))
-        for side, side_rows in zip(self.sides, rows, strict=True):
-            flags = side if isinstance(side, EncodedTexts) else self
-            texts.append((side.embeddings if isinstance(side, EncodedTexts) else encoded, side_rows))
-            is_truncated |= flags.is_truncated[side_rows]
-            unknown = np.maximum(unknown, flags.unknown[side_rows])
-        return texts[0], texts[1], (is_truncated, unknown)
+    def encoded(self, embeddings: TokensToMatch, model: str) -> tuple[EncodedTexts, EncodedTexts]:
+        """Return the candidates and the references, given the rows that the model encoded."""
+        none = np.zeros(0, dtype=np.int64)
+        rows = EncodedTexts(embeddings, none, none, model, self.is_truncated, self.unknown)
+        candidates, references = (side.encoded(rows, self.row_of_text) for side in self.pairs.sides)
+        return candidates, references
 
 
 class ChunkTexts:
@@ -195,8 +185,9 @@ class ChunkTexts:
     def close(self) -> Chunk:
         """Return the chunk, whose runs are planned."""
         self._runs.plan()
-        candidates, references = map(_joined, zip(*(pairs.sides for pairs in self._pairs), strict=True))
-        sides = candidates, references
+        (candidates, *more_candidates), (references, *more_references) = zip(
+            *(pairs.sides for pairs in self._pairs), strict=True
+        )
         texts = [text for pairs in self._pairs if pairs.tokenised is None for text in pairs.texts]
         return Chunk(
             self.num_candidates,
@@ -205,13 +196,8 @@ class ChunkTexts:
             num_context=np.array([row.num_context for row in self._rows], dtype=np.int64),
             is_truncated=np.array([row.is_truncated for row in self._rows], dtype=np.bool_),
             unknown=np.array([row.unknown for row in self._rows], dtype=np.float64),
-            sides=sides,
-            rows=[
-                side.rows
-                if isinstance(side, EncodedTexts)
-                else np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-                for side in sides
-            ],
+            pairs=Pairs(candidates.joined(more_candidates), references.joined(more_references)),
+            row_of_text=self._row_of_text,
             stats=TextStats.of(texts, (self._rows[self._row_of_text[text]] for text in texts)),
         )
 
@@ -270,14 +256,3 @@ class Chunks:
             raise
         if chunk.num_candidates:
             yield chunk.close()
-
-
-def _joined(sides: Sequence[Side]) -> Side:
-    """Return the items of consecutive candidates, or references."""
-    if len(sides) == 1:
-        return sides[0]
-    counts = np.concatenate([side.counts for side in sides])
-    encoded = [side for side in sides if isinstance(side, EncodedTexts)]
-    if encoded:
-        return replace(encoded[0], rows=np.concatenate([side.rows for side in encoded]), counts=counts)
-    return Texts([text for side in sides if isinstance(side, Texts) for text in side.texts], counts)

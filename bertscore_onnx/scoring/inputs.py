@@ -41,7 +41,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texts:
-    """Items of one text each, or of several."""
+    """Items of one text each, or of several, which have the methods of `EncodedTexts`."""
 
     texts: Sequence[Text]
     """The texts of all items, with the texts of an item side by side."""
@@ -56,6 +56,25 @@ class Texts:
     def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
         """Return some of the texts, with their number in each item."""
         return Texts(self.texts[texts], counts)
+
+    def joined(self, others: Sequence["Texts"]) -> "Texts":
+        """Return the items followed by others."""
+        if not others:
+            return self
+        sides = [self, *others]
+        return Texts([text for side in sides for text in side.texts], np.concatenate([side.counts for side in sides]))
+
+    def check_model(self, model: str) -> None:
+        """Accept any model."""
+
+    def documents(self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
+        """Return the ids of each text without its context, (tokens,), in which idf counts tokens."""
+        return ids_of(bare_texts(self.texts))
+
+    def encoded(self, texts: EncodedTexts, row_of_text: Mapping[Text, int]) -> EncodedTexts:
+        """Return the items once all texts of a chunk are encoded, given the row of each."""
+        rows = np.array([row_of_text[text] for text in self.texts], dtype=np.int64)
+        return replace(texts, rows=rows, counts=self.counts)
 
 
 def singles(texts: Sequence[Text]) -> Texts:
@@ -95,7 +114,7 @@ class Pairs:
     @property
     def texts(self) -> list[Text]:
         """The texts to encode."""
-        return [text for side in self.sides if isinstance(side, Texts) for text in side.texts]
+        return [text for side in self.sides for text in side.texts]
 
     @property
     def are_in_context(self) -> bool:
@@ -107,11 +126,7 @@ class Pairs:
         """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
         if self.tokenised is None or not len(self.candidates):
             return np.zeros(len(self.candidates), dtype=np.int64)
-        lengths = [
-            np.array([len(self.tokenised[text].ids) for text in side.texts])
-            for side in self.sides
-            if isinstance(side, Texts)
-        ]
+        lengths = [np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in self.sides]
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
@@ -136,12 +151,11 @@ class Pairs:
 
     def _cut(self, ends: NDArray[np.int64], first: int, most: int) -> int:
         """Return the first candidate from `first` on, and before `most`, whose references are new; else `first`."""
-        references, number = self.references, len(ends)
-        if isinstance(references, Texts):
-            for item in range(first, min(most, number)):
-                before, begin, end = (int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item))
-                if references.texts[before:begin] != references.texts[begin:end]:
-                    return item
+        texts, number = self.references.texts, len(ends)
+        for item in range(first, min(most, number)) if texts else ():
+            before, begin, end = (int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item))
+            if texts[before:begin] != texts[begin:end]:
+                return item
         return min(first, number)
 
     def _between(self, ends: NDArray[np.int64], start: int, stop: int) -> "Pairs":
@@ -217,7 +231,7 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
     number = len(candidates)
     if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():
         return False
-    if not isinstance(candidates, Texts) or not isinstance(references, Texts):
+    if not candidates.texts or not references.texts:  # they were encoded before
         return False
     candidate_trigrams, reference_trigrams = (
         [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
@@ -230,7 +244,7 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
 
 
 def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:
-    if isinstance(side, EncodedTexts):
+    if len(side) and not side.texts:
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
     texts = iter(side.texts)
     texts_in_context: list[Text] = []
@@ -247,11 +261,16 @@ def check_no_context(texts: Iterable[Text], what: str) -> None:
 
 def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
     """Check items that are single texts."""
-    if not isinstance(texts, EncodedTexts):
-        return singles(collect_texts(texts, name))
-    if (texts.counts != 1).any():
+    encoded, strings = _encoded_or_not(texts)
+    if encoded is None:
+        return singles(collect_texts(strings, name))
+    if (encoded.counts != 1).any():
         raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
-    return texts
+    return encoded
+
+
+def _encoded_or_not(items: Iterable[Any] | EncodedTexts) -> tuple[EncodedTexts | None, Iterable[Any]]:
+    return (items, ()) if isinstance(items, EncodedTexts) else (None, items)
 
 
 def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
@@ -266,15 +285,17 @@ def check_text(text: object, name: str) -> Text:
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
     """Check items of one text or several; `name` is their name in messages."""
-    return items if isinstance(items, EncodedTexts) else _texts_of(list(_check_items(items, name)))
+    encoded, others = _encoded_or_not(items)
+    return _texts_of(list(_check_items(others, name))) if encoded is None else encoded
 
 
 def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
     """Check items as `collect_items` does, and yield them a few at a time."""
-    if isinstance(items, EncodedTexts):
-        yield from slices_of(items)
-        return
-    yield from map(_texts_of, _few_at_a_time(_check_items(items, name), _num_characters))
+    encoded, others = _encoded_or_not(items)
+    if encoded is not None:
+        yield from slices_of(encoded)
+    else:
+        yield from map(_texts_of, _few_at_a_time(_check_items(others, name), _num_characters))
 
 
 def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:

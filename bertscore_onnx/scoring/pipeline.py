@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from time import monotonic
 from typing import Unpack
 
@@ -31,10 +30,10 @@ from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.chunks import Chunk, ChunkLimit, Chunks, ChunkTexts, TextStats
-from bertscore_onnx.scoring.inputs import Pairs, Side, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Side, singles
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
-from bertscore_onnx.text.texts import Text, bare_texts
+from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenised import TokenisedText, tokenise
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
@@ -160,40 +159,24 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], known: Mapping[Text, TokenisedText] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
-        texts = singles([text for side in sides if isinstance(side, Texts) for text in side.texts])
-        chunk_texts = ChunkTexts(partial(self._tokenise_new, known=known or {}), self._begin(Call()))
-        chunk_texts.add(Pairs(texts, singles(())))
-        chunk = chunk_texts.close()
+        texts = ChunkTexts(partial(self._tokenise_new, known=known or {}), self._begin(Call()))
+        texts.add(Pairs(sides[0], sides[1] if len(sides) > 1 else singles(())))
+        chunk = texts.close()
         embeddings = self.matching.prepare(chunk.runs.finish(), chunk.num_context)
-        rows = iter(chunk.rows[0])
-        encoded = [
-            side
-            if isinstance(side, EncodedTexts)
-            else EncodedTexts(
-                embeddings,
-                np.fromiter(islice(rows, len(side.texts)), np.int64),
-                side.counts,
-                self.model,
-                chunk.is_truncated,
-                chunk.unknown,
-            )
-            for side in sides
-        ]
-        return encoded, chunk.stats
+        return [*chunk.encoded(embeddings, self.model)][: len(sides)], chunk.stats
 
     def count_documents(self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None) -> DocumentCounts:
         """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included.
 
         If a mapping of known texts is given, those that are tokenised here are added to it.
         """
-        sequences = (
-            [side.embeddings.documents[row] for row in side.rows]
-            if isinstance(side, EncodedTexts)
-            else self._ids_of(bare_texts(side.texts), known)
-            for side in slices
-        )
-        documents = (documents_of(self.manifest, ids) for ids in sequences)
-        return DocumentCounts.of_documents(documents, self.manifest.vocab_size, self.tokenization)
+
+        def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
+            for side in slices:
+                side.check_model(self.model)
+                yield documents_of(self.manifest, side.documents(partial(self._ids_of, known=known)))
+
+        return DocumentCounts.of_documents(documents(), self.manifest.vocab_size, self.tokenization)
 
     def _ids_of(self, texts: Sequence[str], known: dict[Text, TokenisedText] | None) -> list[NDArray[np.int64]]:
         if known is None:
@@ -234,11 +217,15 @@ class Pipeline(Closeable):
 
     def _match(self, chunk: Chunk, encoded: Encoded, weights: TokenWeights, limit: ChunkLimit) -> ScoredChunk:
         began, embeddings = encoded
-        prepared = self.matching.prepare(embeddings, chunk.num_context)
-        candidates, references, flags = chunk.pairs(prepared)
+        candidates, references = chunk.encoded(self.matching.prepare(embeddings, chunk.num_context), self.model)
+        counts = references.counts
+        candidates = candidates.part(np.repeat(np.arange(len(counts)), counts), np.ones(len(references.rows), np.int64))
         threads, beta = self.encoder.matching_threads, self.matching.matching.beta
         raw, nothing = match_pairs(candidates, references, weights, threads, beta, self._matching_graph)
         chunk.runs.release()
-        scores = best_of_references(Scores(*raw, None, *flags), chunk.sides[1].counts)
+        pair = candidates, references
+        is_truncated = np.logical_or(*(side.is_truncated[side.rows] for side in pair))
+        unknown = np.maximum(*(side.unknown[side.rows] for side in pair))
         limit.learn(chunk.num_tokens, began)
-        return scores, replace(chunk.stats, **count_unscored(nothing, chunk.sides[1].counts))
+        scores = best_of_references(Scores(*raw, None, is_truncated, unknown), counts)
+        return scores, replace(chunk.stats, **count_unscored(nothing, counts))

@@ -16,10 +16,10 @@ from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.scoring.inputs import Texts, check_positive, read_items
+from bertscore_onnx.scoring.inputs import check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
-from bertscore_onnx.text.texts import Reference, bare_texts
+from bertscore_onnx.text.texts import Reference
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
 
@@ -97,8 +97,8 @@ def count_documents(
         settings["model_type"] = model_type
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    sides = (side for side in read_items(texts, "texts") if isinstance(side, Texts))
-    documents = (documents_of(bundle.manifest, tokenizer(bare_texts(side.texts))[0]) for side in sides)
+    sides = (side.documents(lambda bare: tokenizer(bare)[0]) for side in read_items(texts, "texts"))
+    documents = (documents_of(bundle.manifest, ids) for ids in sides)
     tokenization = tokenization_of(bundle.manifest, tokenizer)
     return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
 

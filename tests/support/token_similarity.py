@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bertscore_onnx.matching.tokens import EncodedTexts
 from bertscore_onnx.scores import Score
 from bertscore_onnx.similarity import TokenSimilarity
 
@@ -20,3 +21,9 @@ def stated_similarity(candidate, reference, similarity, weights=None, **fields):
         Score(0.5, 0.25, 1 / 3, 0),
         **fields,
     )
+
+
+def encoded_texts(table, rows):
+    """Return some of the texts of a table as `EncodedTexts`, one an item."""
+    rows, none = np.array(rows), np.zeros(len(table.lengths))
+    return EncodedTexts(table, rows, np.ones(len(rows), dtype=np.int64), "random", none > 0, none)

@@ -11,6 +11,7 @@ from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.tokens import TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
+from tests.support.token_similarity import encoded_texts
 
 VOCABULARY, SPECIAL = 500, 2
 THREADS = ThreadPool(0, "match")
@@ -57,7 +58,7 @@ def weights(draw):
 
 def match(texts, pairs, weights, graph=None, place="device"):
     table = getattr(texts, place)
-    return match_pairs((table, pairs[0]), (table, pairs[1]), weights, THREADS, graph=graph)
+    return match_pairs(*(encoded_texts(table, rows) for rows in pairs), weights, THREADS, graph=graph)
 
 
 def in_fp64(texts, candidate, reference, weights, layer):

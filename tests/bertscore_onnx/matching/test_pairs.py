@@ -11,6 +11,7 @@ from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.tokens import TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
+from tests.support.token_similarity import encoded_texts
 
 FRAME, UNKNOWN = 0, 9
 
@@ -39,7 +40,7 @@ def table_of(*texts):
 
 def match(table, candidate, reference, threads):
     """Return precision and recall, (2, layers, pairs), and how many pairs have nothing to match, by the reason."""
-    scores, nothing = match_pairs((table, np.array(candidate)), (table, np.array(reference)), WEIGHTS, threads)
+    scores, nothing = match_pairs(encoded_texts(table, candidate), encoded_texts(table, reference), WEIGHTS, threads)
     return np.array([scores.precision, scores.recall]), {reason: has_it.sum() for reason, has_it in nothing.items()}
 
 
