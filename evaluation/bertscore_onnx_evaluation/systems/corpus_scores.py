@@ -148,11 +148,6 @@ class SegmentMeans:
         values = self.segment_scores[pairs[:, 1]] - self.segment_scores[pairs[:, 0]]
         return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
 
-    def unit_losses(self, pairs: NDArray[np.int64]) -> UnitValues:
-        """Return by how much the second system of each pair is worse, unit by unit."""
-        values, sizes = self.unit_values(pairs)
-        return UnitValues(values if self.lower_is_better else -values, sizes)
-
     def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the largest loss that the second system of each pair can have in a segment, and whether it is known.
 
@@ -298,23 +293,10 @@ class SummedStatistics:
         values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
         return UnitValues(values, np.ones(num_units))
 
-    def unit_losses(self, pairs: NDArray[np.int64]) -> UnitValues:
-        """Return by how much the second system of each pair is worse, unit by unit, whose mean is that of the corpus.
-
-        Slopes have no part in the score that all units share, as that of a ratio, so that it is added.
-        """
-        values, sizes = self.unit_values(pairs)
-        values = values - values.mean(axis=1, keepdims=True) + self.deltas(pairs)[:, None]
-        return UnitValues(values if self.lower_is_better else -values, sizes)
-
     def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the largest loss of the second system of each pair, and that it is known: to 0, or as error to 100.
-
-        It is that of the corpus, or that of a unit if this is larger.
-        """
+        """Return the largest loss of the second system of each pair, and that it is known: to 0, or as error to 100."""
         first = self.observed()[pairs[:, 0]]
-        worst = 100 - first if self.lower_is_better else first
-        return np.maximum(worst, self.unit_losses(pairs).values.max(axis=1)), np.ones(len(pairs), dtype=bool)
+        return 100 - first if self.lower_is_better else first, np.ones(len(pairs), dtype=bool)
 
     def unit_scores(self) -> UnitValues:
         """Return the scores of the systems, unit by unit, by the slopes of the score about that of the corpus."""

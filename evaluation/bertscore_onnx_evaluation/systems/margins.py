@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SummedStatistics
 from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
@@ -41,11 +41,15 @@ def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) ->
     units changes nothing, and a smaller loss never raises a bound.
     """
     pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
-    losses, sizes = metric.unit_losses(pairs)
+    gains, sizes = metric.unit_values(pairs)
+    if isinstance(metric, SummedStatistics):  # slopes lack the part that all units share
+        gains += (metric.deltas(pairs) - gains.mean(axis=1))[:, None]
+    losses = gains if metric.lower_is_better else -gains
     worst, is_known = metric.worst_losses(pairs)
     most, is_most_known = metric.worst_losses(pairs[:, ::-1])
     both = np.concatenate([losses, -losses])  # (2 · pairs, units)
-    extra = sizes.max() * np.concatenate([worst, most])[:, None]
+    worst_of_both = np.maximum(np.concatenate([worst, most]), (both / sizes).max(axis=1))
+    extra = sizes.max() * worst_of_both[:, None]
     order = np.lexsort([both, np.broadcast_to(sizes, both.shape)])
     values = np.concatenate([np.take_along_axis(both, order, axis=1), extra], axis=1).T
     weighted_sizes = np.concatenate([np.sort(sizes), [sizes.max()]])

@@ -178,7 +178,7 @@ def test_each_group_has_to_be_as_good_too():
     assert re.search(r"score, b: new: It may be worse than old by up to 0\.\d+; 5 segments cannot", sentence)
 
 
-TOGETHER = 100
+TOGETHER = 500
 """Systems whose bounds share their weights, which takes far less time."""
 
 
@@ -202,7 +202,7 @@ def test_a_system_worse_by_the_margin_is_seldom_found_not_worse():
 @pytest.mark.parametrize("systems", [1, 3, 10])
 @pytest.mark.parametrize("name", LOSSES)
 def test_errors_at_the_margin_over_many_trials(name, segments, systems, record_property):
-    found = rate_at_the_margin(name, segments, 2000, systems=systems)
+    found = rate_at_the_margin(name, segments, 2000 if systems == 1 else 600, systems=systems)
     record_property(f"{name}, {plural(systems, 'system')} | {segments} segments", f"{found:.3f}")
     assert found <= 0.035
 
