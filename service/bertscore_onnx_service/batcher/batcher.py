@@ -61,8 +61,7 @@ class MicroBatcher(Closeable):
                 tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
-            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call, so
-                that scores would depend on the other requests of the batch.
+            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call.
             BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
@@ -97,8 +96,7 @@ class MicroBatcher(Closeable):
         Args:
             cands, refs, contexts: as `BERTScorer.score` takes them.
             deadline: how many seconds to wait for the scores; None for the batcher's own.
-            client: whose request it is: of two clients the one with fewer tokens waiting gets the next turn. None for
-                a client of its own.
+            client: whose request it is: the client with fewer tokens waiting comes first. None for one of its own.
 
         Returns:
             A future of the scores. It can be cancelled until the request is being scored. Its error is a DeadlineError,
@@ -146,10 +144,7 @@ class MicroBatcher(Closeable):
 
     @property
     def ready(self) -> bool:
-        """Whether a request submitted now would be scored, if the queue is not full.
-
-        False while draining, while a run stalls, until a new worker has scored a probe, and in a forked process.
-        """
+        """Whether a request would be scored now: not while draining or stalled, or until a new worker has scored."""
         return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
 
     def stats(self) -> BatcherStats:
@@ -167,10 +162,7 @@ class MicroBatcher(Closeable):
         return self._queue.drain(timeout)
 
     def close(self) -> None:
-        """Fail all unanswered requests with a ClosedError, and end the threads, after a current run.
-
-        A second call, or one in a forked process, does nothing.
-        """
+        """Fail all unanswered requests with a ClosedError, and end the threads; a run in progress ends first."""
         if os.getpid() != self._pid:
             return
         self._queue.drain(0)

@@ -44,9 +44,8 @@ class Request:
     Batches take pairs of a candidate and one reference; the best over the references is found at the end.
     """
 
-    has_more = False
-    """Whether it is tokenised, and pairs remain that no batch has taken."""
-    is_running = False
+    has_more = is_running = False
+    """Whether it is tokenised, and pairs remain that no batch has taken; whether a batch has taken pairs."""
     tokens_left = 0
     """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
     overtaken = 0
@@ -73,13 +72,12 @@ class Request:
     def prepare(self, tokenised: Mapping[Text, TokenisedText]) -> None:
         """Let batches take the pairs, whose texts were tokenised."""
         self.tokenised = tokenised
-        sides = self.candidates, self.references
-        tokens = [sum(len(tokenised[text].ids) for text in pair) for pair in zip(*sides, strict=True)]
+        pairs = zip(self.candidates, self.references, strict=True)
+        tokens = [sum(len(tokenised[text].ids) for text in pair) for pair in pairs]
         self._matching_costs = [-(-number // TOKENS_MATCHED) for number in tokens]
         self._ends = [0, *accumulate(tokens)]  # (pairs + 1,)
         self.tokens_left = self._ends[-1]
-        self.length: float = max(self.tokens_left / max(len(tokens), 1), SHORT)
-        """The tokens of a pair, on average; at least `SHORT`."""
+        self.length = max(self.tokens_left / max(len(tokens), 1), SHORT)  # tokens of a pair, on average
         self.has_more = True
 
     def next_sub_batch(self, max_cost: int, batch_texts: set[Text], *, at_least_one: bool) -> "SubBatch | None":
@@ -155,12 +153,9 @@ def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
 MIN_BATCH_TOKENS = 512
 """The least size limit of a batch, on the slowest of models; smaller batches are not worth their overhead."""
 
-BATCHES_AHEAD = 4
-"""A batch is filled from the requests that would make the next batches, as many as this."""
-
-LIKE_LENGTH, SHORT = 1.25, 20
-"""Requests are of like length, so that little of a batch is padding, if the tokens of their pairs differ by this factor
-at most, or are fewer than this."""
+BATCHES_AHEAD, LIKE_LENGTH, SHORT = 4, 1.25, 20
+"""A batch is filled from the requests that would make the next batches, as many as this, with those of like length, so
+that little is padding: the tokens of their pairs differ by this factor at most, or are fewer than this."""
 
 
 class BatchSize:
@@ -430,7 +425,7 @@ class RequestQueue:
 
     def _schedule(self, waiting: Sequence[Request]) -> list[SubBatch]:
         batch = [part for part in schedule(waiting, self._batch_size.tokens) if self._begin(part.request)]
-        self._last_size = len({sub_batch.request for sub_batch in batch})
+        self._last_size = len(batch)
         return batch
 
     def _begin(self, request: Request) -> bool:

@@ -24,15 +24,13 @@ IDLE_SECONDS = 20.0
 MAX_STALLED = 2
 """Stalled threads left behind at a time: none can be ended from outside. If more stall, the batcher is not ready."""
 
-FIRST_PAUSE = 0.5
-LAST_PAUSE = 30.0
+FIRST_PAUSE, LAST_PAUSE = 0.5, 30.0
 """Seconds between two tries if a worker breaks down before it ever scored; doubled each time, up to the last."""
 
 JOIN_SECONDS = 1.0
 """Seconds that closing waits for each thread."""
 
 _UNDEFINED = "The scorer gave undefined scores. Run `bertscore-onnx inspect` on its bundle."
-
 _log = logging.getLogger(__name__)
 
 
@@ -69,18 +67,13 @@ class Worker(threading.Thread):
         self.shared, self.has_scored = shared, has_scored
         self.batch: list[SubBatch] = []  # some of whose requests may be answered already
         self.failure: BaseException | None = None
-        self._busy_since = math.inf
+        self.stalls_at = math.inf  # when its current run, if any, will have taken too long
         self._is_over = False
 
     @property
     def has_ended(self) -> bool:
         """Whether it scores no more, or its thread could not be started."""
         return self._is_over or not self.is_alive()
-
-    @property
-    def stalls_at(self) -> float:
-        """When the current run will have taken too long, by `time.monotonic()`; infinity if there is none."""
-        return self._busy_since + self._supervisor.max_stall
 
     def run(self) -> None:
         """Score batches; the supervisor answers for any error."""
@@ -92,12 +85,12 @@ class Worker(threading.Thread):
                     scorer.warm_up()
                     probe(scorer)
                     self.has_scored = True
-                self._busy_since = math.inf
+                self.stalls_at = math.inf
                 while batch := self._next_batch(scorer):
                     self.batch = batch
                     self._answer(scorer, batch)
                     self.batch = []
-                    self._busy_since = math.inf
+                    self.stalls_at = math.inf
             finally:
                 self.shared.release(scorer)
         except BaseException as error:  # SystemExit too: the supervisor answers the rest and starts another worker
@@ -151,7 +144,7 @@ class Worker(threading.Thread):
         return split_scores(scores, batch)
 
     def _start_clock(self) -> None:
-        self._busy_since = time.monotonic()
+        self.stalls_at = time.monotonic() + self._supervisor.max_stall
         self._supervisor.wake_at(self.stalls_at)
 
 
