@@ -76,7 +76,8 @@ def test_a_caption_has_the_correction_and_any_name_is_valid_in_svg(tmp_path):
     scores = {name: np.random.default_rng(row).normal(size=60) for row, name in enumerate(("base", "a\x0b\x00", "[b"))}
     found = compare(scores=scores, all_pairs=True, by=["x"] * 30 + ["y"] * 30)
     figure = found.figure()
-    assert [axes.get_xlabel().partition(": ")[0] for axes in figure.axes] == ["score", "score, x", "score, y"]
+    panels = [axes.get_xlabel().partition(": ")[0] for axes in figure.axes]
+    assert panels == ["score", "score, x", "score, y", "score, mean of the groups"]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-1].count(", rank 1-3") == 1
     caption = " ".join(figure.get_supxlabel().split())
     assert "Filled if p < 0.05: paired permutation test" in caption
