@@ -47,18 +47,20 @@ def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) ->
     losses = gains if metric.lower_is_better else -gains
     worst, is_known = metric.worst_losses(pairs)
     most, is_most_known = metric.worst_losses(pairs[:, ::-1])
-    both = np.concatenate([losses, -losses])  # (2 · pairs, units)
-    worst_of_both = np.maximum(np.concatenate([worst, most]), (both / sizes).max(axis=1))
-    extra = sizes.max() * worst_of_both[:, None]
-    order = np.lexsort([both, np.broadcast_to(sizes, both.shape)])
-    values = np.concatenate([np.take_along_axis(both, order, axis=1), extra], axis=1).T
-    weighted_sizes = np.concatenate([np.sort(sizes), [sizes.max()]])
-    num_units = len(weighted_sizes)
-    draws, rng = min(MAX_DRAWS, max(MIN_DRAWS, MAX_WEIGHTS // num_units)), np.random.default_rng(seed)
-    rows, means = max(1, BLOCK_CELLS // num_units), []
+    worst, most = (
+        sizes.max() * np.maximum(end, (side * losses / sizes).max(axis=1)) for side, end in ((1, worst), (-1, most))
+    )
+    order = np.lexsort([losses, np.broadcast_to(sizes, losses.shape)])
+    values, weighted_sizes = np.take_along_axis(losses, order, axis=1), np.sort(sizes)
+    num_units, rng, bounds = len(sizes), np.random.default_rng(seed), []
+    draws = min(MAX_DRAWS, max(MIN_DRAWS, MAX_WEIGHTS // num_units))
+    rows = max(1, BLOCK_CELLS // num_units)
     for start in range(0, draws, rows):
-        weights = rng.standard_exponential((min(rows, draws - start), num_units))
-        means.append(weights @ values / (weights @ weighted_sizes)[:, None])
+        weights = rng.standard_exponential((min(rows, draws - start), num_units + 1))
+        total, extra = weights[:, :-1] @ weighted_sizes + weights[:, -1] * sizes.max(), weights[:, -1:]
+        sums = weights[:, :-1] @ values.T
+        bounds.append(np.stack([sums + extra * worst, extra * most - sums]) / total[:, None])
     place = min(draws, ceil((1 - SIGNIFICANT / 2 / num_claims) * (draws + 1))) - 1
-    loss, gain = np.partition(np.concatenate(means), place, axis=0)[place].reshape(2, -1)
+    drawn = np.ascontiguousarray(np.concatenate(bounds, axis=1).swapaxes(1, 2))  # (2, pairs, draws)
+    loss, gain = np.partition(drawn, place)[:, :, place]
     return MarginBounds(loss, gain, is_known & is_most_known)

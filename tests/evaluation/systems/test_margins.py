@@ -198,8 +198,7 @@ def test_a_system_worse_by_the_margin_is_seldom_found_not_worse():
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize("segments", [20, 40, 100, 400])
-@pytest.mark.parametrize("systems", [1, 3, 10])
+@pytest.mark.parametrize(("segments", "systems"), [(20, 1), (40, 1), (100, 1), (400, 1), (100, 3), (100, 10)])
 @pytest.mark.parametrize("name", LOSSES)
 def test_errors_at_the_margin_over_many_trials(name, segments, systems, record_property):
     found = rate_at_the_margin(name, segments, 2000 if systems == 1 else 600, systems=systems)
@@ -260,15 +259,14 @@ def corpora(name, rate):
 
 @pytest.mark.calibration
 @pytest.mark.parametrize("rate", [0.02, 0.2])
-@pytest.mark.parametrize("segments", [100, 400])
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
-def test_errors_at_the_margin_of_corpus_scores(name, segments, rate, record_property):
+def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
     corpus = corpora(name, rate)
     [loss] = corpus.deltas(np.array([[0, 1]])) * (1 if corpus.lower_is_better else -1)
-    rng, found = np.random.default_rng(segments), []
+    rng, found = np.random.default_rng(1), []
     for _ in range(600):
-        drawn = corpus.of_segments(rng.integers(3000, size=segments))
+        drawn = corpus.of_segments(rng.integers(3000, size=200))
         found.append(margin_bounds(drawn, 1).loss[0] < loss)
     size = "small" if rate < 0.1 else "large"
-    record_property(f"{name}, {size} difference | {segments} segments", f"{np.mean(found):.3f}")
+    record_property(f"{name} | {size} difference, 200 segments", f"{np.mean(found):.3f}")
     assert isinstance(corpus, SummedStatistics)
