@@ -196,7 +196,6 @@ def _bertscore(
     best_reference = np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
     best_reference.T[is_scored] = scores.best_reference
     signature = str(scores.signature)
-    refs = number_of_references(segments for by_system in references for segments in by_system)
     metrics = {}
     for name, value in values.items():
         segment_scores = _no_scores(candidates)
@@ -204,21 +203,12 @@ def _bertscore(
         metrics[name] = MetricScores(
             mean_by_system(segment_scores),
             segment_scores,
-            f"{signature}|value:{value}{refs}" if value != "F" else f"{signature}{refs}",
+            f"{signature}|value:{value}" if value != "F" else signature,
             corpus=SegmentMeans(segment_scores) if is_scored.all() else None,
             tie_tolerance=TIE_TOLERANCE,
             best_reference=best_reference if value == "F" else None,
         )
     return metrics
-
-
-def number_of_references(references: Iterable[str | Sequence[str]]) -> str:
-    """Return a part of a signature, `|refs:2` or `|refs:1-3`; nothing where each segment has one reference."""
-    counts = {1 if isinstance(texts, str) else len(texts) for texts in references} - {0}
-    if counts <= {1}:
-        return ""
-    low, high = min(counts), max(counts)
-    return f"|refs:{low}" if low == high else f"|refs:{low}-{high}"
 
 
 def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:

@@ -21,7 +21,6 @@ from bertscore_onnx.tables.table import (
     plural,
 )
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
-from bertscore_onnx_evaluation.metric_scores import number_of_references
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
@@ -147,7 +146,8 @@ class Comparison(Result):
         """The test and its settings, to quote beside the signature of each metric."""
         documents = f"|documents:{self.num_documents}" if self.num_documents else ""
         documents += f"|dropped:{len(self.dropped)}" if self.dropped else ""
-        documents += number_of_references(self.references)
+        if self.num_references != [1]:
+            documents += f"|references:{'-'.join(map(str, self.num_references))}"
         draws = f"resamples:{self.num_resamples}|seed:{self.seed}"
         return f"bertscore-onnx|test:permutation{documents}|{draws}|version:{__version__}"
 

@@ -439,11 +439,11 @@ def test_the_number_of_references_is_in_signature_and_methods(scorer):
     assert "|refs:" not in one.signature + one.metrics[0].signature
     pairs = [[text, text + "."] for text in REFERENCES]
     two = compare(TEXTS, pairs, scorer=scorer, num_resamples=20)
-    assert "|refs:2|" in two.signature
-    assert "|refs:2|" in two.metrics[0].signature
+    assert "|references:2|" in two.signature
+    assert "|references:2|" in two.metrics[0].signature
     assert f"on {NUMBER} segments with 2 references" in two.methods
     mixed = compare(TEXTS, [pairs[0] + ["x"], REFERENCES[1], *pairs[2:]], scorer=scorer, num_resamples=20)
-    assert "|refs:1-3|" in mixed.signature
+    assert "|references:1-3|" in mixed.signature
     assert "with 1 to 3 references" in mixed.methods
 
 
