@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, listed
 from bertscore_onnx.tables.table import plural
@@ -52,7 +51,6 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
 from bertscore_onnx_evaluation.metrics.statistics import (
     MIN_PERMUTATIONS,
     SegmentStatistics,
-    SystemStatistics,
     UnitSums,
     bootstrap_error,
     exchange_units,
@@ -60,6 +58,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     resampled_both,
     student_interval,
     student_p,
+    system_sums,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, effective_units
 from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT
@@ -154,21 +153,19 @@ def _statistics(
     units = judged.unit_numbers(is_judged) if has_segments else np.zeros(1, dtype=np.int64)
     scales = [float(np.nanmax(np.abs(side[:, is_judged]))) or 1.0 for side in outputs]
     human, scores = (side[:, is_judged] / scale for side, scale in zip(outputs, scales, strict=True))
-    by_level: dict[Level, tuple[SegmentStatistics | SystemStatistics, NDArray[np.bool_]]] = {}
-    if has_segments:
-        has_any = np.asarray(~np.isnan(human).all(axis=1))
-        by_level["segment"] = SegmentStatistics(human[has_any], scores[has_any], units), has_any
+    has_any = np.asarray(~np.isnan(human).all(axis=1))
+    of_segments = SegmentStatistics(human[has_any], scores[has_any], units) if has_segments else None
     rows = ~np.isnan(judged.human_system)
-    if metric.system is not None and rows.sum() > 1:
-        systems = (judged.human_system[rows] / scales[0], metric.system[rows] / scales[1])
-        by_level["system"] = SystemStatistics(systems, (human[rows], scores[rows]), units), rows
 
     def sums(weights: Floats) -> dict[Key, UnitSums]:
-        return {
-            OF_SYSTEMS if name == "spa" else (level, name): of_units
-            for level, (statistics, rows) in by_level.items()
-            for name, of_units in statistics.sums(weights[rows]).items()
-        }
+        found: dict[Key, UnitSums] = {}
+        if of_segments is not None:
+            by_name = of_segments.sums(weights[has_any])
+            found = {OF_SYSTEMS if name == "spa" else ("segment", name): of for name, of in by_name.items()}
+        if metric.system is not None and rows.sum() > 1:
+            systems = judged.human_system[rows] / scales[0], metric.system[rows] / scales[1]
+            found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), units, weights[rows])
+        return found
 
     return sums
 
@@ -318,19 +315,16 @@ def _language_pair(
         raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
     everything, too_few = metrics | sentinels, _too_few(judged)
 
-    def of_systems(metric: MetricScores) -> Agreement | None:
-        return _changed(system_agreement(judged, metric, permutations, seed), too_few.get)
+    def levels_of(metric: MetricScores) -> dict[Level, Agreement | None]:
+        return {
+            "segment": _changed(segment_agreement(judged, metric), too_few.get),
+            "system": _changed(system_agreement(judged, metric, permutations, seed), too_few.get),
+        }
 
-    def of_segments(metric: MetricScores) -> Agreement | None:
-        return _changed(segment_agreement(judged, metric), too_few.get)
-
-    draws = [*random_scores(judged, seed)] if with_sentinels else []
-    agreements: dict[str, dict[Level, Agreement | None]] = {
-        name: {"segment": of_segments(metric), "system": of_systems(metric)}
-        if name != RANDOM
-        else {"segment": mean_agreement(map(of_segments, draws)), "system": mean_agreement(map(of_systems, draws))}
-        for name, metric in everything.items()
-    }
+    agreements = {name: levels_of(metric) for name, metric in everything.items()}
+    if with_sentinels:
+        draws = [levels_of(metric) for metric in random_scores(judged, seed)]
+        agreements[RANDOM] = {level: mean_agreement(one[level] for one in draws) for level in get_args(Level)}
     golds = {name: r for name, metric in metrics.items() if (r := _r_of_gold(judged, metric))}
     num_segments = _num_segments(judged)
     is_small = 0 < num_segments < MIN_UNITS

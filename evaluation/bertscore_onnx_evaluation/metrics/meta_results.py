@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from shlex import quote
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from msgspec import to_builtins
@@ -45,22 +45,16 @@ MIN_SYSTEMS = 5
 """With fewer systems SPA says little: of 2 systems that of random numbers is up to .98."""
 
 HELP = """\
-acc*_eq is the share of pairs of outputs of a segment that a metric orders as
-annotators do, or ties as they do; differences up to epsilon are ties. SPA
-compares how sure metric and annotators are of the order of two systems. Both
-have ranks: a rank ends where a metric in it is significantly better than the
-next (p < .05 after Holm's correction); metrics in neighbouring ranks need not
-differ: the table of p shows which do. r over all outputs mixes the difficulty
-of segments with the quality of outputs; by item it is the mean within
-segments, 0 where a metric is constant. A negative r orders outputs the wrong
-way round. Intervals are of 95 %, over other segments with the same systems,
-whose scores then move as the means of their segments do. The tests keep the
-systems as well. Ties are pairs that a metric scores alike. A missing value, -,
-has its reason below the tables. Sentinels, below the metrics, read no meaning:
-random numbers (means over several draws, and the range of 95 % of them), the
-difficulty of the segment, the length, the ratio of lengths, and the words
-shared with the reference. Annotators stand above the metrics. With --test
-boot-both intervals and p are over other systems and segments."""
+acc*_eq is the share of pairs of outputs of a segment that a metric orders or
+ties as annotators do; differences up to epsilon are ties. SPA compares how
+sure both are of the order of two systems. A rank ends where a metric in it is
+significantly better than the next (p < .05 after Holm's correction). r over
+all outputs mixes the difficulty of segments with the quality of outputs; by
+item it is the mean within segments, 0 where a metric is constant. Intervals
+are of 95 %; they and the tests keep the systems, except for boot-both. Ties are
+pairs that a metric scores alike. A missing value, -, has its reason below.
+Sentinels read no meaning; random numbers have means over several draws, and the
+range of 95 % of them."""
 
 
 def label(key: Key) -> str:
@@ -312,15 +306,9 @@ class MetaEvaluation(Result):
                 rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
                 line = sentinel and sentinel.measure(key)
                 words = f"{sentinel.name}, which reads no meaning" if sentinel else ""
-                title = " of ".join(_TITLES[label(key)])
-                panels.append(
-                    Panel(
-                        f"{result.language_pair}: {title}, with 95 % interval",
-                        rows,
-                        line.value if line else None,
-                        words,
-                    )
-                )
+                title, about, *_ = _MEASURES[label(key)]
+                title = f"{result.language_pair}: {title} of {about}, with 95 % interval"
+                panels.append(Panel(title, rows, line.value if line else None, words))
         return rows_figure(panels)
 
     def _verdict_and_means(self) -> Iterator[str]:
@@ -362,13 +350,29 @@ class MetaEvaluation(Result):
 
 # The verdict.
 
-_TITLES = {
-    "acc_eq": ("acc*_eq", "outputs of a segment"),
-    "spa": ("SPA", "systems"),
-    "pearson": ("r", "outputs"),
-    "system_pearson": ("r", "systems"),
+_signed, _proportion = number(3, signed=True), number(3)
+
+
+class _Measure(NamedTuple):
+    """How a measure that may rank metrics is printed."""
+
+    title: str
+    about: str
+    write: Format
+    legend: str
+
+
+_MEASURES = {
+    "acc_eq": _Measure(
+        "acc*_eq",
+        "outputs of a segment",
+        _proportion,
+        "acc*_eq: share of pairs of outputs of a segment in the right order, or tied as by annotators",
+    ),
+    "spa": _Measure("SPA", "systems", _proportion, "SPA: soft pairwise accuracy of systems"),
+    "pearson": _Measure("r", "outputs", _signed, "r: Pearson's, over all outputs"),
+    "system_pearson": _Measure("r", "systems", _signed, "r: Pearson's, of whole systems"),
 }
-"""The title of each measure that may rank metrics, and what it is about."""
 _IN_WORDS = ("random numbers", "the difficulty of the segment", "length", "ratio of lengths", "shared words")
 """The sentinels, in their order."""
 _LISTED = 4
@@ -381,8 +385,8 @@ def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, Measu
     previous = ""
     for name, of_metrics in values.items():
         best, *others = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
-        title, about = _TITLES[name]
-        facts = [f"{title} {_WRITE[name](of_metrics[best])}", *_relations(best, others, tests[name])]
+        title, about, write, _ = _MEASURES[name]
+        facts = [f"{title} {write(of_metrics[best])}", *_relations(best, others, tests[name])]
         if not clauses:
             sentinels = [test for test in tests[name].sentinels if test.metric == best]
             is_better = bool(sentinels) and sentinels[0].p_holm < SIGNIFICANT
@@ -390,13 +394,11 @@ def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, Measu
                 facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
             elif is_better and not others:
                 facts.append("better than every sentinel")
-        words = f"agrees best on {about}" if others else f"agrees on {about}"
-        if clauses:
-            words = f"on {about}"
+        verb = "" if clauses else "agrees best " if others else "agrees "
         subject = f"{best} " if best != previous else ""
-        clauses.append(f"{subject}{words} ({'; '.join(facts)})")
+        clauses.append(f"{subject}{verb}on {about} ({'; '.join(facts)})")
         previous = best
-    return " and ".join(clauses) + "." if clauses else ""
+    return " and ".join(clauses) + "." * bool(clauses)
 
 
 def _relations(best: str, others: Sequence[str], tests: MeasureTests) -> list[str]:
@@ -445,13 +447,6 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 # The tables of text.
 
-_signed, _proportion = number(3, signed=True), number(3)
-_WRITE: Mapping[str, Format] = {
-    "acc_eq": _proportion,
-    "spa": _proportion,
-    "pearson": _signed,
-    "system_pearson": _signed,
-}
 _COLUMNS: Mapping[str, tuple[str, Format]] = {
     "metric": ("metric", str),
     "rank": ("rank", count),
@@ -486,12 +481,12 @@ def _row(agreement: Agreement) -> dict[str, Any]:
 
 def _measures_table(rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]) -> Table:
     """Return a table of metrics by the measures that have a value, with their intervals and ranks."""
-    names = [name for name in _TITLES if any(name in measures for measures in rows.values())]
+    names = [name for name in _MEASURES if any(name in measures for measures in rows.values())]
     columns: list[Column] = [("metric", "metric", str)]
     for name in names:
-        title = _TITLES[name][0]
+        title = _MEASURES[name].title
         title += " of\nsystems" if name == "system_pearson" and "pearson" in names else ""
-        columns += [(title, name, _WRITE[name]), ("95 % interval", f"{name}_interval", plain)]
+        columns += [(title, name, _MEASURES[name].write), ("95 % interval", f"{name}_interval", plain)]
         columns += [("rank", f"{name}_rank", count)] * (name in tests)
     cells: list[dict[str, Any]] = []
     for metric, measures in rows.items():
@@ -536,11 +531,11 @@ def _latex(result: LanguagePairResult, test: str, permutations: int, comments: S
     table = _measures_table(rows, result.tests)
     columns = [column for column in table.columns if not column[1].endswith("_interval")]
     for at, (title, key, write) in enumerate(columns):
-        if key in _TITLES:
+        if key in _MEASURES:
             values = (rows[name][key].value for name in competitors if key in rows[name])
             columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
     way = "drawing systems and " if test == "boot-both" else "exchanging "
-    explained = [_LEGENDS[label(key)] for key in result.ranked_by]
+    explained = [_MEASURES[label(key)].legend for key in result.ranked_by]
     sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
     explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in sentinels]
     caption = (
@@ -549,14 +544,6 @@ def _latex(result: LanguagePairResult, test: str, permutations: int, comments: S
         f"permutations {way}{result.units}, two-sided, after Holm's correction)."
     )
     return Table(columns, table.rows).latex(caption, comments=comments)
-
-
-_LEGENDS = {
-    "acc_eq": "acc*_eq: share of pairs of outputs of a segment in the right order, or tied as by annotators",
-    "spa": "SPA: soft pairwise accuracy of systems",
-    "pearson": "r: Pearson's, over all outputs",
-    "system_pearson": "r: Pearson's, of whole systems",
-}
 
 
 def _latex_number(write: Format, best: float | None) -> Format:
@@ -618,9 +605,9 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
         if not_better:
             names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
             best = f"{not_better[0].sentinel}, the best sentinel"
-            yield f"{_TITLES[name][0]}: not significantly better than {best}: {names}"
+            yield f"{_MEASURES[name].title}: not significantly better than {best}: {names}"
         elif tests.sentinels:
-            yield f"{_TITLES[name][0]}: every metric is significantly better than every sentinel"
+            yield f"{_MEASURES[name].title}: every metric is significantly better than every sentinel"
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, units: str) -> Iterator[str]:
@@ -647,7 +634,7 @@ def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, 
         for row, first in enumerate(names, start=1)
     ]
     way = f"drawing systems and {units}" if test == "boot-both" else f"exchanging {units}"
-    places = [_TITLES[name][0] for name in tested]
+    places = [_MEASURES[name].title for name in tested]
     which = f"{places[0]} above the diagonal, {places[1]} below" if len(tested) > 1 else places[0]
     yield f"p of {which}, by {way}, two-sided, after Holm\n{Table(columns, rows).text()}"
 

@@ -99,27 +99,20 @@ class SegmentStatistics:
         return sums
 
 
-class SystemStatistics:
-    """The correlation of a metric's system scores with human scores, as a function of sums over units.
+def system_sums(
+    systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64], weights: Floats
+) -> UnitSums:
+    """Return the correlation of a metric's system scores with human scores as a function of sums over units.
 
-    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean of
-    its judged segments does; the score itself may be of other segments too, or of a corpus. Without any judged segment
-    it stays as it is.
+    Scores by annotators and by the metric are (systems,) and (systems, segments); weights are how often each system
+    counts, (systems,). A system's score moves as the mean of its judged segments does; the score itself may be of other
+    segments too, or of a corpus. Without any judged segment it stays as it is.
     """
-
-    def __init__(
-        self, systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]
-    ) -> None:
-        is_judged = ~np.isnan(segments[0])
-        counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
-        sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
-        self._offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
-        self._sums = sum_by_unit(sums, units)
-
-    def sums(self, weights: Floats) -> dict[str, UnitSums]:
-        """Return it by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
-        pearson = partial(_pearson_of_means, offsets=self._offsets, weights=weights)
-        return {"pearson": UnitSums(self._sums, pearson)}
+    is_judged = ~np.isnan(segments[0])
+    counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
+    sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
+    offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
+    return UnitSums(sum_by_unit(sums, units), partial(_pearson_of_means, offsets=offsets, weights=weights))
 
 
 def pair_weights(weights: Floats) -> Floats:
