@@ -15,10 +15,18 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
 from bertscore_onnx.encoding.providers import Provider
 from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
-from bertscore_onnx.encoding.vectors import DeviceVectors, HostPlace, HostVectors, Place, ReusedMemory, uninitialized
+from bertscore_onnx.encoding.vectors import (
+    DeviceVectors,
+    HostPlace,
+    HostVectors,
+    Place,
+    ReusedMemory,
+    TokenEmbeddings,
+    joined_ranges,
+    uninitialized,
+)
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
 # Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t

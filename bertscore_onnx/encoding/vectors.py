@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,31 +69,10 @@ Binding = tuple[str, int, type, tuple[int, ...], int]
 """The device of a place, its number, the type, the shape and the address, as ONNX Runtime binds an output."""
 
 
-class Place(Protocol):
-    """Where a run writes one of its outputs, which is fp32."""
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether the run ends when its output is there; if not, it is there after a later run that is awaited."""
-
-    @property
-    def can_be_halved(self) -> bool:
-        """Whether the batch can be run in halves instead."""
-
-    def half(self, axis: int, items: slice) -> "Place":
-        """Return the place of some of the batch, given its axis."""
-
-    def bind(self) -> Binding:
-        """Prepare for a run."""
-
-    def done(self) -> None:
-        """Take over what a run has written."""
-
-
 class HostPlace:
     """A place in an array on the host."""
 
-    is_awaited = can_be_halved = True
+    is_awaited = can_be_halved = True  # a run ends when its output is there, and a batch can be run in halves
 
     def __init__(self, array: NDArray[np.float32], written: int = 0, layer: int = 0) -> None:
         """Let a run fill the array, or with `written` layers only the given one of them, (1, …)."""
@@ -134,7 +113,7 @@ class DevicePlace:
     index: int
     address: int
     shape: tuple[int, ...]
-    is_awaited: bool
+    is_awaited: bool  # whether the run ends when its output is there; if not, after a later run that is awaited
     can_be_halved: bool = False
 
     def half(self, axis: int, items: slice) -> "DevicePlace":
@@ -147,6 +126,10 @@ class DevicePlace:
 
     def done(self) -> None:
         """Leave what a run has written on the device."""
+
+
+Place = HostPlace | DevicePlace
+"""Where a run writes one of its outputs, which is fp32."""
 
 
 class HostVectors:
@@ -261,3 +244,31 @@ class DeviceVectors:
 
 Vectors = NDArray[np.float32] | DeviceVectors
 """Vectors of tokens, (layers, rows, hidden), on the host or on a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens side by side."""
+
+    sequences: Sequence[NDArray[np.int64]]
+    """The vocabulary ids of each text, special tokens included, (tokens,)."""
+
+    lengths: NDArray[np.int64]
+    """The number of tokens of each text, (texts,)."""
+
+    vectors: Vectors
+    """Unit vectors, (layers, rows, hidden); rows that belong to no text are padding."""
+
+    starts: NDArray[np.int64]
+    """The row at which each text begins, (texts,)."""
+
+    def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
+        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
+        start = self.starts[text]
+        return self.vectors[layer, start : start + self.lengths[text]]
+
+
+def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges one after the other, (numbers,), given their starts and lengths."""
+    begins = np.cumsum(lengths) - lengths  # (ranges,)
+    return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)

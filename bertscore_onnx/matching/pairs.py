@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.embeddings import joined_ranges
 from bertscore_onnx.encoding.encoder import plan_batches
-from bertscore_onnx.encoding.vectors import DeviceVectors
+from bertscore_onnx.encoding.vectors import DeviceVectors, joined_ranges
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
 from bertscore_onnx.matching.on_device import MatchingGraph

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.vectors import TokenEmbeddings, joined_ranges
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
 from bertscore_onnx.text.texts import Text

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.prefetch import prefetch
-from bertscore_onnx.encoding.embeddings import TokenEmbeddings
+from bertscore_onnx.concurrency.thread_pool import prefetch
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.runs import Call, DeviceRuns, HostRuns
+from bertscore_onnx.encoding.vectors import TokenEmbeddings
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph

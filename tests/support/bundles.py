@@ -30,7 +30,7 @@ SOURCES = (
     "tests/support/scores.py",
     "tests/support/tiny_models.py",
 )
-NOT_USED = {"similarity", "serving", "evaluation", "distributed", "compat", "server", "cli"}
+NOT_USED = {"similarity", "scorer", "functional", "baselines", "compat", "cli"}
 """Rooms of the runtime to the right of scoring, which is the last one that the export uses (`test_architecture.py`)."""
 
 PACKAGES = (

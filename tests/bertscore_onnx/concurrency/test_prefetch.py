@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from bertscore_onnx.concurrency.prefetch import prefetch
+from bertscore_onnx.concurrency.thread_pool import prefetch
 
 
 def test_the_next_item_is_begun_before_one_is_finished():
