@@ -26,6 +26,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
 )
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta_results import (
+    MIN_SYSTEMS,
     OF_OUTPUTS,
     OF_SYSTEMS,
     R_OF_OUTPUTS,
@@ -351,7 +352,12 @@ def _language_pair(
     def place(metric: MetricAgreement) -> tuple[float, ...]:
         return tuple(_falling(metric.measure(key)) for key in (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS))
 
-    notes = [*_notes(judged), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
+    notes = [
+        *_notes(judged),
+        *_notes_of_systems(judged, ranked_by),
+        *_notes_of_gold(judged, golds),
+        *notes_of_sentinels(judged, sentinels),
+    ]
     if test == "segments" and R_OF_SYSTEMS in ranked_by:
         notes.append("whole systems are a sample of systems: the test `boot-both` compares metrics by them")
     elif test == "segments" and compared:
@@ -490,6 +496,13 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
         number, kind = _num_units(judged), _kind_of_units(judged)
         alike = "" if effective > number - 0.05 else f", which tell as much as {effective:.1f} of one size,"
         yield f"{number} {kind}{alike} are few: below {MIN_UNITS}, intervals and tests are not reliable"
+
+
+def _notes_of_systems(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
+    """Yield a warning if SPA is of few systems."""
+    number = int(judged.is_judged.any(axis=1).sum())
+    if OF_SYSTEMS in ranked_by and number < MIN_SYSTEMS:
+        yield f"{number} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
 
 
 def _r_of_gold(judged: JudgedSystems, metric: MetricScores) -> float | None:

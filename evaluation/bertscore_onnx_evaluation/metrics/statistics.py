@@ -250,14 +250,14 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) ->
     """Return the standard error of a statistic by a jackknife of its units, and its degrees of freedom.
 
     `effective` is the number of units of one size that would tell as much. The error of r is that of Fisher's z, which
-    is more nearly normal. It is NaN where leaving a unit out has no value.
+    is more nearly normal. It is NaN where leaving a unit out has no value, or changes none: nothing is certain.
     """
     totals, num_units = units.sums.sum(axis=0), len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = units.statistic(totals - units.sums)
         left = np.arctanh(left) if of_z else left
         influences = (left.mean() - left) * ((num_units - 1) / num_units)
-    if effective < 2 or not np.isfinite(influences).all():
+    if effective < 2 or not np.isfinite(influences).all() or not influences.any():
         return np.nan, np.nan
     error = np.sqrt((influences**2).sum() * effective / (effective - 1))
     return float(error), min(degrees_of_freedom(influences), effective - 1)

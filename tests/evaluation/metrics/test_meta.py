@@ -142,6 +142,7 @@ def test_few_systems_have_no_clause_of_their_own():
     table = evaluate(judged(human, {"m": quality, "n": -quality})).table().replace("\n", " ")
     assert table.startswith("m agrees best on outputs of a segment (acc*_eq ")
     assert " on systems" not in table.partition(" n ")[0]
+    assert "4 systems: SPA says little of fewer than 5" in table
 
 
 @pytest.mark.parametrize("systems", [1, 8])

@@ -233,3 +233,5 @@ def test_the_error_of_a_mean_is_that_of_a_sample():
     error, freedom = jackknife_error(units, 40)
     assert error == pytest.approx(stats.sem(units.sums[:, 1]), rel=1e-6)
     assert 1 <= freedom <= 39
+    [certain] = sums_of(human, [human], "acc_eq")
+    assert (certain.value, np.isnan(jackknife_error(certain, 40)).all()) == (1, True)
