@@ -56,7 +56,7 @@ from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
-from bertscore_onnx.text.texts import Context, Reference, Text, collect_strings
+from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
 from bertscore_onnx.text.tokenised import TokenisedText
 from bertscore_onnx.text.tokenizer import LongText
 
@@ -324,6 +324,7 @@ class BERTScorer(Closeable):
         names: Sequence[str] = SCORE_NAMES,
         errors: Errors = "raise",
         verbose: bool | None = False,
+        **unknown: Never,
     ) -> Frame:
         """Score the rows of a data frame, and return it with further columns.
 
@@ -352,6 +353,7 @@ class BERTScorer(Closeable):
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
+        _refuse("score_frame", unknown, ("candidate", "reference", "context", "names", "errors", "verbose"))
         score_names, adapter = check_score_names(names), adapt(frame, "The frame")
         reader = RowReader(candidate, reference, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
@@ -496,6 +498,7 @@ class BERTScorer(Closeable):
         """
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
 
+        check_string(candidate, "candidate")
         references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")

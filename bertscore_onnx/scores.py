@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, needs_package
+from bertscore_onnx.errors import InputError, InputTypeError, needs_package
 from bertscore_onnx.signature import Signature
 
 if TYPE_CHECKING:
@@ -120,6 +120,14 @@ class Scores(PRF[NDArray[np.float32]]):
         scores.truncated = np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
         scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
         return scores
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return P, R or F by its position; raise an InputTypeError for a name, which is an attribute."""
+        if isinstance(index, str):
+            raise InputTypeError(
+                f"Scores have no item {index!r}; expected an attribute: scores.P, scores.R or scores.F."
+            )
+        return super().__getitem__(index)
 
     def mean(self) -> PRF[Any]:
         """Return the arithmetic means of precision, of recall and of F over the candidates.

@@ -57,7 +57,29 @@ class Command(TyperCommand):
         """Repeat such an option before each of its values, then parse; messages may show the arguments."""
         ARGUMENTS.set(tuple(args))
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
-        return super().parse_args(ctx, _repeated(args, names))
+        try:
+            return super().parse_args(ctx, _repeated(args, names))
+        except _UsageError as error:
+            error.message = self._in_own_words(error, args)
+            raise
+
+    def _in_own_words(self, error: Any, args: Sequence[str]) -> str:
+        """Return the message of an error of usage with the value that was given, and what to do."""
+        message, param = str(error.message), getattr(error, "param", None)
+        options = {name for option in self.params for name in option.opts}
+        if "Input should be " in message and param is not None:
+            expected = message.partition("Input should be ")[2].partition(", unable")[0]
+            expected = expected.replace("a valid number", "a number").replace("a valid integer", "a whole number")
+            expected = f"a number {expected}" if expected.startswith(("greater", "less")) else expected
+            return f"it is {_value_of(param.opts, args)!r}; expected {expected}."
+        if (option := getattr(error, "option_name", "")) in _FORMATS and "--format" in options:
+            return f"{message}. Write `--format {option.removeprefix('--')}`."
+        if "--cand" in options and (
+            message.startswith("Got unexpected extra") or "--cand" in getattr(param, "opts", ())
+        ):
+            given = message or "There are no candidates"
+            return f"{given}. Put `-c` before the files of candidates, and `-r` before those of references."
+        return message.removeprefix("Value error, ")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the parameters under the headings of their panels, which Typer does only with rich."""
@@ -69,6 +91,20 @@ class Command(TyperCommand):
                 if (record := parameter.get_help_record(ctx)) is not None
             ),
         )
+
+
+_FORMATS = ("--json", "--jsonl", "--csv", "--tsv", "--latex", "--parquet")
+
+
+def _value_of(names: Sequence[str], args: Sequence[str]) -> str:
+    """Return the value that an option has among arguments."""
+    for arg, following in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = arg.partition("=")
+        if name.replace("_", "-") in names:
+            return value if equals else following
+        if arg[:2] in names and not arg.startswith("--"):
+            return arg[2:]
+    return ""
 
 
 def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:

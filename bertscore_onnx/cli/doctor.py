@@ -49,14 +49,17 @@ def doctor(
         bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
+    trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
+    found = {"ONNX Runtime": diagnosis["onnxruntime_error"], "cuDNN": diagnosis["cudnn_error"], **providers}
+    found |= {each["path"]: each["error"] for each in bundles} | ({trial["path"]: trial["error"]} if trial else {})
+    failing = [name for name, error in found.items() if error]
     if output_format == "json":
         print_json(diagnosis)
     else:
+        works = "Everything works" if bundles else "ONNX Runtime works; no bundle is installed"
+        print(f"Not everything works: {', '.join(failing)}" if failing else works, end="\n\n")
         print_table(_describe(diagnosis))
-    trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
-    errors = [diagnosis["onnxruntime_error"], diagnosis["cudnn_error"], trial and trial["error"]]
-    errors += [bundle["error"] for bundle in bundles]
-    if any([*errors, *providers.values()]):
+    if failing:
         raise typer.Exit(1)
 
 

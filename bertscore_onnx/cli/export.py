@@ -74,7 +74,7 @@ def export(
         typer.Option(
             "--inner-norm/--no-inner-norm",
             help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
-            "bert-score with `all_layers` does.  [default: --inner-norm]",
+            "bert-score with `all_layers` does.",
         ),
     ] = True,
     scoring_graph: Annotated[
@@ -164,6 +164,11 @@ def export(
     if model is None:
         raise typer.BadParameter("name a model, or give a folder with a graph as --from-onnx.", param_hint="--model")
     _check_extra()
+    from bertscore_onnx_export.model.source import Source, check_early
+
+    check_early(
+        Source(model, revision, name, adapter), num_layers, all_layers=all_layers, has_output=output is not None
+    )
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
         from bertscore_onnx_export.quiet import quiet_libraries
@@ -224,8 +229,10 @@ def _summary(folder: Path, seconds: float) -> list[str]:
     from msgspec import UNSET
 
     from bertscore_onnx.bundle.bundle import read_manifest
+    from bertscore_onnx_export.model.source import is_vague
 
     manifest = read_manifest(folder)
+    vague = f"Name: {manifest.model_id!r}, after the folder, is in every signature. --name NAME gives a telling one."
     layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"
     size = sum(file.stat().st_size for file in folder.iterdir())
     pairs, difference, differences = len(manifest.golden), manifest.golden_difference, manifest.tokenizer_differences
@@ -244,6 +251,7 @@ def _summary(folder: Path, seconds: float) -> list[str]:
         f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
         f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at most{rest}",
         *_compared_with_slow(manifest),
+        *([vague] if is_vague(manifest.model_id) else []),
         *_scoring_graph(manifest),
         f"Bundle: {size / 1e6:,.1f} MB, exported in {seconds:.1f} s",
         f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",

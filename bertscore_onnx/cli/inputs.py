@@ -174,6 +174,8 @@ class KeptRows:
         """Whether a pair of the files has several references, or one of a pipe may have them."""
         self.has_contexts = False
         """Whether a pair of the files has a context that is not blank, or one of a pipe may have it."""
+        self.is_blank = True
+        """Whether a side of all pairs that were read is blank."""
         self.groups: deque[str] = deque()
         """The groups of the rows that wait, if a file has them."""
 
@@ -231,6 +233,7 @@ class TextPairs:
             if watching is not None:
                 watching.groups.extend(group for _, group, _ in rows if group)
                 watching.add((candidate, references))
+                watching.is_blank &= not (candidate.strip() and any(text.strip() for text in references))
             context = rows[-1][0] if num_texts < len(files) else None
             text, *texts_in_context = in_context([candidate, *references], context, "context")
             yield text, texts_in_context

@@ -8,7 +8,7 @@ import typer
 from bertscore_onnx.bundle.store import MODEL_VARIABLE
 from bertscore_onnx.cli.options import TextOrJson, chosen_model, complete_model
 from bertscore_onnx.cli.terminal import print_json, print_table
-from bertscore_onnx.errors import GoldenScoreError
+from bertscore_onnx.errors import BertScoreOnnxError, GoldenScoreError
 
 if TYPE_CHECKING:
     from bertscore_onnx.bundle.bundle import Bundle
@@ -54,14 +54,18 @@ def inspect(
 
     bundle = chosen_model(bundle)
     resolved = resolve_bundle(local_path(bundle), all_layers=None)
-    if output_format == "text":
-        print_table(_describe(resolved))
-    with golden_pipeline(resolved.path, device=device) as pipeline:
-        difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
-        provider = pipeline.encoder.provider
-        if resolved.manifest.is_published:
-            check_inputs(pipeline)
-    by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
+    try:
+        with golden_pipeline(resolved.path, device=device) as pipeline:
+            difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+            provider = pipeline.encoder.provider
+            if resolved.manifest.is_published:
+                check_inputs(pipeline)
+        by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
+    except BertScoreOnnxError:
+        if output_format == "text":
+            print_table(_describe(resolved))
+        raise
+    is_ready = max(difference, by_graph or 0) <= tolerance
     if output_format == "json":
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
         if by_graph is not None:
@@ -70,9 +74,10 @@ def inspect(
         print_json({"path": str(resolved.path), "manifest": manifest, "golden": golden})
     else:
         pairs = len(resolved.manifest.golden)
-        print(f"\n{pairs} golden pairs on {provider}: the largest difference is {difference:.1e}.")
-        if by_graph is not None:
-            print(f"The scores of the scoring graph differ from these by {by_graph:.1e} at most.")
+        graph = "" if by_graph is None else f"; the scoring graph's scores within {by_graph:.1e} of these"
+        verdict = "Ready" if is_ready else "Not ready"
+        print(f"{verdict}: {pairs} golden pairs within {difference:.1e} on {provider}{graph}\n")
+        print_table(_describe(resolved))
     for scores, differs_by in (("golden scores", difference), ("scores of the scoring graph", by_graph)):
         if differs_by is not None and not differs_by <= tolerance:
             raise GoldenScoreError(
@@ -92,7 +97,7 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
     return [
         ("path", str(bundle.path)),
         ("model", manifest.model_id),
-        ("revision", manifest.revision or "-"),
+        *([("revision", manifest.revision)] if manifest.revision else []),
         ("family", manifest.family),
         ("layer", f"all of {manifest.num_layers}{inner}" if manifest.all_layers else str(manifest.num_layers)),
         ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of {reference}"),

@@ -1,6 +1,5 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
-import math
 import shlex
 import sys
 from collections import defaultdict, deque
@@ -17,6 +16,7 @@ from bertscore_onnx.cli.options import FORMAT_HELP, check_contexts, check_effect
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
 from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
+from bertscore_onnx.errors import InputError, one_line
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.columns import SCORE_NAMES, TextsOfRow, check_score_names
 
@@ -70,7 +70,8 @@ def score(
         OutputFormat | None, typer.Option("--format", metavar="FORMAT", help="tsv, csv, jsonl, json or parquet.")
     ] = None,
     min_f1: Annotated[
-        float | None, typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1 is below X.")
+        float | None,
+        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1, or that of a group, is below X."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Also print the means of each group.")
@@ -103,8 +104,8 @@ def score(
         ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
         ("--by", by is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
     )
-    if min_f1 is not None and not math.isfinite(min_f1):
-        raise typer.BadParameter(f"it is {min_f1}; expected a finite number.", param_hint="--min-f1")
+    if min_f1 is not None and not 0 <= min_f1 <= 1:
+        raise typer.BadParameter(f"it is {min_f1}; expected a number from 0 to 1.", param_hint="--min-f1")
     if context is None:
         check_contexts(settings, "add --context FILE")
     names = columns_of(columns, *_ROLES)
@@ -134,10 +135,15 @@ def score(
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
-            means = write_scores(scorer, pairs, result, kept, of_json, lang=settings["lang"], quiet=quiet)
-    if min_f1 is not None and (f1 := round(means.by_layer()[0][2], _DIGITS)) < min_f1:
-        echo(f"Failed: the mean F1 is {f1:.{_DIGITS}f}, below {min_f1} (--min-f1).")
-        raise typer.Exit(1)
+            means, groups = write_scores(scorer, pairs, result, kept, of_json, lang=settings["lang"], quiet=quiet)
+    if min_f1 is not None:
+        titled = {"": means} | {f" of the group {one_line(name)}": of_group for name, of_group in groups.items()}
+        f1_of = {title: round(each.by_layer()[0][2], _DIGITS) for title, each in titled.items()}
+        for title, f1 in f1_of.items():
+            if f1 < min_f1:
+                echo(f"Failed: the mean F1{title} is {f1:.{_DIGITS}f}, below {min_f1} (--min-f1).")
+        if min(f1_of.values()) < min_f1:
+            raise typer.Exit(1)
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
@@ -241,8 +247,8 @@ def write_scores(
     *,
     lang: str | None,
     quiet: bool,
-) -> "Means":
-    """Score pairs, and write each as soon as it is scored; then print their means, and return them."""
+) -> "tuple[Means, Groups]":
+    """Score pairs, and write each as soon as it is scored; then print their means, and return them, also of groups."""
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
@@ -271,6 +277,8 @@ def write_scores(
             if kept.groups:
                 groups[kept.groups.popleft()].add(score)
             yield score, kept.take()
+        if kept.is_blank:
+            raise InputError("Nothing was scored: all candidates, or all references, are blank. Check the files.")
 
     scored = scored_rows()
     try:
@@ -291,7 +299,7 @@ def write_scores(
     if output.summary_stream and output.format != "jsonl" and not (means.all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
-    return means
+    return means, groups
 
 
 class Means:

@@ -119,7 +119,7 @@ class Source:
         head, file = _look_ahead(self.raw())
         if head.startswith(b"\x1f\x8b"):
             head, file = _look_ahead(_Decompressed(file, self.title))
-        _refuse_utf_16(head, self.title)
+        _refuse_other_formats(head, self.title)
         return file
 
 
@@ -218,8 +218,11 @@ class _Decompressed(gzip.GzipFile):
             ) from error
 
 
-def _refuse_utf_16(head: bytes, title: str) -> None:
-    """Raise InputError, with the way to convert it, for a file in UTF-16, which could pass for UTF-8 with zeros."""
+def _refuse_other_formats(head: bytes, title: str) -> None:
+    """Raise InputError, with the way to convert it, for a file that is no text, or in UTF-16 (UTF-8 with zeros)."""
+    for start, (kind, remedy) in _NO_TEXTS.items():
+        if head.startswith(start):
+            raise InputError(f"{title} is {kind}; expected text in UTF-8, or that compressed with gzip. {remedy}")
     for pattern, encoding in _UTF_16.items():
         if re.match(pattern, head, re.DOTALL):
             raise InputError(
@@ -227,6 +230,20 @@ def _refuse_utf_16(head: bytes, title: str) -> None:
                 "UTF-8 FILE > NEW_FILE`."
             )
 
+
+_UNPACK = "Decompress it first, with `{} -d`."
+_NO_TEXTS = {
+    b"BZh": ("compressed with bzip2", _UNPACK.format("bzip2")),
+    b"\xfd7zX": ("compressed with xz", _UNPACK.format("xz")),
+    b"(\xb5/\xfd": ("compressed with zstd", _UNPACK.format("zstd")),
+    b"\x04\x22M\x18": ("compressed with lz4", _UNPACK.format("lz4")),
+    b"7z\xbc\xaf": ("an archive of 7-Zip", "Unpack it first."),
+    b"PK\x03\x04": ("an Excel file (.xlsx), or another zip archive", "Save it as CSV in UTF-8, or unpack it first."),
+    b"\xd0\xcf\x11\xe0": ("an Excel file (.xls)", "Save it as CSV in UTF-8."),
+    b"%PDF": ("a PDF", "Write its text, one per line, to a file."),
+    b"PAR1": ("in Parquet", "Name it .parquet, or add --input-format parquet."),
+}
+"""Kinds of files, and what to do about them, by their first bytes."""
 
 _UTF_16 = {
     rb"\xff\xfe|\xfe\xff": "UTF-16",

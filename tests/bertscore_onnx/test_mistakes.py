@@ -37,6 +37,9 @@ FILES = {
     "latin.txt": "café\nolé\n".encode("latin-1"),
     "utf16.txt": "café\n".encode("utf-16"),
     "book.xlsx": b"PK\x03\x04",
+    "book.csv": b"PK\x03\x04",
+    "xz.csv": b"\xfd7zXZ\x00",
+    "zst.csv": b"(\xb5/\xfd\x04",
     "film.srt": "1\n00:00:01,000 --> 00:00:02,000\nHello\n",
     "news.sgm.gz": b"",
     "keyed.json": '{"1": {"candidate": "a", "reference": "b"}, "2": {"candidate": "a", "reference": "b"}}',
@@ -108,7 +111,20 @@ AT_THE_SHELL = {
     # layers, devices and other settings
     f"{SCORE} -l 1": ("layer 1", "cut at layer 2", "export --model MODEL --num-layers 1"),
     f"{SCORE} -l 12": ("Layer 12", "has 3", "cut at layer 2", "leave num_layers out"),
-    f"{SCORE} -l four": ("'--num-layers'", "valid int"),
+    f"{SCORE} -l four": ("'--num-layers'", "'four'"),
+    f"{SCORE} --batch-size 0": ("'--batch-size'", "0"),
+    f"{SCORE} --min-f1 90%": ("'--min-f1'", "'90%'"),
+    f"{SCORE} --json": ("No such option: --json", "Write `--format json`"),
+    f"{SCORE} --format xml": ("'--format'", "'xml' is not one of"),
+    "compare cand.txt ref.txt -r ref.txt": ("(cand.txt ref.txt)", "Put `-c` before the files"),
+    **{
+        f"score -m $M -c {file}": (f"{file} is {kind}", "expected text in UTF-8")
+        for file, kind in (
+            ("xz.csv", "compressed with xz"),
+            ("book.csv", "an Excel file"),
+            ("zst.csv", "compressed with"),
+        )
+    },
     f"{SCORE} --all-layers": ("layer 2 only", "all layers are needed", "--all-layers"),
     f"{SCORE} -l 2 --all-layers": ("--num-layers", "no effect", "leave out one"),
     f"{SCORE} --nthreads 100000": ("nthreads is 100,000", "expected at most", "Leave it out for all CPUs"),
@@ -315,6 +331,13 @@ IN_PYTHON = {
     # texts
     "one string": (lambda s: s.score("a", "b"), "cands is str 'a'", "expected a list", "Put a single text into a list"),
     "a file name": (lambda s: s.score("cand.txt", "ref.txt"), "cands is str 'cand.txt'", "It names a file"),
+    "a name of scores": (lambda s: s.score(["a"], ["a"])["f1"], "no item 'f1'", "expected", "scores.F"),
+    "another argument of frames": (
+        lambda s: s.score_frame(FRAME, references="reference"),
+        "'references'",
+        "Did you mean",
+    ),
+    "lists to match": (lambda s: s.match(["a"], ["b"]), "candidate is list ['a']", "expected a string"),
     "fewer references": (lambda s: s.score(TEXTS, REFS[:1]), "2 candidates", "for 1", "every candidate needs one"),
     "sacreBLEU's order": (lambda s: s.score(TEXTS, [REFS]), "2 candidates", "sacreBLEU", "zip(*refs)"),
     "None": (lambda s: s.score([None], REFS[:1]), "cands[0] is NoneType None", "expected a string", "Drop missing"),

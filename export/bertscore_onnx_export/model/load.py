@@ -12,10 +12,10 @@ from transformers import CONFIG_MAPPING, AutoConfig, PretrainedConfig, PreTraine
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging
 
-from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError
+from bertscore_onnx.errors import ExportError, UnsupportedFamilyError
 from bertscore_onnx_export.model.adapter import merge_adapter
 from bertscore_onnx_export.model.families import ALL_LAYERS, FAMILIES, Family
-from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
+from bertscore_onnx_export.model.source import Source, check_layer, loading, refuse_own_code
 from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5, relative_keys_loaded
 
 _LAYER_COUNTS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers")
@@ -100,10 +100,7 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
     `utils.py:get_model`), without building or reading them. Modules after the last layer stay.
     """
     layers = count_layers(config)
-    if not 0 <= num_layers <= layers:
-        raise UnknownLayerError(
-            f"{source.name_or_path} has {layers} layers; num_layers must be from 0 to that, not {num_layers}."
-        )
+    check_layer(source.name_or_path, num_layers, layers)
     cut = _cut(config, min(max(num_layers, family.least_layers), layers))
     for name, value in family.settings.items():
         setattr(cut, name, value)
@@ -168,6 +165,11 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
 def _check_size(config: Any, name: str, least: int, largest: int) -> int:
     """Return a size from a configuration; raise an ExportError unless it is within bounds."""
     if not hasattr(config, name):
+        if isinstance(getattr(config, "encoder", None), PretrainedConfig):
+            raise UnsupportedFamilyError(
+                f"{config.name_or_path} is of the type {config.model_type!r}, whose encoder has a configuration and a "
+                "class of its own, which transformers cannot load alone. Export a model of another type."
+            )
         raise UnsupportedFamilyError(
             f"{config.name_or_path} is of the type {config.model_type!r}, which has no {name}; expected an encoder of "
             f"text alone. {_TEXT_PART if 'text_config' in vars(config) else 'Export another model.'}"

@@ -1,6 +1,7 @@
 """The source of a model, a Hub id or a local folder; its name; and the errors of loading it."""
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError, 
 
 _POINTER = b"version https://git-lfs.github.com/"
 """The beginning of a file that git-lfs has not fetched."""
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+"""What a terminal takes as a colour or another style."""
+
+_LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
 
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
@@ -143,6 +149,28 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
         )
 
 
+def check_early(source: Source, num_layers: int | None, *, all_layers: bool, has_output: bool) -> None:
+    """Raise an error for a folder without a configuration or of too vague a name, or a layer that its model lacks.
+
+    It is read before PyTorch is imported, which takes half a minute on some machines.
+    """
+    folder = Path(source.name_or_path)
+    if folder.exists():
+        with loading("configuration", source):
+            settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if not has_output and source.is_named_by_folder:
+            check_name_of_folder(source.model_id)
+        layers = next((settings[name] for name in _LAYERS if type(settings.get(name)) is int), None)
+        if layers is not None and not all_layers:
+            check_layer(source.name_or_path, choose_layer(source.model_id, num_layers, layers), layers)
+
+
+def check_layer(model: str, num_layers: int, layers: int) -> None:
+    """Raise an UnknownLayerError unless a model has a layer."""
+    if not 0 <= num_layers <= layers:
+        raise UnknownLayerError(f"{model} has {layers} layers; num_layers must be from 0 to that, not {num_layers}.")
+
+
 def choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
     """Return the layer that was asked for, or the catalogue's; raise an UnknownLayerError if there is neither."""
     entry = catalogue.find(model_id)
@@ -160,10 +188,11 @@ def first_line(error: BaseException) -> str:
 
     Messages of transformers may fill a page.
     """
-    lines = str(error).strip().splitlines()
+    message = _COLOUR.sub("", str(error))
+    lines = message.strip().splitlines()
     if not lines:
         return type(error).__name__
-    text = " ".join(str(error).split()) if lines[0].rstrip().endswith((":", "(")) else lines[0]
+    text = " ".join(message.split()) if lines[0].rstrip().endswith((":", "(")) else lines[0]
     return text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…"
 
 
@@ -195,9 +224,14 @@ def name_of_folder(folder: Path) -> str:
     return repository[8:].replace("--", "/") if repository.startswith("models--") else folder.name
 
 
+def is_vague(name: str) -> bool:
+    """Return whether a folder's name does not describe the model in it."""
+    return name.lower() in _ANY_MODEL or _CHECKPOINT.fullmatch(name) is not None
+
+
 def check_name_of_folder(name: str) -> None:
     """Raise an ExportError if a folder's name does not describe the model in it."""
-    if name.lower() in _ANY_MODEL or _CHECKPOINT.fullmatch(name):
+    if is_vague(name):
         raise ExportError(
             f"The folder's name, {name!r}, would become the model's, and that of any other model in such a folder. Set "
             "its name with --name, or the bundle's folder with --output."

@@ -19,10 +19,10 @@ from onnx.numpy_helper import from_array, to_array
 from bertscore_onnx.bundle.bundle import MAX_NODES
 from bertscore_onnx.bundle.manifest import DATA_FILE, GRAPH_FILE
 from bertscore_onnx.encoding.providers import load_onnxruntime
-from bertscore_onnx.errors import ExportError, UnknownLayerError, one_line
+from bertscore_onnx.errors import ExportError, one_line
 from bertscore_onnx_export.graph.nodes import Nodes
 from bertscore_onnx_export.graph.output import INPUTS, normalise_output
-from bertscore_onnx_export.model.source import first_line
+from bertscore_onnx_export.model.source import check_layer, first_line
 from bertscore_onnx_export.published.config import PublishedConfig
 
 _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)(?:[./]|_\._)(\d+)(?!\d)")
@@ -126,10 +126,9 @@ def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
     return _session(model, [vectors])
 
 
-def check_layer(graph: PublishedGraph, num_layers: int, available: int, file: str) -> None:
+def check_cut(graph: PublishedGraph, num_layers: int, available: int, file: str) -> None:
     """Raise an error unless a graph can be cut at a layer."""
-    if not 0 <= num_layers <= available:
-        raise UnknownLayerError(f"{file} has {available} layers; num_layers must be from 0 to that, not {num_layers}.")
+    check_layer(file, num_layers, available)
     if num_layers < available and not graph.hidden_states:
         raise ExportError(
             f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, as in graphs whose "

@@ -20,7 +20,7 @@ from bertscore_onnx_export.graph.output import OUTPUT
 from bertscore_onnx_export.published.config import PublishedConfig, read_config
 from bertscore_onnx_export.published.cut import (
     PublishedGraph,
-    check_layer,
+    check_cut,
     check_length,
     cut,
     padding_changes,
@@ -52,7 +52,7 @@ def write_bundle(folder: Path, file: Path, model_id: str, num_layers: int, outpu
     tokenizer = read_tokenizer(folder, config)
     allow(_size_of_graph(file) / 30e6)
     graph = read_graph(str(file), config)
-    check_layer(graph, num_layers, config.num_layers, str(file))
+    check_cut(graph, num_layers, config.num_layers, str(file))
     _write(cut(graph, num_layers, config.hidden_size), output)
     allow(_size_of_graph(file) / 10e6)
     (output / TOKENIZER_FILE).write_text(tokenizer.content, encoding="utf-8")

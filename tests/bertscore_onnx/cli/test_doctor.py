@@ -17,7 +17,9 @@ from bertscore_onnx.errors import MissingExtraError
 def test_a_machine_without_bundles_is_well(run, home):
     result = run("doctor")
     assert (result.exit_code, result.stderr) == (0, "")
-    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    verdict, _, *table = result.stdout.splitlines()
+    assert verdict == "ONNX Runtime works; no bundle is installed"
+    lines = dict(line.split(maxsplit=1) for line in table)
     assert (lines["bertscore-onnx"], lines["python"]) == (__version__, platform.python_version())
     assert lines["home"] == str(home)
     assert "no bundle is installed; name one, `bertscore-onnx doctor BUNDLE`" in result.stdout
@@ -28,6 +30,7 @@ def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monke
     monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": "no driver"})
     result = run("doctor")
     assert result.exit_code == 1
+    assert result.stdout.startswith("Not everything works: CUDAExecutionProvider\n")
     assert "CUDAExecutionProvider: no driver" in result.stdout
 
 

@@ -43,7 +43,17 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, argument
     assert (failed.exit_code, f"F1: {f1:.6f}" in failed.stdout, (tmp_path / "out.tsv").exists()) == (1, True, True)
     assert failed.stderr == f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1).\n"
     assert run(*arguments, "--min-f1", round(f1, 6)).exit_code == 0
-    assert "expected a finite number" in refused(*arguments, "--min-f1", "nan")
+    for bound in ("nan", "90", "-1"):
+        assert "expected a number from 0 to 1" in refused(*arguments, "--min-f1", bound)
+
+
+@pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
+def test_blank_files_are_an_error(refused, tiny_bundle, tmp_path):
+    (tmp_path / "blank.txt").write_text(" \n\n")
+    (tmp_path / "ref.txt").write_text("a\nb\n")
+    for sides in (("blank.txt", "ref.txt"), ("ref.txt", "blank.txt")):
+        cand, ref = (tmp_path / side for side in sides)
+        assert "Nothing was scored" in refused("score", "-m", tiny_bundle, "-c", cand, "-r", ref)
 
 
 @pytest.mark.slow

@@ -45,6 +45,18 @@ def write(frame, path):
     return path
 
 
+def test_the_gate_holds_for_every_group(run, tiny_bundle, tmp_path):
+    frame = pd.DataFrame({"candidate": ["a cat", "a dog"], "reference": ["a cat", "the house"], "topic": ["x", "y"]})
+    arguments = ["score", "-m", tiny_bundle, "-c", write(frame, tmp_path / "in.csv"), "--by", "topic", "-q"]
+    result = run(*arguments, "--min-f1", 0.999)
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, [line.partition(" is ")[0] for line in lines]) == (
+        1,
+        ["Failed: the mean F1", "Failed: the mean F1 of the group y"],
+    )
+    assert run(*arguments, "--min-f1", 0.1).exit_code == 0
+
+
 @pytest.mark.parametrize("column", ["year", "domain"])
 def test_groups_have_the_same_means_in_any_order_and_format(run_json, tiny_bundle, tmp_path, expected, column):
     results = []
