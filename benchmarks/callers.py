@@ -27,6 +27,9 @@ SHORT, LONG = (5, 20), (60, 220)
 Answer = tuple[bool, float]
 """Whether a pair was long, and the seconds until its scores."""
 
+Round = tuple[list[Answer], float]
+"""The answers of a round, and the seconds until the last."""
+
 
 class OneThread:
     """Answers callers from one thread without a batcher: pair by pair, or all that wait at a time."""
@@ -84,33 +87,32 @@ WAYS: dict[str, Callable[[BERTScorer], OneThread | Batched]] = {
 }
 
 
-def answers(way: OneThread | Batched, callers: int, seconds: float, seed: int) -> list[Answer]:
-    """Return what callers got within some seconds, each with texts of its own."""
+def answers(way: OneThread | Batched, callers: int, seconds: float, seed: int) -> Round:
+    """Return the answers to what callers sent within some seconds, each with texts of its own."""
     found: list[Answer] = []
-    end = time.perf_counter() + seconds
+    start = time.perf_counter()
 
     def call(caller: int) -> None:
         draw = random.Random(f"{seed} {caller}")
-        while (begin := time.perf_counter()) < end:
+        while (begin := time.perf_counter()) < start + seconds:
             is_long = draw.random() < LONG_SHARE
             number = draw.randint(*(LONG if is_long else SHORT))
             way.submit(*(" ".join(draw.choices(WORDS, k=number)) for _ in range(2))).result()
-            if time.perf_counter() < end:
-                found.append((is_long, time.perf_counter() - begin))
+            found.append((is_long, time.perf_counter() - begin))
 
     threads = [threading.Thread(target=call, args=(caller,)) for caller in range(callers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return found
+    return found, time.perf_counter() - start
 
 
-def row(name: str, rounds: Sequence[Sequence[Answer]], seconds: float) -> list[str]:
+def row(name: str, rounds: Sequence[Round]) -> list[str]:
     """Return a row: the median rate of the rounds, and the times of all their answers."""
-    cells = [name, f"{statistics.median(len(found) / seconds for found in rounds):.0f}"]
+    cells = [name, f"{statistics.median(len(found) / seconds for found, seconds in rounds):.0f}"]
     for is_long in (False, True):
-        times = [1000 * seconds for found in rounds for long, seconds in found if long is is_long]
+        times = [1000 * seconds for found, _ in rounds for long, seconds in found if long is is_long]
         cells += [f"{percentile(times, percent):,.0f} ms" if times else "-" for percent in (50, 95)]
     return cells
 
@@ -125,13 +127,13 @@ def main() -> None:
     rows = []
     with BERTScorer(options.bundle) as scorer:
         for callers in CALLERS:
-            found: dict[str, list[list[Answer]]] = {name: [] for name in WAYS}
+            found: dict[str, list[Round]] = {name: [] for name in WAYS}
             for seed in range(options.rounds):
                 for name, make in WAYS.items():
                     way = make(scorer)
                     found[name].append(answers(way, callers, options.seconds, seed))
                     way.close()
-            rows += [[f"{callers}", *row(name, found[name], options.seconds)] for name in WAYS]
+            rows += [[f"{callers}", *row(name, found[name])] for name in WAYS]
     for fact, value in machine_facts().items():
         print(f"{fact}: {value}")
     print(table(("callers", "way", "answers/s", "short: 50 %", "95 % within", "long: 50 %", "95 % within"), rows))
