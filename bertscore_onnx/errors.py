@@ -36,13 +36,11 @@ BertScoreOnnxError
 
 import re
 import shlex
-import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
-from traceback import walk_tb
 
 MAX_MESSAGE = 4000
 """The most characters of a message that are printed."""
@@ -58,9 +56,13 @@ def one_line(message: object) -> str:
 
 def is_interrupt(error: BaseException) -> bool:
     """Return whether a signal handler raised an error, as for a time limit, and not the library that was running."""
-    handlers = map(signal.getsignal, signal.valid_signals())
-    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
-    return any(frame.f_code in codes for frame, _ in walk_tb(error.__traceback__))
+    import signal  # costs start-up time, as `traceback` does
+
+    codes = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()} - {None}
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code not in codes:
+        traceback = traceback.tb_next
+    return traceback is not None
 
 
 _JSON_TYPES = {
