@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -34,3 +36,16 @@ def test_a_strange_single_text_is_still_refused_in_words(text):
     with pytest.raises(InputTypeError, match="Put a single text into a list") as caught:
         collect_pairs(text, ["x"])
     assert len(str(caught.value)) < 300
+
+
+CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E40)))
+
+
+@pytest.mark.parametrize(
+    ("in_both", "in_sets", "is_warned"), [(0, 10, False), (0, 11, True), (22, 11, False), (22, 12, True)]
+)
+def test_an_order_is_doubted_from_half_as_many_trigrams_again_and_five_for_each_candidate(in_both, in_sets, is_warned):
+    """The first candidate shares trigrams with a reference that is its own in both orders, and in sacreBLEU's alone."""
+    both, sets = CHARACTERS[: in_both + 2 if in_both else 0], CHARACTERS[30 : 32 + in_sets]
+    with pytest.warns(UserWarning, match="sacreBLEU") if is_warned else nullcontext():
+        collect_pairs([CHARACTERS, "b"], [[both, "x"], [sets, "y"]])

@@ -14,10 +14,11 @@ from bertscore_onnx.encoding.runs import Call, HostRuns
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
 from bertscore_onnx.scoring.chunks import ChunkTexts
-from bertscore_onnx.scoring.inputs import Pairs, Texts
+from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.tokenised import tokenise
 from harness.gpu import CHOICE, like_cuda
+from tests.support.manifests import with_fields
 from tests.support.processes import run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -83,6 +84,14 @@ def embeddings_of_chunks(monkeypatch):
 def pipeline(tiny_bundle):
     with Pipeline(open_bundle(tiny_bundle), device="cpu") as pipeline:
         yield pipeline
+
+
+def test_padding_that_stands_in_for_an_empty_text_is_no_token_of_a_document(fast_bundle):
+    bundle = open_bundle(fast_bundle)
+    with Pipeline(with_fields(bundle, empty_ids=[bundle.manifest.pad_id]), device="cpu") as pipeline:
+        counts = pipeline.count_documents([singles(["a cat", ""])])
+    assert counts.num_documents == 2
+    assert bundle.manifest.pad_id not in counts.tokens
 
 
 def slices(*pairs):
