@@ -62,10 +62,8 @@ class Roles:
         """Return the column of ids; None if a table has none, or none is to be used."""
         if self.are_by_position:
             return None
-        if "segment" in self.named:
-            [name] = self.required(table, "segment")
-            return name
-        return next(iter(self.of(table, "segment")), None)
+        names = self.required(table, "segment") if "segment" in self.named else self.of(table, "segment")
+        return next(iter(names), None)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""

@@ -253,10 +253,7 @@ def preceding_sentences(
 
 
 def _sacrebleu(
-    name: str,
-    candidates: Sequence[Sequence[str | None]],
-    references: Sequence[References],
-    options: Mapping[str, Any],
+    name: str, candidates: Sequence[Sequence[str | None]], references: Sequence[References], options: Mapping[str, Any]
 ) -> MetricScores:
     """Score systems with equal references together."""
     groups: dict[References, list[int]] = {}

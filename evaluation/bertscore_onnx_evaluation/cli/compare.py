@@ -324,10 +324,9 @@ def _as_options() -> Iterator[None]:
     from json import loads
 
     def columns_of_roles(argument: re.Match[str]) -> str:
-        roles = {
-            role: names if isinstance(names, str) else "+".join(names) for role, names in loads(argument[1]).items()
-        }
-        return f"--columns {shlex.join(f'{role}={names}' for role, names in roles.items())}"
+        roles = loads(argument[1]).items()
+        named = (f"{role}={names if isinstance(names, str) else '+'.join(names)}" for role, names in roles)
+        return f"--columns {shlex.join(named)}"
 
     def direction_of_metrics(argument: re.Match[str]) -> str:
         return f"--{argument[1]}-better {shlex.join(loads(argument[2]))}"

@@ -69,6 +69,7 @@ class InputReader:
         if value not in get_args(Value):
             raise InputError(f"value is {value!r}; expected one of {', '.join(get_args(Value))}.")
         self.roles, self.missing, self.value = roles, missing, value
+        self.are_named = False  # whether the keys of the scores are systems
         self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
         self._ids: dict[WholeTable, list[str]] = {}
 
@@ -271,18 +272,16 @@ class InputReader:
             first = {segment: min(run_rows.values()) for segment, run_rows in rows_of[name].items()} | first
         columns: dict[str, list[Any]] = {}
         lacking: dict[tuple[str, int], str] = {}
+        absent = None if self.missing == "raise" or "candidate" in roles else np.nan  # a mean of the other runs
         for name in values:
             runs = sorted({run for run_rows in rows_of[name].values() for run in run_rows}, key=natural_key)
             column = columns.setdefault(name, [])
             for segment in first:
                 run_rows = rows_of[name].get(segment, {})
-                absent = [run for run in runs if run not in run_rows]
-                run_values = [values[name][run_rows[run]] if run in run_rows else None for run in runs]
-                if run_rows and absent and self.missing == "drop" and "candidate" not in roles:  # a mean of the others
-                    run_values, absent = [np.nan if score is None else score for score in run_values], []
-                if run_rows and absent:
-                    lacking[name, len(column)] = absent[0]
-                column.append(None if absent else tuple(run_values) if has_runs else run_values[0])
+                run_values = tuple(values[name][run_rows[run]] if run in run_rows else absent for run in runs)
+                if run_rows and len(run_rows) < len(runs):
+                    lacking[name, len(column)] = next(run for run in runs if run not in run_rows)
+                column.append(run_values if has_runs else run_values[0])
         used = {**whole.roles, "run": run_columns} if has_runs else whole.roles
         rows = at_rows(whole, [*first.values()])
         return replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)
@@ -345,7 +344,9 @@ class InputReader:
             raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
         found: dict[str, list[SegmentColumns]] = {}
         of_systems: dict[str, list[WholeTable]] = {}
-        for name, part in (given if has_parts else {"score": given}).items():
+        by_metric_or_system = given if has_parts else {"score": given}
+        self.are_named = all(self.is_by_name(part, "score") for part in by_metric_or_system.values())
+        for name, part in by_metric_or_system.items():
             title = f"scores[{name!r}]" if has_parts else "scores"
             if self.is_by_name(part, "score"):
                 by_metric = {name: self._numbers_by_system(part, names, title)}
@@ -450,13 +451,6 @@ def _has_counts(table: WholeTable, name: str) -> bool:
 def _is_table(value: object) -> bool:
     """Return whether a value is a table, or a list of those of runs."""
     return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
-
-
-def _names_systems(scores: Any, reader: InputReader) -> bool:
-    """Return whether the keys of a mapping, or of those for its metrics, are systems."""
-    return reader.is_by_name(scores, "score") and not any(
-        _is_table(part) and not _names_systems(part, reader) for part in scores.values()
-    )
 
 
 def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
@@ -591,10 +585,8 @@ def join_inputs(
     if texts:
         named = [name for one in texts for name in one.columns]
     of_scores = {} if scores is None else reader.scores(scores, named)
-    names = (
-        named if texts or not of_scores else [name for one in next(iter(of_scores.values())) for name in one.columns]
-    )
-    ordered = _baseline_first(names or [], baseline)
+    of_systems = texts or next(iter(of_scores.values()), [])
+    ordered = _baseline_first([name for one in of_systems for name in one.columns], baseline)
     of_groups = [] if by is None else _groups_of(by, reader)
     reader.check_roles()
     inputs = [*texts, *of_references, *of_documents, *of_groups, *chain.from_iterable(of_scores.values())]
@@ -606,7 +598,6 @@ def join_inputs(
     groups = [[*map(str, column)] for _, column in joined.columns(of_groups)]
     _check_groups(of_groups, groups, joined.names)
     matrices = {metric: dict(joined.columns(parts)) for metric, parts in of_scores.items()}
-    of_systems = texts or next(iter(of_scores.values()), [])
     lacking: dict[str, set[str | int]] = {name: set() for name in ordered}
     for one in (*texts, *chain.from_iterable(of_scores.values())):
         for name, values in one.columns.items():
@@ -623,7 +614,7 @@ def join_inputs(
         {name: len(lacking[name] - lacking[ordered[0]]) for name in ordered},
         baseline is not None
         or not (systems is None or _names(systems) == [ALL])
-        or _names_systems(scores, reader)
+        or reader.are_named
         or all(len(one.columns) == 1 for one in of_systems),
         _choices(with_labels(inputs)),
     )

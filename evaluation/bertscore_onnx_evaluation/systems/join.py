@@ -55,8 +55,7 @@ class SegmentColumns:
     runs: tuple["SegmentColumns", ...] = ()
     """The inputs with the single runs, if these are several."""
     lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """The run that a column lacks in a row, where its value is None; its other values are tuples, a value for each
-    run."""
+    """The run that a column lacks in a row."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -119,7 +118,7 @@ def as_runs(runs: Sequence[SegmentColumns], missing: Missing) -> SegmentColumns:
     if not further:
         return first
     for columns in runs:
-        if "run" in columns.roles or columns.lacking_runs:
+        if "run" in columns.roles:
             raise InputError(f"{columns.title} has a column of runs, and is one of {len(runs)} runs; expected either.")
     if missing == "raise":
         join_segments(runs)  # which raises the error for a segment that a run lacks
