@@ -21,6 +21,10 @@ SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 DOCUMENT_COLUMNS = ("document", "document_id")
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
+Texts = tuple[str | None, tuple[str, ...]]
+"""A candidate and its references."""
+NO_TEXTS: Texts = None, ()
+
 
 def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with the scores of the named columns.
@@ -70,11 +74,7 @@ class _Rows:
         system = column_of(table, options.named, "system")
         self.systems = [""] * len(table) if table.is_blank(system) else table.keys(system)
         self.documents = None if segment is None else filled_column(table, options.named, "document", DOCUMENT_COLUMNS)
-        self.candidates, self.references = _texts_of_rows(table, options, human_column, self.human)
-
-    def texts(self, row: int) -> tuple[str | None, tuple[str, ...]]:
-        """Return the candidate and the references of a row, None and none without either."""
-        return (None, ()) if self.candidates is None else (self.candidates[row], tuple(self.references[row]))
+        self.texts = _texts_of_rows(table, options, human_column, self.human)
 
     def scores_of(self, row: int) -> list[float | None]:
         """Return the scores of a row, which belong to an output and not to its judgement, as its texts do."""
@@ -120,13 +120,13 @@ def _annotators(table: WholeTable, options: MetaOptions) -> list[str]:
 
 def _texts_of_rows(
     table: WholeTable, options: MetaOptions, human_column: str, human: Floats
-) -> tuple[list[str | None] | None, list[list[str]]]:
-    """Return the candidate and the references of each row, None and none for a row without either.
+) -> dict[int, Texts] | None:
+    """Return the candidate and the references of each row that has both; None if the table has no such columns.
 
-    Metrics need those of each judged row. Sentinels do without; there are none at all if the table has no such columns.
+    Metrics need those of each judged row. Sentinels do without.
     """
     if not (options.metrics or options.sentinels):
-        return None, []
+        return None
     try:
         candidate = column_of(table, options.named, "candidate")
         columns = [
@@ -135,13 +135,11 @@ def _texts_of_rows(
     except InputError:
         if options.metrics or options.named("candidate") or options.named.references:
             raise
-        return None, []
+        return None
     present, positions = table, [*range(len(table))]
     for column in (candidate, *columns):
         present, kept = present.without_nulls(column, are_texts=True)
         positions = [positions[row] for row in kept]
-    candidates: list[str | None] = [None] * len(table)
-    references: list[list[str]] = [[] for _ in range(len(table))]
     try:
         lists = [present.lists(column, may_be_empty=True) for column in columns]
         texts = [*zip(positions, present.texts(candidate), *lists, strict=True)]
@@ -150,18 +148,19 @@ def _texts_of_rows(
             raise
         if not options.quiet:
             echo(f"Sentinels of texts are left out. {error}")
-        return candidates, references
+        return {}
+    found: dict[int, Texts] = {}
     is_judged = ~np.isnan(human)
     for row, text, *cells in texts:
         is_scored = options.metrics and is_judged[row]
-        texts_of_references = [reference for cell in cells for reference in cell if reference or is_scored]
-        if texts_of_references and (text or is_judged[row]):
-            candidates[row], references[row] = text, texts_of_references
-    if options.metrics and any(candidates[row] is None for row in np.flatnonzero(is_judged)):
+        references = tuple(reference for cell in cells for reference in cell if reference or is_scored)
+        if references and (text or is_judged[row]):
+            found[row] = text, references
+    if options.metrics and {*np.flatnonzero(is_judged).tolist()} - {*found}:
         judged, _ = table.without_nulls(human_column)
         judged.texts(candidate)
         references_of_table(judged, options.named)
-    return candidates, references
+    return found
 
 
 def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np.int64]) -> JudgedSystems:
@@ -188,7 +187,10 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         _mean_judgements(np.where(is_used, rows.human[chosen], np.nan)[order], cells[order], shape)
         for is_used in (~is_held_out, is_held_out)
     )
-    candidates, references = _texts(rows, chosen, cells, shape)
+    given = rows.texts or {}
+    in_rows = zip(chosen.tolist(), map(tuple, cells.tolist()), strict=True)
+    texts = {cell: given[row] for row, cell in in_rows if row in given}
+    outputs = [[texts.get((at, segment), NO_TEXTS) for segment in range(shape[1])] for at in range(shape[0])]
     return JudgedSystems(
         name,
         tuple(systems),
@@ -197,8 +199,8 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         {metric: arranged(values) for metric, values in rows.scores.items()},
         segments=tuple(segments) if rows.has_segments else (),
         documents=_documents(table, rows.documents, chosen, cells) if rows.documents else (),
-        candidates=candidates,
-        references=references,
+        candidates=None if rows.texts is None else tuple(tuple(text for text, _ in row) for row in outputs),
+        references=() if rows.texts is None else tuple(tuple(lists for _, lists in row) for row in outputs),
         dropped=tuple(dropped),
         annotators={} if rows.held_out is None else {f"{HUMAN}{rows.held_out}": both_levels(held_out)},
     )
@@ -237,10 +239,11 @@ def _cells(
     cells = [(system_at[rows.systems[row]], segment_at[rows.segments[row]]) for row in chosen]
     first: dict[tuple[int, int], int] = {}
     with_texts: dict[tuple[int, int], int] = {}
+    texts = rows.texts or {}
     by_annotator: dict[tuple[tuple[int, int], str], int] = {}
     for row, cell in zip(chosen.tolist(), cells, strict=True):
         earlier = first.setdefault(cell, row)
-        with_same_text = row if rows.texts(row)[0] is None else with_texts.setdefault(cell, row)
+        with_same_text = with_texts.setdefault(cell, row) if row in texts else row
         by_same = by_annotator.setdefault((cell, rows.annotators[row]), row)
         if earlier == row:
             continue
@@ -250,24 +253,10 @@ def _cells(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for {where}; the first "
                 f"is {table.place(by_same)}. Expected one row for each, with the mean of several judgements."
             )
-        for same, values in ((earlier, rows.scores_of), (with_same_text, rows.texts)):
+        for same, values in ((earlier, rows.scores_of), (with_same_text, texts.get)):
             if values(row) != values(same):
                 raise InputError(
                     f"{table.place(row)}: this judges the same output as {table.place(same)}, but has another text or "
                     "score. Give both rows the same."
                 )
     return np.array(cells, dtype=np.int64)
-
-
-def _texts(
-    rows: _Rows, chosen: NDArray[np.int64], cells: NDArray[np.int64], shape: tuple[int, int]
-) -> tuple[tuple[tuple[str | None, ...], ...] | None, tuple[tuple[tuple[str, ...], ...], ...]]:
-    """Return the outputs and the references of each, by system and segment; None if there are no texts."""
-    if rows.candidates is None:
-        return None, ()
-    candidates: list[list[str | None]] = [[None] * shape[1] for _ in range(shape[0])]
-    references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
-    for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
-        if rows.candidates[row] is not None:
-            candidates[system][segment], references[system][segment] = rows.texts(row)
-    return tuple(map(tuple, candidates)), tuple(map(tuple, references))
