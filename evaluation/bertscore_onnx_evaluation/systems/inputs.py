@@ -211,9 +211,7 @@ class InputReader:
         metric_columns = self.roles.of(table, "metric") if role == "score" and len(columns) == 1 else ()
         roles = {"system": (system_column,), role: columns} | ({"metric": metric_columns} if metric_columns else {})
         systems = table.keys(system_column)
-        available = [*dict.fromkeys(systems)]
-        chosen = available if names is None or names == [ALL] else names
-        left_out = tuple(name for name in available if name not in chosen)
+        chosen = [*dict.fromkeys(systems)] if names is None or names == [ALL] else names
         by_metric: dict[str, SegmentColumns] = {}
         for column in columns:
             values = dict.fromkeys(chosen, self._values(table, role, column))
@@ -222,8 +220,7 @@ class InputReader:
             for row, name in enumerate(table.keys(metric_columns[0]) if metric_columns else [of_column] * len(table)):
                 rows_of.setdefault(name, []).append((systems[row], row))
             for name, rows in rows_of.items():
-                by_cell = self._by_cell(table, rows, values, roles, name)
-                by_metric[name] = replace(by_cell, ignored_systems=left_out)
+                by_metric[name] = self._by_cell(table, rows, values, roles, name)
         return by_metric
 
     def _in_columns(
@@ -651,7 +648,8 @@ def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
         used = {name for names in roles.values() for name in names} | {*systems}
         table = parts[0].table
         left = [] if table is None else [name for name in table.names if name not in used and name not in table.levels]
-        ignored = dict.fromkeys([*left, *(name for one in parts for name in one.ignored_systems)])
+        left += table.keys(*roles["system"]) if table is not None and "system" in roles else []
+        ignored = dict.fromkeys(name for name in left if name not in systems)
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
         choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored)))
     return tuple(choices)

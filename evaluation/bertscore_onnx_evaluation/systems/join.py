@@ -50,8 +50,6 @@ class SegmentColumns:
     """The systems that the input has, if it has some."""
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The columns of the table that were used."""
-    ignored_systems: tuple[str, ...] = ()
-    """The systems that were not named."""
     runs: tuple["SegmentColumns", ...] = ()
     """The inputs with the single runs, if these are several."""
     lacking_runs: Mapping[tuple[str, int], str] = field(default_factory=dict)
