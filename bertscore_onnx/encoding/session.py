@@ -1,4 +1,4 @@
-"""The ONNX Runtime session of one graph: opened once, and again in a forked child; batches too large are halved."""
+"""The session of one graph in ONNX Runtime, opened again in a forked child; batches that are too large are halved."""
 
 import ctypes
 import logging

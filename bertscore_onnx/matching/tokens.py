@@ -72,7 +72,7 @@ class TokenMask:
         self._words = [word for word in words if len(word) > 1]  # of several tokens, that are left out
         self._is_left_out = np.isin(np.arange(size), [word[0] for word in words if len(word) == 1])  # the others
 
-    def of(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def matched(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
         is_kept = self._is_kept[ids]
         if self._continuations is None:
@@ -232,7 +232,7 @@ class TokenMatching:
             return TokensToMatch(table.sequences, table.lengths, table.vectors, table.starts, table.sequences)
         ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])  # (tokens,); there may be no texts
         begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
-        is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.of(ids, begins)
+        is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.matched(ids, begins)
         is_context = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts:
             is_context[joined_ranges(begins + self._num_prefix, num_context)] = True

@@ -73,7 +73,7 @@ class Family:
             self.pipelines[matching] = Pipeline(open_bundle(self.bundle), matching=matching)
         pipeline = self.pipelines[matching]
         [ids], _ = pipeline.tokenizer([text])
-        mask = pipeline.matching.mask.of(ids, np.array([0]))
+        mask = pipeline.matching.mask.matched(ids, np.array([0]))
         return ids.tolist(), mask.tolist()
 
     def token(self, token):
