@@ -487,7 +487,7 @@ sys.exit(ended.returncode)
         ({"tokenizer": that_grows}, "tokenizer"),
         ({"tokenizer": of_many_ids}, "it has the id 1000000000"),
         ({"tokenizer": that_backtracks}, "tokenizer"),
-        ({"tokenizer": of_too_long_a_pattern}, "too big number for repeat range"),
+        ({"tokenizer": of_too_long_a_pattern}, "repeats a part more than 1,000 times"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, message):
