@@ -184,9 +184,9 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     labelled = with_labels(inputs)
     runs = [*chain.from_iterable(one.runs for one in labelled)]
     rows_of = _rows_by_name([*labelled, *runs])[: len(labelled)]
-    has_ids = any(columns.ids is not None for columns in labelled)
-    ids = {*chain.from_iterable(rows_of), *chain.from_iterable(columns.ids or () for columns in labelled)}
-    names = sorted(ids, key=natural_key) if has_ids else [*rows_of[0]]  # with those that occur again
+    names = [*rows_of[0]]
+    if any(columns.ids is not None for columns in labelled):
+        names = sorted({*chain.from_iterable(rows_of)}, key=natural_key)
     kept: list[str | int] = []
     dropped: list[str | int] = []
     lacking = [columns.incomplete(missing) for columns in labelled]
