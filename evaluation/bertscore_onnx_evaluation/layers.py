@@ -15,13 +15,7 @@ from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
-from bertscore_onnx_evaluation.metrics.correlation import (
-    CLOSE,
-    Floats,
-    correlate_pairs,
-    finite,
-    pearson_of_moments,
-)
+from bertscore_onnx_evaluation.metrics.correlation import CLOSE, Floats, correlate_pairs, finite, pearson_of_moments
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED, bootstrap_counts

@@ -78,10 +78,7 @@ def system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: 
         return None
     is_judged = ~np.isnan(judged.human_system)
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
-    measures = {
-        "spa": _soft_accuracy(judged, metric, permutations, seed),
-        "pearson": correlate_pairs(human, scores),
-    }
+    measures = {"spa": _soft_accuracy(judged, metric, permutations, seed), "pearson": correlate_pairs(human, scores)}
     return _agreement(len(human), measures, human[:, None], scores[:, None])
 
 

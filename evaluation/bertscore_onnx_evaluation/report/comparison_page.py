@@ -13,11 +13,7 @@ from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
 from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
-from bertscore_onnx_evaluation.report.comparison_charts import (
-    distributions,
-    intervals,
-    scatter,
-)
+from bertscore_onnx_evaluation.report.comparison_charts import distributions, intervals, scatter
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -86,7 +82,7 @@ def _render(template: str, comparison: Comparison, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (wording.visible, wording.typographic, wording.name, wording.sentence, count, p_value, rank):
+    for write in (wording.visible, wording.name, wording.sentence, count, p_value, rank):
         environment.filters[write.__name__] = write
     for write_number in (score, signed):
         environment.filters[write_number.__name__] = partial(_typographic, write_number)

@@ -23,6 +23,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
+from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, over_runs
 from bertscore_onnx_evaluation.systems.inputs import (
@@ -298,7 +299,7 @@ def metric_result(
     def test_result(row: int) -> dict[str, Any]:
         columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm}
         values = {name: float(column[row]) for name, column in (columns | {"delta_error": tested.error}).items()}
-        low, high = _finite(tested.interval[row])
+        low, high = map(finite, tested.interval[row])
         return {**values, "delta_low": low, "delta_high": high}
 
     def system_result(system: int) -> SystemResult:
@@ -312,11 +313,11 @@ def metric_result(
         if row is None:
             return score
         curve, of_pair = tested.power_curves[row], test_result(row)
-        retrained = over_runs(runs[0], runs[system], of_pair["delta"], of_pair["delta_error"]) if runs else None
+        retrained = over_runs(runs[0], runs[system], of_pair["delta"], of_pair["delta_error"]) if runs else {}
         return replace(
             score,
             **of_pair,
-            **({} if retrained is None else {f"runs_{name}": value for name, value in retrained._asdict().items()}),
+            **retrained,
             won=won[system],
             lost=lost[system],
             tied=tied[system],
@@ -352,12 +353,6 @@ def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, An
         return {}
     judged = {"not_worse": loss < margin, "equivalent": max(loss, gain) < margin}
     return {**judged, "largest_loss": loss, "largest_gain": gain, "is_scale_known": bool(bounds.is_scale_known[row])}
-
-
-def _finite(interval: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Return the ends of an interval, each None where there is none."""
-    low, high = (float(end) if np.isfinite(end) else None for end in interval)
-    return low, high
 
 
 def group_results(
@@ -425,7 +420,7 @@ def _tested_in_group(
     for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
         result = SystemResult(name, score, delta=score - scores[0])
         if tested is not None:
-            low, high = _finite(tested.interval[row])
+            low, high = map(finite, tested.interval[row])
             result = replace(result, delta_low=low, delta_high=high, p=float(tested.p[row]), p_holm=p_holm[row])
         systems.append(result)
     return systems

@@ -538,10 +538,11 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
     """Return the systems under each metric, and in each group of segments, the best of all segments first."""
     one, has_groups = metrics[0], any(metric.groups for metric in metrics)
     has_headings, is_corrected = has_groups or len(metrics) > 1, has_groups or one.is_corrected
-    title_of = _latex_title if is_latex else _title
+    lower = " ↓" if is_latex else " (lower is better)"
+    titles = {metric.name: metric.title + lower * metric.lower_is_better for metric in metrics}
     rows = []
     for metric in metrics:
-        title = title_of(metric) if len(metrics) > 1 else ""
+        title = titles[metric.name] if len(metrics) > 1 else ""
         number = metric.segment_scores.shape[1]
         parts = [
             ("", number, metric.systems),
@@ -556,7 +557,7 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
     delta, ends = ("Δ", "95 % interval") if is_latex else ("delta", "95 % of delta")
     is_compared = len(one.systems) > 1
     columns: list[Column] = [
-        ("system" if len(metrics) > 1 else title_of(one), "system", str),
+        ("system" if len(metrics) > 1 else titles[one.name], "system", str),
         *([("rank", "rank", write)] if one.pairs else []),
         ("score", "score", write),
         *([(delta, "delta", write)] if is_compared else []),
@@ -570,14 +571,6 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
     columns += [("won/lost/tied", "counts", plain)]
     columns += [("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain)]
     return Table(columns, rows, [keys for keys in _OPTIONAL if is_corrected or "p" not in keys.split()])
-
-
-def _title(metric: MetricResult) -> str:
-    return metric.title + (" (lower is better)" if metric.lower_is_better else "")
-
-
-def _latex_title(metric: MetricResult) -> str:
-    return metric.title + (" ↓" if metric.lower_is_better else "")
 
 
 def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -398,25 +398,17 @@ def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
 
 
-class Retrained(NamedTuple):
-    """What runs say of other runs of two systems: the difference of their means, as that of systems trained again."""
-
-    p: float
-    low: float
-    high: float
-    """The two-sided p-value, and the ends of a 95 % interval."""
-
-
-def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> Retrained | None:
+def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> dict[str, Any]:
     """Test a difference over other runs and other segments, from the scores of two systems, (runs, segments) each.
 
-    The variance is that of the means of runs, and that of segments, `error` squared, less what runs add to it, with
-    Satterthwaite's degrees of freedom. None if a system has a single run, or nothing varies. Needs scipy.
+    It is that of systems trained again; p and the ends of the interval are fields of `SystemResult`. The variance is
+    that of the means of runs, and that of segments, `error` squared, less what runs add to it, with Satterthwaite's
+    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies. Needs scipy.
     """
     from scipy.special import stdtr, stdtrit
 
     if min(len(first), len(second)) < 2:
-        return None
+        return {}
     of_runs, within, squares = 0.0, 0.0, 0.0
     for runs in (first, second):
         num_runs, num_segments = runs.shape
@@ -427,11 +419,12 @@ def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: fl
         squares += of_effects**2 / (num_runs - 1) + of_cells**2 / (num_segments * (num_runs - 1))
     variance = of_runs + max(0.0, error**2 - within)
     if variance <= (ROUNDING * np.nanmax(np.abs(first))) ** 2:
-        return None
+        return {}
     freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
     freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
     half = float(stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
-    return Retrained(float(2 * stdtr(freedom, -abs(delta) / variance**0.5)), delta - half, delta + half)
+    p = float(2 * stdtr(freedom, -abs(delta) / variance**0.5))
+    return {"runs_p": p, "runs_low": delta - half, "runs_high": delta + half}
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:

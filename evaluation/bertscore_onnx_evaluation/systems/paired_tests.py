@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_evaluation.systems.corpus_scores import (
-    ROUNDING,
-    CorpusScores,
-    SegmentMeans,
-    UnitValues,
-)
+from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans, UnitValues
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
 from bertscore_onnx_evaluation.systems.power import DEGENERATE, MIN_TESTED_UNITS, SIGNIFICANT, PowerCurve
 
@@ -222,12 +217,7 @@ def _place(total: float, own: float) -> int:
 
 
 def _swaps(
-    metric: CorpusScores,
-    pairs: NDArray[np.int64],
-    ways: Iterable[NDArray[np.bool_]],
-    total: float,
-    *,
-    own: float = 1.0,
+    metric: CorpusScores, pairs: NDArray[np.int64], ways: Iterable[NDArray[np.bool_]], total: float, *, own: float = 1.0
 ) -> _Swaps:
     """Swap units in many ways.
 

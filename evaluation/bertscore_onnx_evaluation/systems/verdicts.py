@@ -351,11 +351,7 @@ def with_ranks(metric: MetricResult) -> MetricResult:
         return sum(outcomes[row, rival] == outcome for rival in range(num_systems) if rival != row)
 
     systems = (
-        replace(
-            system,
-            rank_low=1 + tests_with(row, "worse"),
-            rank_high=num_systems - tests_with(row, "better"),
-        )
+        replace(system, rank_low=1 + tests_with(row, "worse"), rank_high=num_systems - tests_with(row, "better"))
         for row, system in enumerate(metric.systems)
     )
     return replace(metric, systems=tuple(systems))

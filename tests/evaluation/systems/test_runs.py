@@ -177,7 +177,7 @@ def retrained_rate(runs, effect, number):
         rng = np.random.default_rng([seed, runs, effect])
         first, second = draw(rng, 0.5, runs=runs) + effect * NUM_SEGMENTS**-0.5 * rng.normal(size=(2, runs, 1))
         deltas = second.mean(axis=0) - first.mean(axis=0)
-        found.append(over_runs(first, second, deltas.mean(), deltas.std(ddof=1) / NUM_SEGMENTS**0.5).p < 0.05)
+        found.append(over_runs(first, second, deltas.mean(), deltas.std(ddof=1) / NUM_SEGMENTS**0.5)["runs_p"] < 0.05)
     return np.mean(found)
 
 
