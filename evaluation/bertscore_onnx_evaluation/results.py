@@ -57,12 +57,7 @@ class Result(ABC):
         """Yield the rows of TSV."""
 
     def _blocks(self) -> Iterator[str]:
-        """Yield the tables of text, with their titles and notes."""
+        """Yield the blocks of text; `_details` yields those of text with all details, and `_latex` those of LaTeX."""
         raise NotImplementedError  # only called for a format in `_FORMATS`
 
-    def _details(self) -> Iterator[str]:
-        """Yield the blocks of text with all details."""
-        raise NotImplementedError  # only called for a format in `_FORMATS`
-
-    def _latex(self) -> Iterator[str]:
-        raise NotImplementedError  # only called for a format in `_FORMATS`
+    _details = _latex = _blocks

@@ -1,9 +1,14 @@
 """Texts, made fit for a page: invisible characters become visible, names are elements, and signs are typographic."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from html import escape
+
+_VISIBLE = {
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\N{REPLACEMENT CHARACTER}"),
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\N{SYMBOL FOR DELETE}",
+}
 
 
 def visible(text: str) -> str:
@@ -11,7 +16,7 @@ def visible(text: str) -> str:
 
     Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
     """
-    return "".join(_visible_character(character) for character in text) if not text.isprintable() else text
+    return text.translate(_VISIBLE)
 
 
 def typographic(text: str) -> str:
@@ -35,14 +40,3 @@ def sentence(text: str, names: Sequence[str]) -> str:
     longest_first = sorted({*names} - {""}, key=len, reverse=True)
     parts = re.split(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", text)
     return "".join(name(part) if place % 2 else escape(typographic(visible(part))) for place, part in enumerate(parts))
-
-
-def _visible_character(character: str) -> str:
-    code = ord(character)
-    if character in "\n\t":
-        return character
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\N{SYMBOL FOR DELETE}"
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in ("Cc", "Cs") else character
