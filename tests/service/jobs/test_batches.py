@@ -1,6 +1,7 @@
 """Scores and counts of single batches in all their forms, in this process."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -217,13 +218,13 @@ CONTEXTS = [["a tree", "is it"], None, []]
 def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
     batch = {"candidate": CANDIDATES, "reference": SEVERAL, "before": CONTEXTS}
     with BERTScorer(tiny_bundle, matching="doc-bert-score") as scorer:
-        expected, signature = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS, return_hash=True)
+        expected = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS)
         framed = scorer.score_frame(batch, context="before")
     score = pickle.loads(pickle.dumps(ScoreBatch(tiny_bundle, context="before", matching="doc-bert-score")))
     assert score == ScoreBatch(tiny_bundle, context="before", matching=Matching.parse("doc-bert-score"))
     assert score != ScoreBatch(tiny_bundle, matching="doc-bert-score")
     scored = score(batch)
-    assert str(score.signature) == signature
+    assert score.signature == replace(expected.signature, references=None)  # only the rows have their number
     for found in (scored, framed):
         assert found["f1"].tolist() == expected.F.tolist()
     nulls = ScoreBatch(tiny_bundle, context="before", errors="null")({**batch, "before": ["it", None, 3]})
