@@ -67,7 +67,7 @@ def test_models_lists_the_settings_of_a_request(client):
     assert (model.id, model.layer, model.precision) == ("tiny-bert", 2, "fp32")
     assert (model.rescale, model.idf, model.max_length) == (["en"], ["zoo"], 32)
     assert model.provider == "CPUExecutionProvider"
-    assert model.signature == post(client, model=model.id).json()["signature"]
+    assert model.signature == post(client, model=model.id).json()["signature"].replace("references:1-3|", "")
 
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
