@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from bertscore_onnx.similarity import TokenSimilarity
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems import compare_systems
-from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
+from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.sources import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
-    from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
+    from bertscore_onnx_evaluation.systems.comparison import Comparison
+    from bertscore_onnx_evaluation.systems.comparison_record import Example
     from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
 _ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document", "run")

@@ -14,7 +14,7 @@ from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
 from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import distributions, intervals, scatter
-from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
+from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     LABELS,
@@ -45,7 +45,7 @@ MAX_TOKENS = 300
 """Of a text and its reference together, whose matches are shown."""
 
 
-def report_html(comparison: Comparison) -> str:
+def report_html(comparison: ComparisonRecord) -> str:
     """Return a page about a comparison: the table, how sure it is, and where the systems differ.
 
     The same comparison gives the same bytes. Systems and segments beyond a bound are left out of the drawings and the
@@ -66,13 +66,13 @@ def report_html(comparison: Comparison) -> str:
     )
 
 
-def notebook_html(comparison: Comparison) -> str:
+def notebook_html(comparison: ComparisonRecord) -> str:
     """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
     tables = [(metric, _rows(metric), intervals(metric)) for metric in comparison.metrics]
     return _render("comparison_notebook.html", comparison, tables=tables)
 
 
-def _render(template: str, comparison: Comparison, **values: Any) -> str:
+def _render(template: str, comparison: ComparisonRecord, **values: Any) -> str:
     with needs_extra("evaluation", "Writing a report"):
         import jinja2
     environment: jinja2.Environment = jinja2.Environment(
@@ -106,7 +106,7 @@ def _interval(result: SystemResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
-def _metric_section(comparison: Comparison, metric: MetricResult, detailed: Sequence[str]) -> dict[str, Any]:
+def _metric_section(comparison: ComparisonRecord, metric: MetricResult, detailed: Sequence[str]) -> dict[str, Any]:
     """Return the values of a metric's section, with plots of the detailed systems."""
     scores = metric.segment_scores
     drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
@@ -142,7 +142,7 @@ def _rows(metric: MetricResult) -> list[dict[str, Any]]:
 # The segments that differ most, for reading them side by side.
 
 
-def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, Any]]:
+def _examples(comparison: ComparisonRecord, systems: Sequence[str]) -> list[dict[str, Any]]:
     """Return the largest gains and losses of these systems; one without any is left out."""
     lower_is_better = comparison.metrics[0].lower_is_better
     shown = []
@@ -157,7 +157,7 @@ def _examples(comparison: Comparison, systems: Sequence[str]) -> list[dict[str, 
     return shown
 
 
-def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:
+def _segment(comparison: ComparisonRecord, example: Example) -> dict[str, Any]:
     rows = (0, comparison.systems.index(example.system))
     return {
         "segment": comparison.segments[example.segment],
@@ -170,7 +170,7 @@ def _segment(comparison: Comparison, example: Example) -> dict[str, Any]:
     }
 
 
-def _side(comparison: Comparison, system: int, segment: int, match: TokenSimilarity | None) -> dict[str, Any]:
+def _side(comparison: ComparisonRecord, system: int, segment: int, match: TokenSimilarity | None) -> dict[str, Any]:
     """Return the text of one system, with its matches unless they are unknown or too many."""
     num_tokens = len(match.candidate) + len(match.reference) if match else 0
     return {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bertscore_onnx_evaluation.systems.comparison import Comparison
+    from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord
     from bertscore_onnx_evaluation.systems.verdicts import SystemResult
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -36,7 +36,7 @@ _Row = tuple[str, float, float | None, float | None, bool]
 """A name, its value, the ends of the interval, and whether its marker is filled."""
 
 
-def comparison_figure(comparison: "Comparison") -> "Figure":
+def comparison_figure(comparison: "ComparisonRecord") -> "Figure":
     """Draw the difference of each system from the baseline, with its interval, in a panel for each metric."""
     parts = [
         (metric, part, systems)

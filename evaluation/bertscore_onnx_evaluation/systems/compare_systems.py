@@ -24,7 +24,8 @@ from bertscore_onnx_evaluation.metric_scores import (
     score_systems,
 )
 from bertscore_onnx_evaluation.metrics.correlation import finite
-from bertscore_onnx_evaluation.systems.comparison import Comparison, Example
+from bertscore_onnx_evaluation.systems.comparison import Comparison
+from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, over_runs
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
