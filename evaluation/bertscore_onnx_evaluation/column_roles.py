@@ -89,8 +89,10 @@ def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = Non
     for role, names in (columns or {}).items():
         if role not in USUAL_COLUMNS:
             raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
+        may_be_several = role in ("reference", "score")
+        names = names.split("+") if may_be_several and isinstance(names, str) else names
         named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
-        if len(named[role]) > 1 and role not in ("reference", "score"):
+        if len(named[role]) > 1 and not may_be_several:
             raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
     return Roles(named | ({"group": (by,)} if isinstance(by, str) else {}))
 

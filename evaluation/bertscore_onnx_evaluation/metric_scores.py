@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError, meant, needs_extra
+from bertscore_onnx.errors import InputError, meant, needs_extra
 from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
 from bertscore_onnx.text.texts import Context
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
@@ -88,7 +88,8 @@ def score_systems(
 
     Args:
         metrics: `bertscore`, `bertscore,value=P` or `bertscore,value=R`, `bleu`, `chrf` or `ter`, the last three
-            perhaps with options of sacreBLEU's class, such as `{"bleu": {"smooth_method": "none"}}`.
+            perhaps with options of sacreBLEU's class: `["bleu,smooth_method=none"]`, or
+            `{"bleu": {"smooth_method": "none"}}`.
         candidates: the outputs by system and segment; None where a system has no output.
         references: the references of each output, by system and segment; `[references] * len(candidates)` for those
             that systems share.
@@ -103,7 +104,6 @@ def score_systems(
     Raises:
         InputError: a metric or an option is unknown, the scorer is missing or scores every layer, or texts and
             references do not pair up.
-        InputTypeError: `metrics` is one text.
         MissingExtraError: sacreBLEU is needed and not installed.
     """
     options = metric_options(metrics)
@@ -123,9 +123,8 @@ def score_systems(
 
 def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     """Return the options of each metric; raise InputError for an unknown one, with the nearest name."""
-    if isinstance(metrics, str):
-        raise InputTypeError(f"metrics is the text {metrics!r}; expected a list of names, such as [{metrics!r}].")
-    requested = metrics if isinstance(metrics, Mapping) else {name: {} for name in metrics}
+    names = [metrics] if isinstance(metrics, str) else metrics
+    requested = names if isinstance(names, Mapping) else specified_metrics(names)
     options: dict[str, Mapping[str, Any]] = {}
     for name, metric_settings in requested.items():
         metric, _, value = str(name).partition(",value=")
@@ -146,6 +145,33 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
             choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
             raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")
     return options
+
+
+def specified_metrics(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the metrics of specs, such as `bleu,tokenize=zh`, with their options."""
+    metrics: dict[str, dict[str, Any]] = {}
+    for spec in specs:
+        name, *items = str(spec).split(",")
+        name = name.strip().lower()
+        settings: Mapping[str, Any] = dict(item.strip().partition("=")[::2] for item in items)
+        if name == BERTSCORE:
+            in_upper_case = {field: value.upper() for field, value in settings.items()}
+            [(name, settings)] = metric_options({name: in_upper_case}).items()
+        if name in metrics or len(settings) < len(items) or not all(settings.values()):
+            raise InputError(
+                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh."
+            )
+        metrics[name] = {field: _literal(value) for field, value in settings.items()}
+    return metrics
+
+
+def _literal(text: str) -> bool | int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(text, text)
 
 
 # BERTScore.

@@ -487,7 +487,11 @@ IN_PYTHON = {
     "no scorer": (lambda s: compare({"A": TEXTS, "B": REFS}, REFS), "bertscore needs a scorer", "`scorer`"),
     "a shorter system": (lambda s: compare({"A": TEXTS, "B": REFS[:1]}, REFS, scorer=s), "['A'][1] has no partner"),
     "no references to compare": (lambda s: compare({"A": TEXTS, "B": REFS}, scorer=s), "no references", "one for each"),
-    "a metric as text": (lambda s: compare({"A": TEXTS, "B": REFS}, REFS, metrics="bleu"), "'bleu'", "['bleu']"),
+    "an option without a value": (
+        lambda s: compare({"A": TEXTS, "B": REFS}, REFS, metrics="bleu,tokenize"),
+        "'bleu,tokenize'",
+        "NAME,FIELD=VALUE",
+    ),
     "unnamed systems": (lambda s: compare(scores=WIDE), "A, B, beside segment", 'systems=["A", "B", …]'),
     "an array of scores": (lambda s: compare(scores=np.zeros((2, 8))), "ndarray", "expected a data frame"),
     "a series of scores": (lambda s: compare(scores=WIDE["A"]), "Series", "expected a dict", "Give the data frame"),

@@ -196,3 +196,12 @@ def test_negated_ter_is_the_better_the_higher():
     assert scores.segment[0][0] == -sacrebleu.TER().sentence_score(candidates[0], references[0]).score
     assert scores.system[2] > scores.system[1]
     assert scores.signature.endswith("|negative:yes")
+
+
+def test_a_metric_is_named_as_on_the_command_line():
+    as_text, as_mapping = (
+        score_systems(metrics, OUTPUTS, OF_OUTPUTS)["chrf"]
+        for metrics in ("chrf,char_order=2", {"chrf": {"char_order": 2}})
+    )
+    assert as_text.signature == as_mapping.signature
+    np.testing.assert_array_equal(as_text.segment, as_mapping.segment)

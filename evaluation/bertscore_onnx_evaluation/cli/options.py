@@ -8,6 +8,7 @@ import typer
 
 from bertscore_onnx.cli.options import SHARED, matching_of, option_name, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
 
 if TYPE_CHECKING:
@@ -55,32 +56,12 @@ def given_settings(settings: Mapping[str, Any]) -> list[str]:
 
 def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
-    from bertscore_onnx_evaluation.metric_scores import BERTSCORE, metric_options
+    from bertscore_onnx_evaluation.metric_scores import specified_metrics
 
-    metrics: dict[str, dict[str, Any]] = {}
-    for spec in specs:
-        name, *items = spec.split(",")
-        name = name.strip().lower()
-        settings: Mapping[str, Any] = dict(item.strip().partition("=")[::2] for item in items)
-        if name == BERTSCORE:
-            in_upper_case = {field: value.upper() for field, value in settings.items()}
-            [(name, settings)] = metric_options({name: in_upper_case}).items()
-        if name in metrics or len(settings) < len(items) or not all(settings.values()):
-            raise typer.BadParameter(
-                f"{spec!r} is not of the form NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh.",
-                param_hint="--metric",
-            )
-        metrics[name] = {field: _literal(value) for field, value in settings.items()}
-    return metrics
-
-
-def _literal(text: str) -> bool | int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return {"true": True, "false": False}.get(text, text)
+    try:
+        return specified_metrics(specs)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--metric") from error
 
 
 def column_of(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str] = ()) -> str:

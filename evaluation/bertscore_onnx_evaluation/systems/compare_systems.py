@@ -126,8 +126,9 @@ def compare(
         missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
         scorer: for BERTScore; a scorer of one layer.
         metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`, `chrf`, `ter`, or the
-            last three with options of sacreBLEU's class, such as `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`,
-            or with `scores` and without a scorer for none. The first chooses the examples.
+            last three with options of sacreBLEU's class, such as `["bleu,tokenize=zh"]` or `{"bleu": {"tokenize":
+            "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The first chooses the
+            examples.
         num_resamples: the swaps of the test, which is `paired_permutation`, at least 1.
         seed: of the swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
@@ -149,7 +150,7 @@ def compare(
         InputError: no system, one with a margin or all pairs, no segment, a segment that some input lacks or has twice,
             tables without ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an
             option out of its range.
-        InputTypeError: something is not a text, or `metrics` is one text.
+        InputTypeError: something is not a text.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
     if num_examples < 0:
