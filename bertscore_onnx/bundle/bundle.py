@@ -100,7 +100,9 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
                 f"{file} is not the file that was exported: its SHA-256 is {digest}, but the manifest has {expected}. "
                 + _EXPORT_AGAIN
             )
-    weights = set[str]().union(*(external_files(folder / name) for name in GRAPH_FILES & manifest.files.keys()))
+    weights = set[str]()
+    for name in GRAPH_FILES & manifest.files.keys():
+        weights |= external_files(folder / name, may_loop=name == SCORING_FILE)
     if unnamed := sorted(weights - manifest.files.keys()):
         raise UnsafePathError(
             f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
@@ -198,21 +200,21 @@ _REFUSED = {
     b"EPContext": "a model compiled for one device, which may come from a file without a digest",
     **dict.fromkeys((b"Loop", b"Scan", b"SequenceMap"), "a loop, which may be endless"),
 }
-"""Types of nodes that no encoder needs."""
+"""Types of nodes that no encoder needs. A scoring graph may have a loop over texts; scoring here does not run it."""
 
 
-def external_files(path: Path) -> set[str]:
+def external_files(path: Path, *, may_loop: bool = False) -> set[str]:
     """Return the files that the tensors of a graph name, verbatim; raise a GraphError if it is not a usable graph."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return set(_locations(content, 0, len(content), "model"))
+            return set(_locations(content, 0, len(content), "model", may_loop=may_loop))
     except GraphError:
         raise
     except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
         raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
 
 
-def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterator[str]:
+def _locations(content: mmap.mmap, start: int, end: int, message: str, *, may_loop: bool) -> Iterator[str]:
     """Yield the files that are named in the message between the bytes `start` and `end`."""
     if message == "function":
         raise GraphError("The graph has functions of its own, which may call themselves. Export the model again.")
@@ -225,12 +227,13 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str) -> Iterat
     for number, begin, stop in _message_fields(content, start, end):
         if message == "node" and number == _OP_TYPE and (reason := _REFUSED.get(content[begin:stop])):
             name = content[begin:stop].decode()
-            raise GraphError(f"The graph has a node of the type {name}, {reason}. Export the model again.")
+            if not (may_loop and name == "Loop"):
+                raise GraphError(f"The graph has a node of the type {name}, {reason}. Export the model again.")
         if number in nested:
             nodes += nested[number] == "node"
             if nodes > MAX_NODES:
                 raise GraphError(f"The graph has more than {MAX_NODES:,} nodes. Export the model again.")
-            yield from _locations(content, begin, stop, nested[number])
+            yield from _locations(content, begin, stop, nested[number], may_loop=may_loop)
 
 
 def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:

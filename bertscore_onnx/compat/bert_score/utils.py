@@ -31,7 +31,9 @@ class _Layers(dict[str, int]):
 lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.models_of_languages())
 """Language code to model; other languages get the multilingual one."""
 
-model2layers = _Layers({name: entry.num_layers for name, entry in catalogue.entries().items()})
+model2layers = _Layers(
+    {name: entry.num_layers for name, entry in catalogue.entries().items() if entry.source == catalogue.BERT_SCORE}
+)
 """Model to the layer that bert-score tuned; the path of a bundle to its own."""
 
 
