@@ -18,11 +18,22 @@ def late():
 
 @pytest.fixture
 def raise_late():
-    """Return a function that lets a signal handler raise `TooLateError` in the main thread."""
+    """Return a function that lets a signal handler raise `TooLateError` in the main thread, once.
+
+    A signal that comes just before a thread waits is handled after the wait, so it is sent until it is handled.
+    """
+    handled = threading.Event()
 
     def ring(*_):
-        raise TooLateError
+        if not handled.is_set():
+            handled.set()
+            raise TooLateError
+
+    def send():
+        while not handled.is_set():
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+            handled.wait(0.05)
 
     before = signal.signal(signal.SIGALRM, ring)
-    yield lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+    yield send
     signal.signal(signal.SIGALRM, before)
