@@ -47,7 +47,7 @@ SECONDS = 10.0  # per bundle
 MEMORY = 500_000_000  # bytes that a bundle may take on top of what the process had before
 
 SCORED, BROKE, HUNG = "scored", "broke", "hung"
-SEPARATORS = 9  # in a signature
+SEPARATORS = 10  # in a signature
 
 Draw = random.Random
 Change = Callable[[bytes, Draw], bytes]

@@ -5,12 +5,25 @@ import random
 import pytest
 
 from benchmarks import gpu
-from benchmarks.cases import BF16, INT8, OPENVINO, OURS, compare_throughput, on_cpu, ours, p_of_ours, p_of_peer
+from benchmarks.cases import (
+    BF16,
+    INT8,
+    OPENVINO,
+    OURS,
+    PEER_FAST,
+    SCRIPT,
+    compare_throughput,
+    on_cpu,
+    ours,
+    p_of_ours,
+    p_of_peer,
+)
 from benchmarks.contest import PEER, Contest, Contestant
 from benchmarks.engines import (
     ModelAlone,
     compare_systems,
     load_peer,
+    load_script,
     load_torch,
     score_singly,
 )
@@ -45,7 +58,7 @@ def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
         raise ChildError("Traceback:\nno such precision")
 
     model = Model("tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})
-    settings = Settings(rounds=2, left_out=[BF16])
+    settings = Settings(rounds=2, left_out=[BF16, PEER_FAST, SCRIPT])
     contestants = {**on_cpu(model, settings), INT8: Contestant("ours, int8", OURS, fail)}
     comparisons = [(OURS, PEER, 1000.0), (INT8, PEER, None)]
     case = compare_throughput(Case("a", "tiny"), model, contestants, (CANDIDATES, REFERENCES), settings, comparisons, 5)
@@ -59,9 +72,19 @@ def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
     assert case.encode_rate > 0
     assert {skipped.label: skipped.reason for skipped in case.skipped} == {
         contestants[BF16].label: "left out by --skip",
+        contestants[PEER_FAST].label: "left out by --skip",
+        contestants[SCRIPT].label: "left out by --skip",
         "ours, int8": "no such precision",
         contestants[OPENVINO].label: "no --openvino-python was given",
     }
+
+
+def test_the_script_scores_as_we_do(minilm, minilm_bundle):
+    script = load_script(str(minilm_bundle), tokenizer=str(minilm / "tokenizer.json"))
+    with BERTScorer(minilm_bundle) as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES)
+    for of_scorer, of_script in zip(expected, script.score(CANDIDATES, REFERENCES), strict=True):
+        assert of_script == pytest.approx(of_scorer.tolist(), abs=1e-5)
 
 
 def test_a_contestant_that_fails_leaves_and_the_others_go_on(tiny_model, tiny_bundle, tmp_path):

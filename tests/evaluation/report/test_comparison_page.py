@@ -111,7 +111,7 @@ def test_all_pairs_are_there_with_holms_correction():
     assert scores[0][6] == "p Holm"
     assert len(matrix) == 5
     assert "makes 6 comparisons" in text_of(section(page, "method"))
-    assert "after Holm's correction for 6 comparisons" in text_of(section(page, "method"))
+    assert "after Holm’s correction for 6 comparisons" in text_of(section(page, "method"))
 
 
 def test_many_comparisons_and_few_segments_come_with_a_warning():

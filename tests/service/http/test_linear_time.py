@@ -61,9 +61,7 @@ def all_pieces(number):
     def take():
         requests = [Request(some, 1.0) for some in pairs[:256]]
         requests.append(Request(tokenised(number), 1.0))
-        is_odd = False
-        while batch := schedule(requests, 16_384, oldest_first=is_odd):
-            is_odd = not is_odd
+        while batch := schedule(requests, 16_384):
             split_scores(FakeScorer().score_pairs(join_batch(batch))[0], batch)
 
     return take
