@@ -66,31 +66,11 @@ def test_every_token_is_kept_once_from_windows_that_overlap(num_words, max_lengt
         assert len(windows.sequences) == 1
 
 
-def test_each_token_comes_from_the_window_it_is_most_central_in():
-    windows = Windows([np.arange(14)], 8, (0, 0), 0.25)  # the windows are 0 to 7 and 6 to 13
-    assert [one.tolist() for one in windows.sequences] == [list(range(8)), list(range(6, 14))]
-    assert windows.kept == [(0, 7), (1, 8)]
-    several = Windows([np.arange(3), np.arange(20), np.arange(2)], 8, (0, 0))
-    assert several.first == [0, 1, len(several.sequences) - 1]
-
-
 def test_windows_of_long_texts_do_not_change_short_ones(scorer, truncating):
     alone = scorer.score(CANDIDATES, REFERENCES)
     assert np.array_equal(alone, truncating.score(CANDIDATES, REFERENCES))
     beside = scorer.score([*CANDIDATES, long_text(500)], [*REFERENCES, "a cat"])
     assert np.abs(beside.F[:3] - alone.F).max() < 1e-5
-
-
-@pytest.mark.parametrize("num_words", [30, 31, 100, 777])
-def test_there_is_one_unit_vector_for_every_token(scorer, tiny_bundle, num_words):
-    text = long_text(num_words)
-    encoded = scorer.encode(["a cat", text])
-    [expected], [is_truncated] = load_tokenizer(open_bundle(tiny_bundle), "window")([text])
-    assert encoded.embeddings.sequences[1].tolist() == expected.tolist()
-    assert (len(expected), is_truncated) == (num_words + 2, False)
-    vectors = vectors_of(encoded, 1)
-    assert vectors.shape == (1, num_words + 2, 32)
-    assert np.linalg.norm(vectors, axis=2) == pytest.approx(np.ones((1, num_words + 2)), abs=1e-6)
 
 
 def test_the_vectors_are_those_of_the_windows(scorer):

@@ -133,12 +133,3 @@ def test_without_memory_on_the_device_pairs_are_matched_on_the_host(draw, weight
     scores, _ = match(texts, pairs, weights, graph)
     assert np.array_equal(scores.f1, expected.f1)
     assert "matched on the host" in caplog.text
-
-
-def test_vectors_of_a_device_are_indexed_like_an_array(draw):
-    texts = Texts(draw, [3, 5, 9], layers=3)
-    on_host, on_device = texts.host.vectors, texts.device.vectors
-    assert len(on_device) == 3
-    assert np.array_equal(np.asarray(on_device), on_host)
-    assert np.array_equal(on_device[1, 4:9], on_host[1, 4:9])
-    assert on_device.nbytes == on_host.nbytes
