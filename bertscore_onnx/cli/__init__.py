@@ -6,21 +6,24 @@ or a check failed, 2 after an error and 130 after Ctrl-C.
 
 import errno
 import os
+import shlex
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from inspect import cleandoc
+from inspect import cleandoc, signature
+from math import inf
 from operator import methodcaller
 from textwrap import dedent
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bertscore_onnx import __version__
 from bertscore_onnx.cli.terminal import ARGUMENTS, echo, one_line_warnings, prepare_streams
-from bertscore_onnx.errors import BertScoreOnnxError, one_line
+from bertscore_onnx.errors import BertScoreOnnxError, one_line, shortened
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -53,33 +56,25 @@ _UsageError: Any = typer.BadParameter.__base__  # which has no public name in Ty
 class Command(TyperCommand):
     """A command whose repeatable options accept several values at once, as in `--ref FILE FILE`."""
 
+    choices: Mapping[str, Sequence[str]]
+    """The options that take each choice, such as `--format json` by `--json`."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat such an option before each of its values, then parse; messages may show the arguments."""
         ARGUMENTS.set(tuple(args))
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         try:
-            return super().parse_args(ctx, _repeated(args, names))
+            rest = super().parse_args(ctx, _repeated(args, names))
         except _UsageError as error:
-            error.message = self._in_own_words(error, args)
+            if hasattr(error, "possibilities"):  # it is an unknown option, perhaps the value of another
+                error.possibilities = self.choices.get(error.option_name) or error.possibilities
             raise
-
-    def _in_own_words(self, error: Any, args: Sequence[str]) -> str:
-        """Return the message of an error of usage with the value that was given, and what to do."""
-        message, param = str(error.message), getattr(error, "param", None)
-        options = {name for option in self.params for name in option.opts}
-        if "Input should be " in message and param is not None:
-            expected = message.partition("Input should be ")[2].partition(", unable")[0]
-            expected = expected.replace("a valid number", "a number").replace("a valid integer", "a whole number")
-            expected = f"a number {expected}" if expected.startswith(("greater", "less")) else expected
-            return f"it is {_value_of(param.opts, args)!r}; expected {expected}."
-        if (option := getattr(error, "option_name", "")) in _FORMATS and "--format" in options:
-            return f"{message}. Write `--format {option.removeprefix('--')}`."
-        if "--cand" in options and (
-            message.startswith("Got unexpected extra") or "--cand" in getattr(param, "opts", ())
-        ):
-            given = message or "There are no candidates"
-            return f"{given}. Put `-c` before the files of candidates, and `-r` before those of references."
-        return message.removeprefix("Value error, ")
+        if rest:
+            first = self.params[0]
+            is_argument = first.param_type_name == "argument"
+            form = f"a single {first.metavar}" if is_argument else f"an option before it, such as {first.opts[0]}"
+            ctx.fail(f"{shlex.join(rest)} is unexpected; expected {form}.")
+        return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the parameters under the headings of their panels, which Typer does only with rich."""
@@ -93,18 +88,37 @@ class Command(TyperCommand):
         )
 
 
-_FORMATS = ("--json", "--jsonl", "--csv", "--tsv", "--latex", "--parquet")
+def _parse_values(command: Any) -> dict[str, list[str]]:
+    """Have numbers and choices parsed by `_parser`, and return the options with their choices, by `--choice`."""
+    choices: dict[str, list[str]] = {}
+    for parameter in signature(command).parameters.values():
+        kind, option = get_args(parameter.annotation)
+        while get_origin(kind) not in (None, Literal):
+            kind = get_args(kind)[0]  # int of list[int] | None
+        if kind in (int, float) or get_args(kind):
+            option.parser = _parser(kind, option.min, option.max)
+        for choice in get_args(kind):
+            name = (option.default, *option.param_decls)[-1]
+            choices.setdefault(f"--{choice}", []).append(f"{name} {choice}")
+    return choices
 
 
-def _value_of(names: Sequence[str], args: Sequence[str]) -> str:
-    """Return the value that an option has among arguments."""
-    for arg, following in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = arg.partition("=")
-        if name.replace("_", "-") in names:
-            return value if equals else following
-        if arg[:2] in names and not arg.startswith("--"):
-            return arg[2:]
-    return ""
+def _parser(kind: Any, least: float | None, most: float | None) -> Callable[[Any], Any]:
+    """Return a parser of numbers, or of choices, whose error says what was given and what is expected."""
+    choices = get_args(kind)
+    expected = f"one of {', '.join(map(repr, choices))}" if choices else f"a {'whole ' * (kind is int)}number"
+    expected += "" if least is None else f" of at least {least:,}" if most is None else f" from {least:,} to {most:,}"
+    least, most = -inf if least is None else least, inf if most is None else most
+
+    def parse(text: Any) -> Any:
+        with suppress(ValueError):
+            value = text if choices else kind(text)
+            if value in choices or (not choices and least <= value <= most and abs(value) < inf):
+                return value
+        raise typer.BadParameter(f"it is {shortened(str(text))!r}; expected {expected}.")
+
+    parse.__name__ = "|".join(choices) or "number"  # for the help of older versions of Typer
+    return parse
 
 
 def _repeated(args: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -142,11 +156,15 @@ class _LoadedByName(Mapping[str, Any]):
         group, function = COMMANDS[name]
         module, _, attribute = function.partition(":")
         command = getattr(import_module(module), attribute)
+        choices = _parse_values(command)
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
-        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        rest = {"allow_extra_args": True}  # for `parse_args` to refuse
+        one = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=rest)
         epilog = "\b\nExamples:\n" + dedent(examples)  # \b keeps its lines as they are
         one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
-        return typer.main.get_command(one)
+        made: Any = typer.main.get_command(one)
+        made.choices = choices
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

@@ -71,7 +71,9 @@ def score(
     ] = None,
     min_f1: Annotated[
         float | None,
-        typer.Option("--min-f1", metavar="X", help="Exit with 1 if the mean F1, or that of a group, is below X."),
+        typer.Option(
+            "--min-f1", metavar="X", min=0, max=1, help="Exit with 1 if the mean F1, or that of a group, is below X."
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Also print the means of each group.")
@@ -104,8 +106,6 @@ def score(
         ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
         ("--by", by is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
     )
-    if min_f1 is not None and not 0 <= min_f1 <= 1:
-        raise typer.BadParameter(f"it is {min_f1}; expected a number from 0 to 1.", param_hint="--min-f1")
     if context is None:
         check_contexts(settings, "add --context FILE")
     names = columns_of(columns, *_ROLES)

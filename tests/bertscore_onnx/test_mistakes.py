@@ -111,12 +111,13 @@ AT_THE_SHELL = {
     # layers, devices and other settings
     f"{SCORE} -l 1": ("layer 1", "cut at layer 2", "export --model MODEL --num-layers 1"),
     f"{SCORE} -l 12": ("Layer 12", "has 3", "cut at layer 2", "leave num_layers out"),
-    f"{SCORE} -l four": ("'--num-layers'", "'four'"),
+    f"{SCORE} -l four": ("'--num-layers'", "'four'", "a whole number of at least 0"),
     f"{SCORE} --batch-size 0": ("'--batch-size'", "0"),
-    f"{SCORE} --min-f1 90%": ("'--min-f1'", "'90%'"),
-    f"{SCORE} --json": ("No such option: --json", "Write `--format json`"),
-    f"{SCORE} --format xml": ("'--format'", "'xml' is not one of"),
-    "compare cand.txt ref.txt -r ref.txt": ("(cand.txt ref.txt)", "Put `-c` before the files"),
+    f"{SCORE} --min-f1 90%": ("'--min-f1'", "'90%'", "a number from 0 to 1"),
+    "doctor $M again": ("again is unexpected", "a single BUNDLE"),
+    f"{SCORE} --json": ("No such option: --json", "--format json)"),
+    f"{SCORE} --format xml": ("'--format'", "'xml'; expected one of 'tsv'"),
+    "compare cand.txt ref.txt -r ref.txt": ("cand.txt ref.txt is unexpected", "an option before it, such as -c"),
     **{
         f"score -m $M -c {file}": (f"{file} is {kind}", "expected text in UTF-8")
         for file, kind in (
