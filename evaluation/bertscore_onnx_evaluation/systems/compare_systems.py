@@ -5,12 +5,15 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from inspect import signature
+from numbers import Integral, Real
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Never, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, InputTypeError, meant
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import (
@@ -86,6 +89,7 @@ def compare(
     power: Iterable[float] = (),
     num_examples: int = 5,
     verbose: bool | None = False,
+    **unknown: Never,
 ) -> Comparison:
     """Compare the outputs of systems for the same segments; of one system alone return scores with their intervals.
 
@@ -150,13 +154,29 @@ def compare(
         InputError: no system, one with a margin or all pairs, no segment, a segment that some input lacks or has twice,
             tables without ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an
             option out of its range.
-        InputTypeError: something is not a text.
+        InputTypeError: something is not a text, or an argument is unknown.
         MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
     """
+    for name in unknown:
+        raise InputTypeError(f"compare takes no {name!r}.{meant(name, signature(compare).parameters)}")
+    for name, given, form, expected in (
+        ("metrics", metrics, Iterable, "names of metrics"),
+        ("columns", columns, Mapping, "a mapping of roles to columns"),
+        ("margin", margin, Real, "a number"),
+        ("power", power, Iterable, "a list of numbers"),
+        ("num_resamples", num_resamples, Real, "a number"),
+        ("seed", seed, Real, "a number"),
+        ("context_sentences", context_sentences, Integral, "an integer"),
+        ("num_examples", num_examples, Integral, "an integer"),
+    ):
+        if not (given is None or isinstance(given, form)):
+            raise InputTypeError(f"{name} is {type(given).__name__} {given!r}; expected {expected}.")
+    if isinstance(scorer, str | PathLike):
+        raise InputTypeError(f"scorer is {scorer!r}; expected a scorer, such as BERTScorer({scorer!r}).")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
-    if not isinstance(context_sentences, int) or context_sentences < 0:
-        raise InputError(f"context_sentences is {context_sentences!r}; expected an integer of 0 or more.")
+    if context_sentences < 0:
+        raise InputError(f"context_sentences is {context_sentences}; expected an integer of 0 or more.")
     check_draws(num_resamples, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
@@ -178,13 +198,15 @@ def compare(
     names, lists = joined.systems, joined.references
     runs = [_runs_of(texts) for texts in joined.candidates]
     first_runs = tuple(texts[0] for texts in runs)
+    directions = (lower_is_better, higher_is_better)
+    lower_is_better, higher_is_better = ([names] if isinstance(names, str) else names for names in directions)
     precomputed = given_metrics(joined.scores, lower_is_better, options, higher_is_better=higher_is_better)
     known = {*lower_is_better, *higher_is_better}
     num_segments = len(joined.segments)
     planned = tuple(power)
     for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
         num_metrics = len(options) + len(precomputed)
-        if sizes and not (all(0 < size < math.inf for size in sizes) and num_metrics == 1):
+        if sizes and not (all(isinstance(size, Real) and 0 < size < math.inf for size in sizes) and num_metrics == 1):
             raise InputError(
                 f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
                 "and one metric, since others have another scale."
