@@ -1,4 +1,4 @@
-"""Writes the support matrix from the catalogue and from the results of the parity tests (`make docs`).
+"""Writes the page of models from the catalogue and from the results of the parity tests (`make docs`).
 
     python scripts/document_models.py [RESULTS …]
 
@@ -10,6 +10,8 @@ those of other families are kept there. Then `docs/models.md` is written.
 import csv
 import re
 import sys
+import textwrap
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +21,7 @@ from bertscore_onnx.bundle import catalogue
 
 ROOT = Path(__file__).parents[1]
 PARITY = ROOT / "models" / "bertscore_onnx_models" / "parity.csv"
+CATALOGUE = PARITY.with_name("catalogue.toml")
 DOCUMENT = ROOT / "docs" / "models.md"
 
 VARIANTS = {
@@ -54,43 +57,73 @@ CASE = r"\[([^\]]+?)(?:-seed\d)?(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?
 HEADER = """# Models
 
 <!-- Written by `make docs` from the catalogue and from the results of the parity tests; do not edit. -->
+<!-- keywords: german, french, chinese, arabic, languages, language, multilingual, which model -->
 
 **To reproduce the numbers of a paper, take the model that it names**, for English mostly `roberta-large`, bert-score's
-default: 1,065 MB at its layer, and a GPU for large sets. **On a CPU, or in a service**, all-mpnet-base-v2 or
-all-MiniLM-L6-v2 may do: [Which encoder?](which_encoder.md) has their agreement with people, speed and size. **For other
-languages**, `bert-base-multilingual-cased` is bert-score's default; **for texts over 512 tokens**, a model with a
-longer maximum below, or [windows](long_texts.md).
+default, and a GPU for large sets. **On a CPU, or in a service**, all-mpnet-base-v2 or all-MiniLM-L6-v2 may do: [Which
+encoder?](which_encoder.md) has their agreement with people, speed and size. **For German, French, Arabic and most
+other languages**, `bert-base-multilingual-cased` is bert-score's default. **For texts over 512 tokens** take a model
+with a longer maximum, or [windows](long_texts.md).
 
-## The catalogue
+## By language, size and speed
 
-The models that bert-score lists, with its layers, and at the end ModernBERT, with the layers that modern-bert-score
-uses. *MB* is the size of the weights in fp32 after cutting the model at
-the layer. *Max length* is the most tokens that the model takes; a dash means that its positions have no bound. If the
-model's tokenizer states a lower maximum, a bundle has that one; if there is none at all, texts are truncated at 8,192
-tokens. Other encoders of transformers can be exported too, with a warning: the graph is then compared with PyTorch on
-several shapes before it is accepted.
+bert-score's defaults, its models with a [baseline](idf_and_rescaling.md#rescaling), and ModernBERT at the layers that
+modern-bert-score uses. In each language the least costly come first.
 
-| model | layer | max length | MB | baselines |
-|---|---|---|---|---|
+- *Cost* is arithmetic, not a measurement: the products of a token with the weights of its layers, relative to
+  roberta-large. Attention in long texts, and what the tokenizer takes, come on top.
+- *MB* is the size of the weights in fp32 after cutting the model at the layer.
+- *Tokens* is the most that the model takes; a dash means that its positions have no bound. If the tokenizer states a
+  lower maximum, a bundle has that one; without any, texts are truncated at 8,192 tokens.
+
+| language | model | layer | tokens | MB | cost | baselines |
+|---|---|---|---|---|---|---|
 """
+
+LANGUAGES = {
+    "en": "English",
+    "en-sci": "English, scientific",
+    "zh": "Chinese",
+    "tr": "Turkish",
+    "many": "many",
+}
+"""Names of the languages of the catalogue, in the order of the table."""
+
+UNIT = "roberta-large"
+"""The model whose cost is 1."""
+
+MULTILINGUAL = "cs, de, en, es, et, fi, fr, it, lv, pt"
+"""The baselines that are written as `ten`."""
+
+OTHERS = """
+*Ten* baselines are for {multilingual}.
+
+bert-score lists these models too, here with their layers; `bertscore-onnx models` prints all with size and maximum,
+also the 24 small models whose names begin with `google/bert_uncased_L-`.
+
+{names}.
+
+[Other encoders](export.md#encoders-of-today) of transformers can be exported too, with a layer that you name, and a
+warning if their family was not tested: the graph is compared with PyTorch on several shapes before it is accepted.
+"""
+
+SMALL = re.compile(r"google/bert_uncased_L-\d+_H-\d+_A-\d+")
+"""The models that are not listed one by one."""
 
 FAMILIES = """
 ## Families
 
-How far F moves in fp16 and int8. P, R and F in fp32 differ by at most {largest:.1e} from bert-score's, or from those
-with transformers.
+These families are tested:
 
-| family | fp16 | int8 |
-|---|---|---|
-"""
+{families}.
 
-METHOD = """
 A tiny random model of each family, with a tokenizer trained for it, is exported. Its scores of 40 pairs (empty texts,
 literal special tokens, rare scripts, texts over the maximum length) are compared with those of bert-score 0.3.13, run
-live with a batch size of 1, with and without idf. SqueezeBERT is compared with transformers, which bert-score fails
-to cut; ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has
-with its formulas on transformers' vectors: export these with `--tokenizer-mode fast`. A dash means that such a bundle
-cannot be made. Token ids are those of [the original tokenizers](tokenizers.md) in all cases.
+live with a batch size of 1, with and without idf. P, R and F in fp32 differ by at most {largest:.1e}; F moves in fp16
+by at most {fp16:.1e}, in int8 by {int8:.1e}. SqueezeBERT is compared with transformers, which bert-score fails to cut;
+ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has with its
+formulas on transformers' vectors: export these with `--tokenizer-mode fast`. Bort cannot be exported in int8. Token ids
+are the ids of [the original tokenizers](tokenizers.md) in all cases.
 
 Random weights show that the computation is right, but not the loss with real weights. Two families were also compared
 with real ones: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2). [Export a model](export.md#reduced-precision) and
@@ -133,20 +166,37 @@ def read_parity() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def lines_of(names: Iterable[str]) -> str:
+    """Return names as lines of a paragraph."""
+    return textwrap.fill(", ".join(names), 120, break_long_words=False, break_on_hyphens=False)
+
+
 def document() -> str:
     """Return the text of `docs/models.md`."""
+    facts = tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["models"]
+    shown = {name: fact for name, fact in facts.items() if "language" in fact}
+    order = [*LANGUAGES]
     lines = [HEADER]
-    for entry in catalogue.entries().values():
-        languages = ", ".join(catalogue.baseline_languages(entry.name)) or "-"
-        lines.append(
-            f"| {entry.name} | {entry.num_layers} | {entry.max_length or '-'} | {entry.size_mb} | {languages} |\n"
+    for name, fact in sorted(shown.items(), key=lambda item: (order.index(item[1]["language"]), item[1]["products"])):
+        languages = ", ".join(catalogue.baseline_languages(name)) or "-"
+        cost = fact["products"] / facts[UNIT]["products"]
+        cells = (
+            LANGUAGES[fact["language"]],
+            name,
+            fact["layer"],
+            fact.get("max_length", "-"),
+            fact["size"],
+            f"{cost:.2f}",
+            languages.replace(f"{MULTILINGUAL}, zh", "ten, zh").replace(MULTILINGUAL, "ten"),
         )
+        lines.append(f"| {' | '.join(map(str, cells))} |\n")
+    others = (f"{name} {fact['layer']}" for name, fact in facts.items() if name not in shown and not SMALL.match(name))
+    lines.append(OTHERS.format(multilingual=MULTILINGUAL, names=lines_of(others)))
     rows = read_parity()
-    lines.append(FAMILIES.format(largest=max(float(row["largest_difference"]) for row in rows)))
-    for row in rows:
-        costs = (f"{float(row[name]):.1e}" if row[name] else "-" for name in PRECISIONS)
-        lines.append(f"| {row['family']} | {' | '.join(costs)} |\n")
-    return "".join([*lines, METHOD])
+    largest = {name: max(float(row[name] or 0) for row in rows) for name in ("largest_difference", *PRECISIONS)}
+    families = lines_of(row["family"] for row in rows)
+    lines.append(FAMILIES.format(families=families, largest=largest.pop("largest_difference"), **largest))
+    return "".join(lines)
 
 
 if __name__ == "__main__":
