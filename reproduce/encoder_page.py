@@ -96,7 +96,7 @@ def write_page(page: Path, records: Sequence[Record]) -> None:
 
 
 def as_markdown(records: Sequence[Record]) -> str:
-    """Return the tables: all models at a glance, each set, each model by layer, summaries, and what is missing."""
+    """Return the tables: all models at a glance, each set, summaries, and what is missing."""
     measured = [record for record in records if not record.reason]
     judged = [record for record in measured if not record.of_summaries]
     summaries = [record for record in measured if record.of_summaries]
@@ -104,9 +104,6 @@ def as_markdown(records: Sequence[Record]) -> str:
     parts += _machines(measured, judged)
     for of_set in _by(judged, "judgements").values():
         parts += _of_set(of_set)
-    with_layers = [record for record in [*judged, *summaries] if record.precision]
-    for model, of_model in _by(with_layers, "model").items():
-        parts += [f"## {model}, by layer", _by_layer(of_model)]
     for of_set in _by(summaries, "judgements").values():
         parts += _of_summaries(of_set, judged)
     parts += _not_measured([record for record in records if record.reason])
@@ -174,13 +171,20 @@ def _at_its_layer(record: Record | None, judged: Sequence[Record]) -> str:
 
 
 def _of_set(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a set, and the measures of all models at their best layers."""
+    """Yield a set, and the measures of all models at their best layers, in fp32 where that was measured."""
+    records = _in_fp32(records)
     yield f"## {records[0].judgements}"
     yield _set_in_words(records[0])
     names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
     header = ("model", "precision", "layer", "perhaps as good", "gain", *(MEASURES[name] for name in names))
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
     yield table(header, [_overview(record, names) for record in ordered])
+
+
+def _in_fp32(records: Sequence[Record]) -> list[Record]:
+    """Return the records without reduced precision of models that were also measured in fp32."""
+    in_fp32 = {record.model for record in records if record.precision == "fp32"}
+    return [record for record in records if record.precision in ("", "fp32") or record.model not in in_fp32]
 
 
 def _set_in_words(record: Record) -> str:
@@ -206,23 +210,6 @@ def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
     return record.model, record.precision, layer, others, gain, *(_cell(_at_best(record, name)) for name in names)
 
 
-def _by_layer(records: Sequence[Record]) -> str:
-    """Return a model's agreement at each layer: r of F on translations, τ_b of F on summaries with each reference."""
-    columns: dict[str, dict[int, str]] = {}
-    for record in records:
-        name = f"{record.judgements}, {record.precision}"
-        if record.of_summaries:
-            for one in record.agreements:
-                if one.metric == "F" and one.layer is not None:
-                    column = columns.setdefault(f"{name}, {one.reference}", {})
-                    column[one.layer] = _cell(_plain(one.means[KENDALL]))
-        else:
-            columns[name] = {one["layer"]: f"{one['f1']['pearson']:.3f}" for one in record.tuning["layers"]}
-    layers = sorted({layer for column in columns.values() for layer in column})
-    rows = [(str(layer), *(column.get(layer, "-") for column in columns.values())) for layer in layers]
-    return table(("layer", *columns), rows)
-
-
 # Summaries.
 
 
@@ -230,11 +217,8 @@ def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterat
     """Yield a table of all metrics: τ_b within articles with each kind of reference, and how far above the peer's."""
     yield f"## {records[0].judgements}"
     yield f"Source: {records[0].origin}."
-    in_fp32 = {record.model for record in records if record.precision == "fp32"}
     metrics: dict[str, dict[str, Agreement]] = {}
-    for record in records:
-        if record.precision not in ("", "fp32") and record.model in in_fp32:
-            continue
+    for record in _in_fp32(records):
         layer = _layer_for_summaries(record, judged)
         for one in record.agreements:
             if one.layer == layer:
