@@ -1,4 +1,8 @@
-"""Helps people, search engines and language models find pages: descriptions, pictures, a sitemap and llms.txt."""
+"""Helps readers and machines find pages: keywords, descriptions, a sitemap and llms.txt.
+
+A comment below the title of a page, `<!-- keywords: one, two words -->`, names queries that the page answers: the
+search of the site shows it first.
+"""
 
 import re
 from html import escape, unescape
@@ -6,17 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 MAX_LENGTH = 160
 PICTURE = "_images/report.png"
+KEYWORDS = re.compile(r"^<!-- keywords: (.+) -->$", re.MULTILINE)
 
 
 def setup(sphinx: Sphinx) -> dict[str, bool]:
     """Connect this to the build."""
+    sphinx.connect("doctree-read", add_keywords)
     sphinx.connect("html-page-context", describe)
     sphinx.connect("build-finished", list_pages)
     return {"parallel_read_safe": True}
+
+
+def add_keywords(sphinx: Sphinx, document: nodes.document) -> None:
+    """Make the keywords of a page main entries of the index, which the search puts above words in titles and texts."""
+    if found := KEYWORDS.search(Path(document["source"]).read_text(encoding="utf-8")):
+        entries = [("single", word, "", "main", None) for word in found[1].split(", ")]
+        document.append(addnodes.index(entries=entries))
 
 
 def describe(sphinx: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:

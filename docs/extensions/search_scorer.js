@@ -1,14 +1,5 @@
-// Ranks pages as Sphinx does, but the API's after others, and a page first for words that are on many; for a query as
-// long as a message, Troubleshooting, which quotes them, counts double.
-const FIRST = {
-  baseline: "idf_and_rescaling",
-  csv: "tables",
-  int8: "export",
-  json: "tables",
-  layer: "which_metric",
-  significance: "which_system",
-};
-
+// Ranks pages as Sphinx does, but the API's after others; for a query as long as a message, Troubleshooting, which quotes
+// them, counts double. The keywords of pages come before all of that: see finding.py.
 var Scorer = {
   objNameMatch: 11,
   objPartialMatch: 6,
@@ -20,7 +11,6 @@ var Scorer = {
   partialTerm: 2,
   score: ([page, , , , score]) => {
     const words = new URLSearchParams(location.search).get("q").trim().split(/\s+/);
-    if (page === FIRST[words.join(" ").toLowerCase()]) return score + 30;
     if (page.startsWith("reference/") || page.startsWith("project/")) return score - 30;
     return page === "troubleshooting" && words.length > 3 ? 2 * score : score;
   },

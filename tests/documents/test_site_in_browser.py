@@ -103,38 +103,54 @@ def test_search_brings_every_message_among_the_first_three(found):
 
 
 FIRST = {
-    "confidence interval": "which_system csv_to_paper",
-    "lm-eval": "compare_runs",
-    "latex": "csv_to_paper which_system",
-    "docker": "service",
+    "German": "models",
+    "signature": "signature",
+    "multiple references": "tutorial",
+    "fine-tuned model": "export",
+    "out of memory": "troubleshooting",
+    "rescale": "idf_and_rescaling",
+    "GPU": "gpu",
+    "which layer": "which_metric",
+    "long documents": "long_texts",
     "p-value": "how_we_test which_system",
-    "several references": "csv_to_paper tutorial",
+    "compare two systems": "which_system",
+    "LaTeX": "csv_to_paper",
+    "torchmetrics": "migrating alternatives",
+    "Windows": "install troubleshooting",
+    "memory": "limits troubleshooting",
+    "confidence interval": "csv_to_paper which_system",
+    "lm-eval": "compare_runs",
+    "docker": "service",
+    "several references": "tutorial",
     "layer": "which_metric",
     "json": "tables",
-    "gpu": "gpu",
+    "pandas": "tables",
+    "csv": "tables",
     "offline": "hub",
-    "chinese": "models export",
-    "long documents": "long_texts",
+    "chinese": "models",
     "idf": "idf_and_rescaling",
     "baseline": "idf_and_rescaling",
-    "threshold": "service which_system",
+    "threshold": "service",
     "significance": "which_system",
     "bert-score": "migrating",
-    "comet": "which_metric_in_ten_lines",
-    "csv": "tables csv_to_paper",
+    "comet": "which_metric_in_ten_lines alternatives",
     "int8": "export",
+    "negation": "blind_spots",
+    "jupyter": "notebooks",
+    "speed": "performance",
+    "multilingual": "models",
 }
-"""Words that readers search for, and the pages of which one answers them."""
+"""Words that readers search for, and the pages that answer them."""
 
 
 @pytest.mark.parametrize(("query", "pages"), FIRST.items())
-def test_search_brings_the_right_page_among_the_first_three(found, query, pages):
-    assert {page.partition(".html")[0] for page in found(query)[:3]} & {*pages.split()}
+def test_search_brings_the_right_page_first_or_second(found, query, pages):
+    assert {page.partition(".html")[0] for page in found(query)[:2]} & {*pages.split()}
 
 
-@pytest.mark.parametrize("query", ["pandas", "csv"])
-def test_search_for_tables_brings_their_page_first(found, query):
-    assert found(query)[0].startswith("tables.html")
+@pytest.mark.parametrize("query", ["signature", "latex", "rooms"])
+def test_search_leaves_the_architecture_out(found, query):
+    assert not [page for page in found(query) if page.startswith("architecture")]
 
 
 def test_the_demo_scores_in_its_page_and_offline_later(browser):
