@@ -256,7 +256,7 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
                 op.Add(op.Mul(op.CumSum(counted, 1), counted), padding, name=value.name)
         elif value.name not in {tensor.name for tensor in graph.initializer}:
             raise ExportError(
-                f"{file} wants {value.name!r}; expected only ids and masks. A graph with a cache of past tokens "
+                f"{file} wants {value.name!r}; expected only {', '.join(_WHOLE)}. A graph with a cache of past tokens "
                 "cannot be used."
             )
         graph.input.remove(value)
@@ -303,7 +303,8 @@ def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[i
         values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"{file} does not run: {first_line(error).rstrip('.')}. Its inputs may have each other's names."
+            f"{file} does not run: {first_line(error).rstrip('.')}. Its inputs may have fixed shapes, or each other's "
+            "names."
         ) from error
     return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
 
