@@ -15,6 +15,7 @@ import tokenizers
 from bertscore_onnx import BERTScorer, Matching
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.errors import ClosedError, InputTypeError
+from tests.support.bundles import exported
 from tests.support.processes import forks, in_forked_child, run_python
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
 
@@ -130,13 +131,27 @@ CALLS = [
 ]
 
 
-def test_calls_that_may_give_other_digits_have_other_signatures(tiny_bundle):
+def test_calls_that_may_give_other_digits_have_other_signatures(
+    tiny_model, tiny_bundle, fast_bundle, all_layers_bundle, baseline_path, tmp_path
+):
+    quantised = exported("tiny-int8", tiny_model, num_layers=2, precision="int8")
+    baseline = tmp_path / "other.csv"
+    baseline.write_text("LAYER,P,R,F\n2,0.1,0.2,0.31\n")
+    calls = [({"model_type": tiny_bundle, **settings}, texts) for settings, texts in CALLS]
+    calls += [({"model_type": bundle}, {}) for bundle in (quantised, fast_bundle)]
+    calls += [
+        ({"model_type": all_layers_bundle, "num_layers": 1, "all_layers": is_all}, {}) for is_all in (False, True)
+    ]
+    calls += [
+        ({"model_type": tiny_bundle, "rescale_with_baseline": True, "baseline_path": path}, {})
+        for path in (baseline_path, baseline)
+    ]
     signatures = []
-    for settings, texts in CALLS:
-        with BERTScorer(tiny_bundle, **settings) as scorer:
+    for settings, texts in calls:
+        with BERTScorer(**settings) as scorer:
             scores = scorer.score(["the cat", "a dog"], **{"refs": ["a cat", "the dog"], **texts})
             signatures.append(str(scores.signature))
-    assert len({*signatures}) == len(CALLS)
+    assert len({*signatures}) == len(calls)
     assert ["|references:2|" in signatures[1], "|references:1-3|" in signatures[2]] == [True, True]
     assert "references" not in signatures[0]
 

@@ -537,7 +537,10 @@ ONES = [("Mul", "input_ids", "number_0"), ("Add", "zeros", "number_1")]
 WRONG_INPUTS = {
     "types and mask": (exchange("token_type_ids", "attention_mask"), "attention_mask does not hide tokens"),
     "ids and mask": (exchange("input_ids", "attention_mask"), "input_ids move nothing"),
-    "ids and types": (exchange("input_ids", "token_type_ids"), "Its inputs may have fixed shapes, or each other's names"),
+    "ids and types": (
+        exchange("input_ids", "token_type_ids"),
+        "or each other's names",
+    ),
     "an inverted mask": (mask_by(("Sub", "number_1", "attention_mask")), "attention_mask does not hide tokens"),
     "a mask of ones": (mask_by(*ONES), "ignores its attention_mask"),
     "a mask of zeros": (mask_by(("Mul", "attention_mask", "number_0")), "ignores its attention_mask"),
