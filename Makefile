@@ -172,8 +172,10 @@ correlations: export HF_HUB_OFFLINE := 0
 correlations: $(INSTALLED)
 	$(RUN) -m reproduce.correlations $(CORRELATIONS)
 
-# Measure every family against bert-score again, those of transformers 5 in its environment, and write the matrix.
+# Check the speeds of the README and docs/performance.md against the figures of `make bench`; then measure every family
+# against bert-score again, those of transformers 5 in its environment, and write docs/models.md.
 docs: $(INSTALLED) $(TRANSFORMERS5)/.installed
+	$(RUN) -m pytest --quiet tests/documents/test_speed.py
 	$(RUN) -m pytest --junitxml=build/parity.xml -m "" tests/parity/test_tiny_families.py \
 		tests/export/graph/test_batch_invariance.py
 	$(TRANSFORMERS5)/bin/python -m pytest --junitxml=build/parity5.xml -m transformers5 \

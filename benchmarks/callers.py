@@ -1,4 +1,4 @@
-"""The table of docs/serving.md: `python -m benchmarks.callers BUNDLE`.
+"""Callers of a batcher, beside two ways without it: `python -m benchmarks.callers BUNDLE` prints a table.
 
 Callers send a pair each, wait for its scores, and send the next; a tenth of the pairs is long. One scorer answers them
 in three ways by turns: pair by pair in order of arrival, all waiting pairs in one call, or by a `MicroBatcher`.

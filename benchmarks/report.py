@@ -1,15 +1,10 @@
-"""A report in Markdown; `python -m benchmarks.report REPORT ...` writes it into benchmarks/figures.md.
-
-That page has a section for each instruction set.
-"""
+"""A report in Markdown, and as a section of benchmarks/figures.md, which has one for each instruction set."""
 
 import statistics
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from harness.processes import ROOT
-from harness.results import Case, Figure, Report, Row, Timing, preamble, read_report, table, with_figures
+from harness.results import Case, Figure, Report, Row, Timing, preamble, table, with_figures
 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
@@ -98,10 +93,3 @@ def _seconds(seconds: float) -> str:
 
 def _scaled(rate: float) -> str:
     return f"{rate / 1e12:.1f} TFLOP/s" if rate >= 1e12 else f"{rate / 1e9:.1f} GFLOP/s"
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        raise SystemExit(__doc__)
-    reports = [read_report(Path(path)) for path in sys.argv[1:]]
-    DOCUMENT.write_text(with_reports(DOCUMENT.read_text(encoding="utf-8"), reports), encoding="utf-8")

@@ -1,16 +1,19 @@
-"""Draws the speeds of benchmarks/figures.md, on the machine with AVX2, beside those of bert-score and of a script: an
-SVG, and a table for docs/performance.md and the README.
+"""Writes the speeds of this library, of bert-score and of a script: into benchmarks/figures.md, and from that page, of
+the machine with AVX2, an SVG and a table for docs/performance.md and the README.
 
-python scripts/draw_speed.py
+python scripts/draw_speed.py [REPORT …]
+
+REPORT is a file that `make bench` wrote, such as build/benchmarks/cpu.json.
 """
 
 import re
+import sys
 from pathlib import Path
 
 from draw_matching import INK, PALE, PAPER, RECALL, dark_style, text_line
 
-from benchmarks.report import DOCUMENT, marks
-from harness.results import with_figures
+from benchmarks.report import DOCUMENT, marks, with_reports
+from harness.results import read_report, with_figures
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 README = PAGE.parents[1] / "README.md"
@@ -46,8 +49,9 @@ Measured = dict[str, tuple[str, str, str]]
 
 
 def main() -> None:
-    """Write the picture, and the table between the marks of the page and the README."""
-    page = DOCUMENT.read_text(encoding="utf-8")
+    """Write the figures of reports, if any, the picture, and the table between the marks of the page and the README."""
+    page = with_reports(DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]])
+    DOCUMENT.write_text(page, encoding="utf-8")
     PICTURE.write_text(picture(figures_of(page, "AVX2")), encoding="utf-8")
     for document in (PAGE, README):
         text = with_figures(document.read_text(encoding="utf-8"), [f"{summary(page)}\n"], SUMMARY)
@@ -60,11 +64,18 @@ def figures_of(page: str, instruction_set: str) -> str:
     return page.split(begin, 1)[1].split(end, 1)[0]
 
 
+def machine(figures: str) -> dict[str, str]:
+    """Return when and where figures were measured, by the names of the facts."""
+    [day] = re.findall(r"^Measured (\S+)", figures, re.MULTILINE)
+    [facts] = re.findall(r"^Machine: (.+)\.$", figures, re.MULTILINE)
+    return {"day": day, **dict(fact.split(": ", 1) for fact in facts.split("; "))}
+
+
 def measured(figures: str, letter: str) -> Measured:
     """Return the entries of one case by contestant."""
     section = figures.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
-    is_random = "weights are random" in section  # whose differences mean little
+    is_random = "architecture" in section.partition("\n")[0]  # of its weights, so that differences mean little
     first = {
         DEFAULTS.sub("", row[0]): (row[1], row[4], "-" if is_random else row[5])
         for row in reversed(rows)
@@ -97,13 +108,17 @@ def cell(found: Measured, name: str) -> str:
 
 
 def summary(page: str) -> str:
-    """Return the table."""
+    """Return the table, and where it is from."""
     figures = figures_of(page, "AVX2")
-    lines = [f"| on two CPU cores | {' | '.join(COLUMNS.values())} |", f"|---|{'---|' * len(COLUMNS)}"]
+    facts = machine(figures)
+    headings = [f"on {facts['cores usable']} CPU cores", *COLUMNS.values()]
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     for letter, work in WORK.items():
         found = measured(figures, letter)
         lines.append(f"| {work} | {' | '.join(cell(found, name) for name in COLUMNS)} |")
-    return "\n".join(lines)
+    commit = f", commit {facts['commit']}" if "commit" in facts else ""
+    where = f"{facts['processor']} with AVX2, load {facts['load at the start']} at the start"
+    return "\n".join([*lines, "", f"{facts['day']}{commit}, on an {where}."])
 
 
 def picture(figures: str) -> str:
@@ -111,7 +126,7 @@ def picture(figures: str) -> str:
     height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 210
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
-        "<title>The time of bert-score and of bertscore-onnx for the same work, on two cores</title>",
+        "<title>The time of bert-score and of bertscore-onnx for the same work</title>",
         dark_style(),
         f'<rect width="{WIDTH}" height="{height}" rx="12" fill="{PAPER}"/>',
     ]
@@ -127,7 +142,8 @@ def picture(figures: str) -> str:
             parts.append(text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12))
         faster = seconds(shown["bert-score"]) / seconds(shown["ours"])
         parts.append(text_line(WIDTH - MARGIN, top + 34, f"{faster:.1f} ×", INK, anchor="end", weight="bold", size=18))
-    note = "two cores of an AMD EPYC, fp32; equal weights and scores"
+    facts = machine(figures)
+    note = f"{facts['cores usable']} cores of an {facts['processor']}, fp32; equal weights and scores"
     return "\n".join([*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"])
 
 

@@ -28,7 +28,7 @@ CLUSTER = EXAMPLES / "cluster"
 PINS = pins(EXAMPLES.parent / "constraints.txt")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 GIGABYTES = 1.5
-"""More than a process with roberta-large takes, by the figures in docs/at_scale.md."""
+"""More than a process with roberta-large takes, by benchmarks/figures.md."""
 
 RAY_JOB = yaml.safe_load((CLUSTER / "rayjob.yaml").read_text(encoding="utf-8"))
 INDEXED_JOB = yaml.safe_load((CLUSTER / "indexed_job.yaml").read_text(encoding="utf-8"))
