@@ -132,7 +132,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
         language: a code such as `en`.
 
     Raises:
-        InputError: the language is no code, or the baseline is one of other layers, or of another matching.
+        InputError: the language is no code, or the baseline is of other layers, or of another matching.
         BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
@@ -194,7 +194,7 @@ def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
 def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple[str, str]]:
     """Draw a candidate and a reference for each pair, without replacement.
 
-    They are those that bert-score draws after `numpy.random.seed(seed)`, of which the first `num_pairs` count, or all.
+    bert-score draws the same pairs after `numpy.random.seed(seed)`; the first `num_pairs` count, or all.
     InputError is raised if there are too few texts, or the seed is out of range.
     """
     half = len(texts) // 2
@@ -247,7 +247,7 @@ def compute_baseline(
             count; equal ones are drawn like others.
         num_pairs: the most pairs to score; None for all that the texts make.
         max_words: the number of words that is too many.
-        seed: of the draw; the pairs are those that bert-score draws after `numpy.random.seed(seed)`.
+        seed: of the draw; bert-score draws the same pairs after `numpy.random.seed(seed)`.
         tolerance: after every 1,000 pairs the scoring ends if all standard errors are below this; 0 for all pairs.
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
 

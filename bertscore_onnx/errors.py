@@ -246,7 +246,7 @@ class DeadlineError(BertScoreOnnxError, TimeoutError):
 
 
 class WorkerError(BertScoreOnnxError, RuntimeError):
-    """The thread that scored the item failed; another one replaces it."""
+    """The thread that scored the item failed; another thread replaces it."""
 
 
 class ForkError(BertScoreOnnxError, RuntimeError):

@@ -35,7 +35,7 @@ class ScorerCache:
         """Return a scorer that shares the model of the kept one; the caller closes it.
 
         If none is kept, or its bundle was replaced, one thread loads it, and others that need it wait.
-        `load` may make a scorer of these settings from one that exists.
+        `load` may make a scorer of these settings from an existing scorer.
         """
         key = _key_of(settings)
         while True:
@@ -56,7 +56,7 @@ class ScorerCache:
                 kept.release(scorer)
 
     def clear(self) -> None:
-        """Close all scorers; the model of one that is scoring is released when it is done."""
+        """Close all scorers; the model of a scorer at work is released when it is done."""
         with self._change:
             dropped, self._kept = [*self._kept.values()], OrderedDict()
         for kept in dropped:
@@ -101,7 +101,7 @@ MAX_SCORERS = 2
 
 
 class ScoreFunction:
-    """Score in a single call; the arguments are those of bert-score's `score`, as `BERTScorer` documents them.
+    """Score in a single call; the arguments are bert-score's, as `BERTScorer` documents them.
 
     The models of the last two settings stay loaded, so that further calls with them cost as little as those of a
     `BERTScorer`; idf and rescaling may change from call to call. A bundle that was replaced is loaded again. Threads
@@ -160,7 +160,7 @@ class ScoreFunction:
         allow_fp32_baseline: bool = False,
         **settings: Any,
     ) -> Scores | tuple[Scores, str]:
-        """Score candidates against their references; results, errors and warnings are those of `BERTScorer.score`."""
+        """Score candidates against their references; results, errors and warnings are as of `BERTScorer.score`."""
         if rescale_with_baseline and lang is None and baseline_path is None:
             raise BaselineError("Rescaling needs the language, `lang`, or a file of your own, `baseline_path`.")
         pairs = collect_pairs(cands, refs, contexts)
@@ -188,7 +188,7 @@ class ScoreFunction:
             return (scores, str(scores.signature)) if return_hash else scores
 
     def clear(self) -> None:
-        """Release the kept models; one that is scoring is released when it is done."""
+        """Release the kept models; a model in use is released when it is done."""
         self._scorers.clear()
 
 

@@ -50,7 +50,7 @@ class PRF(NamedTuple, Generic[Numbers]):
 class Score(PRF[float | Any]):  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
     """Precision, recall and F of one candidate; unpacks as `P, R, F`.
 
-    Each is a float, or an array (layers,) if every layer is scored; the ranges are those of `Scores`.
+    Each is a float, or an array (layers,) if every layer is scored; the ranges are as in `Scores`.
     """
 
     best_reference: int | Any
@@ -156,7 +156,7 @@ class Scores(PRF[NDArray[np.float32]]):
     def to_pandas(self) -> "DataFrame":
         """Return a data frame with a row for each candidate, numbered from 0.
 
-        Its columns are those of `to_dict`. With `all_layers` there is a row for each `layer` and `candidate`, and after
+        It has the columns of `to_dict`. With `all_layers` there is a row for each `layer` and `candidate`, and after
         `pairwise` one for each `candidate` and `reference`, which are the levels of the index; the latter has no column
         `best_reference`.
 
@@ -253,7 +253,7 @@ def _histogram(values: NDArray[np.float32]) -> str:
 
 
 def arrays_of(scores: Scores) -> tuple[NDArray[Any], ...]:
-    """Return all arrays of scores, as `Scores` takes them; the last axis of each is that of the candidates."""
+    """Return all arrays of scores, as `Scores` takes them; the last axis of each is the candidates."""
     return *scores, scores.best_reference, scores.truncated, scores.unknown
 
 

@@ -51,7 +51,7 @@ class ScorerSettings(TokenizerSettings, total=False):
 def find_bundle(
     settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
 ) -> Bundle:
-    """Open the bundle of the model, or of the language, or else the one that the environment names.
+    """Open the bundle of the model, or of the language, or else the bundle that the environment names.
 
     One on the hub is pulled unless it is here.
     """

@@ -30,7 +30,7 @@ _CITATION = """@inproceedings{zhang2020bertscore,
 def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None) -> str:
     """Return the card of the bundles in a folder or repository, given by the names to load them by; at least one.
 
-    `license_fields` are those of the base model's card, as `read_license` returns them.
+    `license_fields` are from the base model's card, as `read_license` returns them.
     """
     name, first = next(iter(bundles.items()))
     lines = [

@@ -119,7 +119,7 @@ class CatalogueEntry:
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """Return every known model by name, read-only: those of bert-score's `model2layers` in its order, then others."""
+    """Return every known model by name, read-only: bert-score's `model2layers` in its order, then others."""
     return MappingProxyType(
         {
             name: CatalogueEntry(
@@ -178,7 +178,7 @@ def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
 
     Names that contain the unknown one always qualify.
     """
-    # seq2 is the one that SequenceMatcher indexes once and keeps; autojunk would skip letters of a long name.
+    # SequenceMatcher indexes seq2 once and keeps it; autojunk would skip letters of a long name.
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
 
     def similarity(candidate: str) -> float:
@@ -211,7 +211,7 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 @cache
 def largest_differences() -> Mapping[str, float]:
-    """Return by family the largest difference between scores and those of the originals, on tiny random models."""
+    """Return by family the largest difference of scores from the original's, on tiny random models."""
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         largest = {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
     return MappingProxyType(largest)

@@ -134,7 +134,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which of the two tokenizers of transformers the ids match."""
 
     tokenizer_spec: TokenizerSpec | None
-    """The rules of the tokenizer beyond those in `tokenizer.json`; None in the fast mode."""
+    """The rules of the tokenizer that `tokenizer.json` lacks; None in the fast mode."""
 
     tokenizer_differences: Count
     """The number of the export's edge-case texts that get other ids than from the original tokenizer."""
@@ -236,7 +236,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the golden scores are those of the PyTorch model, not of a published graph."""
+        """Whether the golden scores are from the PyTorch model, not from a published graph."""
         return self.comparison != "not compared"
 
     @property

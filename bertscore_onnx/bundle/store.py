@@ -25,7 +25,7 @@ Exporter = Literal["torch", "transformers", "optimum"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Identifies one bundle among those of a model."""
+    """Identifies one of a model's bundles."""
 
     num_layers: int | None
     """The layer; None for a bundle of all layers."""

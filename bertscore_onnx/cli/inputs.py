@@ -50,18 +50,18 @@ class InputFile:
     """Whether the texts of a row are the sentences before a pair."""
 
     ids: tuple[Column, ...] = ()
-    """The columns of ids, if those of several tables have to agree."""
+    """The columns of ids, if several tables have to agree on ids."""
 
     groups: Column | None = None
     """The column of the rows' groups, if this file has it."""
 
     @property
     def format(self) -> InputFormat:
-        """The requested format, or that of the name."""
+        """The requested format, or the format of the name."""
         return self.dialect.format or format_of(self.name)
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> "Iterator[InputRow]":
-        """Yield the rows of the file, which was opened, and keep those of a table.
+        """Yield the rows of the file, which was opened, and keep the rows of a table.
 
         InputError is raised if the file has no rows, or a group has no name.
         """
@@ -207,7 +207,7 @@ class TextPairs:
     def __init__(
         self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows, held: "HeldRows | None" = None
     ) -> None:
-        """Read files of `number` rows each; rows that are held are those of all files but the first."""
+        """Read files of `number` rows each; the rows of all files but the first are held."""
         self._files = files
         self._number = number
         self._kept = kept
@@ -353,7 +353,7 @@ def _side_by_side(
 def _unequal(
     file: tuple[InputFile, Source], number: int, other: tuple[InputFile, Source], other_number: int | None
 ) -> InputError:
-    """Return the error for files with different numbers of rows; None for a larger one that is not known."""
+    """Return the error for files with different numbers of rows; None for a larger number that is not known."""
     longer, source = other if other_number is None or other_number > number else file
     place = 1 + (number if other_number is None else min(number, other_number))
     more = "more" if other_number is None else other[0].counted(other_number)
@@ -374,7 +374,7 @@ def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
 
 
 def _id_columns(columns: ColumnNames) -> tuple[Column, ...]:
-    """Return the columns of ids, of which tables are compared by the first that they share; none if without ids."""
+    """Return the columns of ids; tables are compared by the first that they share. None if without ids."""
     name = columns("id")
     if name == NO_IDS:
         return ()
@@ -442,7 +442,7 @@ def choose_inputs(
 def input_file(
     name: str, columns: tuple[Column, ...], dialect: Dialect = DEFAULT_DIALECT, added: tuple[str, ...] = ()
 ) -> InputFile:
-    """Return a file to read; raise InputError if its format follows from its name, and is that of a spreadsheet."""
+    """Return a file to read; raise InputError if its name is a spreadsheet's."""
     if dialect.format is None:
         refuse_other_formats(name)
     return InputFile(name, columns, dialect, added)
@@ -455,7 +455,7 @@ def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -
 
 
 def check_tables(files: Sequence[InputFile], columns: ColumnNames) -> None:
-    """Raise typer.BadParameter for an option about tables if no file is one."""
+    """Raise typer.BadParameter for an option about tables if no file is a table."""
     if any(file.format != "text" for file in files):
         return
     if columns.keys() & TEXT_ROLES:

@@ -111,7 +111,7 @@ def check_model(model_type: object, lang: str | None) -> None:
 
 
 def chosen_model(model: str | None) -> str:
-    """Return a model, or else that of the environment; raise typer.BadParameter if there is none."""
+    """Return a model, or else the environment's; raise typer.BadParameter if there is none."""
     chosen = model or default_model()
     if chosen is None:
         raise typer.BadParameter(

@@ -68,7 +68,7 @@ def replacing(name: str) -> Iterator[FileIO]:
 
 
 def _new_part(name: str, path: Path) -> FileIO:
-    """Open a new file beside another one, and name those of earlier runs that did not end."""
+    """Open a new file beside another file, and name the files of earlier runs that did not end."""
     from bertscore_onnx.files import write_errors
 
     number = 0

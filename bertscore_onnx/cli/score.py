@@ -178,7 +178,7 @@ class Output:
     """None if only the means are printed, as text."""
 
     has_pairs: bool = False
-    """Whether the pairs are written; otherwise the means alone, or those of groups as TSV."""
+    """Whether the pairs are written; otherwise the means alone, or the means of groups as TSV."""
 
     with_texts: bool = False
     """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
@@ -393,7 +393,7 @@ def lines(
     signature: str,
     groups: Groups = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield the lines to write, that of a pair as soon as it is scored; all pairs are scored at the end.
+    """Yield the lines to write, each as soon as its pair is scored; all pairs are scored at the end.
 
     `rows` describes the rows once the first was read.
     """

@@ -70,18 +70,18 @@ def print_json(value: object) -> None:
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but the tab and the line feed, and those that change the direction of their neighbours."""
+"""Control characters but the tab and the line feed, and characters that change the direction of their neighbours."""
 
 
 class Terminal(io.TextIOWrapper):
-    """Standard output on a terminal, which obeys control characters: those of texts and names are escaped."""
+    """Standard output on a terminal, which obeys control characters: in texts and names they are escaped."""
 
     def write(self, text: str) -> int:
         """Write a text, with escapes that JSON has too."""
         return super().write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
     def write_as_is(self, text: str) -> int:
-        """Write a text in which every control character is ours, such as those of colours."""
+        """Write a text in which every control character is ours, such as for colours."""
         return super().write(text)
 
 

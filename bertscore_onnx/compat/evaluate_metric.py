@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def evaluate_metric() -> str:
-    """Return the path of this library's metric script, for `evaluate.load`; its arguments are those of `score`.
+    """Return the path of this library's metric script, for `evaluate.load`; its arguments are as of `score`.
 
     Unlike the `bertscore` script of `evaluate`, which keeps the idf weights of the first references, it computes them
     from the references of each call.

@@ -21,7 +21,7 @@ def as_tensors(scores: Scores) -> tuple[Any, Any, Any]:
 class TensorArray(NDArrayOperatorsMixin):
     """An array with the methods of a tensor that programs call on scores; operators and numpy's functions take it.
 
-    Elements and means are arrays without dimensions, like those of a tensor. Any other method is an error.
+    Elements and means are arrays without dimensions, as of a tensor. Any other method is an error.
     """
 
     def __init__(self, values: Any) -> None:
@@ -58,7 +58,7 @@ class TensorArray(NDArrayOperatorsMixin):
         return self._values.item()
 
     def mean(self, dim: int | None = None, *, axis: int | None = None, **options: Any) -> "TensorArray":
-        """Return the mean of all values, or along a dimension; the other arguments are those of numpy."""
+        """Return the mean of all values, or along a dimension; the other arguments are numpy's."""
         return TensorArray(self._values.mean(axis if dim is None else dim, **options))
 
     def __getattr__(self, name: str) -> Any:

@@ -56,7 +56,7 @@ def local_path(name: str | os.PathLike[str]) -> str:
     """Return the path of the bundle that `hf://ORG/REPO[@REVISION][/VARIANT]` names; return any other name unchanged.
 
     If the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled; if the home folder
-    holds another bundle of its model and variant, it is stored beside that one.
+    holds another bundle of its model and variant, it is stored beside it.
 
     Raises:
         InputTypeError: the name is neither a string nor a path.
@@ -122,7 +122,7 @@ def _download(repository: Repository, folder: str, staging: Path, force: bool, k
 
 
 def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
-    """Return the folder for a bundle: that of its model and variant, or with `keep_both` one beside another bundle."""
+    """Return the folder for a bundle: its model's and variant's, or with `keep_both` a folder beside another bundle."""
     usual = bundle_folder(manifest.model_id, manifest.variant)
     model = usual.parent
     if model.parent != store_root() / "bundles" or model.name in {"", ".", ".."} or "\\" in model.name:

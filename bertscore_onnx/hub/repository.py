@@ -15,7 +15,7 @@ class Repository:
     """The files of a repository at one commit; later pushes are not seen."""
 
     def __init__(self, source: Source, token: str | None = None) -> None:
-        """Request the commit and the list of files; without a token, huggingface_hub uses the one that it has."""
+        """Request the commit and the list of files; without a token, huggingface_hub uses its own."""
         self.source, self.name = source, str(Source(source.repo, source.revision))
         client = load_client()
         self.api = client.HfApi(token=token, library_name="bertscore-onnx")
@@ -30,7 +30,7 @@ class Repository:
         """The folders that hold a bundle; an empty string if the repository itself does."""
 
     def folder(self) -> str:
-        """Return the folder of the variant that the source names, or the only one that holds a bundle."""
+        """Return the folder of the variant that the source names, or the only folder that holds a bundle."""
         variant, names = self.source.variant, listed([folder or "(the repository itself)" for folder in self.folders])
         if variant in self.folders:
             return str(variant)

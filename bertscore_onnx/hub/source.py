@@ -79,7 +79,7 @@ def read_names(folder: Path) -> list[str]:
 
 
 def add_names(folder: Path, source: Source, variant: str, commit: str) -> None:
-    """Add the name that a bundle was pulled by to its file, and those with its variant and its commit."""
+    """Add the name that a bundle was pulled by to its file, and its names with variant and commit."""
     names = {
         str(Source(source.repo, revision, named)): None
         for revision in (source.revision, commit)

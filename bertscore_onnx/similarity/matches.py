@@ -1,4 +1,4 @@
-"""Compares the tokens of a candidate with those of its references, and shows token ids as text."""
+"""Compares the tokens of a candidate with its references' tokens, and shows token ids as text."""
 
 import re
 import unicodedata

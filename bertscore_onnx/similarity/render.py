@@ -13,7 +13,7 @@ from bertscore_onnx.tables.aligned import text_width
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TokenMatches:
-    """The tokens of a candidate, matched with those of each of its references.
+    """The tokens of a candidate, matched with the tokens of each of its references.
 
     `print` shows those of the best reference as `bertscore-onnx show` does, and a notebook shows them as HTML. `P`, `R`
     and `F` are the scores of the candidate: with several references each is the best over these, independently, as

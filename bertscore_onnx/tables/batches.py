@@ -59,7 +59,7 @@ class ScoreColumns:
         return [pyarrow.field(name, kinds[name]) for name in self.names]
 
     def kinds(self, score: Any, position: Any, flag: Any, text: Any, list_of: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the type of each column by its name, given those of values and, for all layers, of lists."""
+        """Return the type of each column by its name, given the types of values and, for all layers, of lists."""
         share = score
         if self.all_layers:
             score, position = list_of(score), list_of(position)
@@ -71,7 +71,7 @@ class ScoreColumns:
         return [*values, *[score.best_reference] * self.has_best, *[None] * self.may_be_null]
 
     def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
-        """Return the values for rows, from the scores of those that have no reason, and the reason of each or None."""
+        """Return the values for rows, from the scores of rows without a reason, and the reason of each row or None."""
         following = map(self.row, scores)
         nothing = [None] * (len(self.names) - 1)
         rows = [next(following) if reason is None else [*nothing, reason] for reason in reasons]

@@ -1,4 +1,4 @@
-"""The columns of a table: finding those of texts, checking their values row by row, and naming those of scores."""
+"""The columns of a table: finds the columns of texts, checks their values, and names the columns of scores."""
 
 import re
 import warnings
@@ -17,7 +17,7 @@ SCORE_NAMES = ("precision", "recall", "f1")
 """The columns of scores, unless other names are chosen."""
 
 UNKNOWN = "unknown"
-"""The name of the column of the share of unknown tokens, beside that of truncated texts."""
+"""The name of the column with the share of unknown tokens, beside the column of truncated texts."""
 
 BEST = "best_reference"
 """The column with the position of the best reference."""
@@ -26,10 +26,10 @@ REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
 
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
-"""The names of a column of ids; the first one that a table has, or that several tables share, counts."""
+"""The names of a column of ids; the first name that a table has, or that several tables share, counts."""
 
 REFERENCE_COLUMNS = ("reference", "references")
-"""The names of a column of references; the first one that a table has counts."""
+"""The names of a column of references; the first name that a table has counts."""
 
 NO_IDS = "none"
 """In place of the name of a column of ids: rows belong together by position."""
@@ -38,7 +38,7 @@ RENAME_SCORES = "give the scores other names, such as --columns f1=NAME"
 
 
 def check_free(names: Iterable[str], added: Collection[str], place: str, remedy: str = RENAME_SCORES) -> None:
-    """Raise InputError, with the remedy beside renaming it, if a column has the name of one that is to be added."""
+    """Raise InputError, with the remedy beside renaming it, if a column already has the name of a new column."""
     for name in names:
         if name in added:
             alternative = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
@@ -69,7 +69,7 @@ class Column:
     """A column of texts."""
 
     names: tuple[str, ...]
-    """Its possible names; the first one that a table has counts."""
+    """Its possible names; the first name that a table has counts."""
 
     option: str
     """The option, or argument, that names it; empty if none does."""
@@ -369,7 +369,7 @@ def context_column(name: ColumnName, option: str = "`context`") -> Column:
 def read_references(
     values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
 ) -> Iterator[list[str]]:
-    """Yield the references of rows from the values of their column; those of bad rows are left out, or raise."""
+    """Yield the references of rows from the values of their column; bad rows are left out, or raise."""
     column = Column((name,), "reference", may_hold_lists=True)
     for number, value in enumerate(values, first):
         try:

@@ -233,7 +233,7 @@ class DelimitedReader(TableReader):
         )
 
     def _bounded(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; those of one row may have `MAX_LINE_BYTES` characters together."""
+        """Yield the lines; the lines of one row may have `MAX_LINE_BYTES` characters together."""
         for line in lines:
             self._num_lines += 1
             self._num_characters += len(line)

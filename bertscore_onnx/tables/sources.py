@@ -66,16 +66,16 @@ class Dialect:
     """Whether the first row has the names of the columns, which are called 1, 2, and so on otherwise."""
 
     has_quotes: bool = True
-    """Whether a field may be in double quotes, with those in it doubled; otherwise they are ordinary characters."""
+    """Whether a field may be in double quotes, with inner quotes doubled; otherwise quotes are ordinary characters."""
 
     delimiter: str | None = None
-    """The character between fields; None for a tab in TSV, and in CSV for the one that the header shows."""
+    """The character between fields; None for a tab in TSV, and in CSV for the delimiter of the header."""
 
     format: InputFormat | None = None
     """None for the format that the name of each file shows."""
 
     def __post_init__(self) -> None:
-        """Raise InputError if the delimiter is not one character, or is one that ends or quotes fields."""
+        """Raise InputError if the delimiter is not one character, or a character that ends or quotes fields."""
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InputError(f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a tab.")
 
@@ -91,7 +91,7 @@ DEFAULT_DIALECT = Dialect()
 STANDARD_INPUT = "-"
 
 MAX_SPOOLED_BYTES = 10_000_000_000
-"""The longest pipe that is copied to a temporary file, so that one without an end cannot fill the disk."""
+"""The longest pipe that is copied to a temporary file, so that an endless pipe cannot fill the disk."""
 
 _COPIED_AT_ONCE = 1_000_000
 
@@ -285,7 +285,7 @@ def too_long(title: str) -> InputError:
 BYTE_ORDER_MARK = "\ufeff"
 
 _BYTES = "latin-1"
-"""An encoding with a character for every byte: Python finds the line ends, and offsets stay those of bytes."""
+"""An encoding with a character for every byte: Python finds the line ends, and offsets count bytes."""
 
 
 def read_lines(

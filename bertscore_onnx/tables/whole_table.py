@@ -111,7 +111,7 @@ class WholeTable:
         return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
-        """Return names, such as those of systems; raise InputError unless they are texts or whole numbers."""
+        """Return names, such as systems' names; raise InputError unless they are texts or whole numbers."""
         return [self._key(column, row) for row in range(len(self))]
 
     def numbers(self, column: str) -> NDArray[np.float64]:

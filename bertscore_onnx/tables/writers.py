@@ -126,7 +126,7 @@ class JsonWriter:
         return f"{json.dumps(values, ensure_ascii=False)[:-1]}, {scores[1:]}\n"
 
 
-# Parquet, whose rows are written in groups; those of Parquet are copied with their types.
+# Parquet, written in groups of rows; rows read from Parquet are copied with their types.
 
 ROWS_PER_BATCH = 1024
 
@@ -196,7 +196,7 @@ class ParquetWriter:
 
 
 def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
-    """Return the columns of the rows in Parquet; those of TSV and CSV are strings."""
+    """Return the columns of the rows in Parquet; columns of TSV and CSV are strings."""
     import pyarrow
 
     if not rows.with_texts:

@@ -1,7 +1,7 @@
 """Changes to a text before it is encoded that `tokenizer.json` cannot express.
 
 Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are written in Python and so
-follow Python's Unicode tables; those of the `tokenizers` package are older and differ on recently assigned characters.
+follow Python's Unicode tables; `tokenizers` has older tables, which differ on recently assigned characters.
 """
 
 import importlib
@@ -54,7 +54,7 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     """Whether every ideograph is a word."""
 
     never_split: list[str]
-    """Words that stay unchanged, including those that become one of these by the cleaning."""
+    """Words that stay unchanged, including words that the cleaning turns into these."""
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""

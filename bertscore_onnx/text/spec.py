@@ -33,7 +33,7 @@ class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules for encoding a text with `spiece.model`, beyond those in that file."""
+    """The rules for encoding a text with `spiece.model` that the file lacks."""
 
     id_runs: Annotated[list[tuple[Id, Id]], msgspec.Meta(min_length=1)]
     """The ids of the pieces, in runs of consecutive ids: for each run the index and the id of its first piece."""
@@ -46,7 +46,7 @@ class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of a slow tokenizer, beyond those in `tokenizer.json`."""
+    """The rules of a slow tokenizer that `tokenizer.json` lacks."""
 
     normalizers: list[Normalizer]
     """The changes to a whole text, in this order."""

@@ -26,7 +26,7 @@ class TokenisedText(NamedTuple):
     """The tokens without the special ones around them."""
 
     num_unknown: int = 0
-    """Those of them that stand for a word, or a character, that the vocabulary lacks."""
+    """How many of them stand for a word, or a character, that the vocabulary lacks."""
 
     @property
     def unknown(self) -> float:

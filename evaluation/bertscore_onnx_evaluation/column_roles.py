@@ -19,7 +19,7 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "document": ("document", "document_id", "doc", "doc_id"),
     "run": ("run",),
 }
-"""The names that the column of each role has unless it is named; the first one that a table has counts."""
+"""The usual names of the column of each role; the first name that a table has counts."""
 
 PANDAS_INDEX = ("", "Unnamed: 0")
 """The names of a first column that is the index of a data frame: as pandas writes it, and as it reads that again."""
@@ -33,7 +33,7 @@ BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The columns of tables by their roles: those that are named, and otherwise the usual ones."""
+    """The columns of tables by their roles: as named, and otherwise by their usual names."""
 
     named: Mapping[str, tuple[str, ...]]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def layer_sums(human: Floats, metrics: NDArray[np.floating], units: NDArray[np.int64] | None = None) -> UnitSums:
     """Return Pearson's r of metrics, (metrics, rows), as a function of sums over units; NaN where a side is constant.
 
-    Human scores, (rows,), are not constant. Units are numbers from 0, (rows,); None if each row is one.
+    Human scores, (rows,), are not constant. Units are numbers from 0, (rows,); None if each row is a unit.
     """
     units = np.arange(len(human)) if units is None else units
     human = (human - human.mean()) / human.std()
@@ -88,7 +88,7 @@ class LayerResult:
     """The p-value of F's distance to the best layer, tested against the maximum over all layers; None for that layer
     itself, and without a value."""
     loss: float | None
-    """How much lower F's correlation is than the best layer's, 0 for that one; None without a value."""
+    """How much lower F's correlation is than the best layer's, 0 for the best; None without a value."""
     loss_high: float | None
     """How much lower it may be than that of any other layer: the upper bound at 95 % for a layer named beforehand; for
     one that was chosen on these judgements, as the best one was, the bound is too low more often."""
@@ -111,7 +111,7 @@ class LayerTuning(Result):
     left_out: Mapping[str, str]
     """The language pairs that are left out of all means, with the reason why they have no correlation."""
     layers: tuple[LayerResult, ...]
-    """Every layer, from 0; then those of further scorers."""
+    """Every layer, from 0; then the layers of further scorers."""
     best_layer: int | str
     """The layer with the highest correlation of F; the first of equals."""
     best_pearson: float
@@ -373,7 +373,7 @@ def p_values(mean: Floats, resampled: Floats) -> Floats:
 def loss_bounds(resampled: Floats, num_units: int) -> Floats:
     """Return how much worse than any other layer each is at most, (layers,), from (resamples, layers).
 
-    The bounds hold at 95 % for a layer named beforehand, not for one that was chosen by the same resamples.
+    The bounds hold at 95 % for a layer named beforehand, not for a layer chosen by the same resamples.
     """
     differences = (resampled - layer[:, None] for layer in resampled.T)
     return np.array(
@@ -382,7 +382,7 @@ def loss_bounds(resampled: Floats, num_units: int) -> Floats:
 
 
 def optimism(mean: Floats, resampled: Floats) -> float:
-    """Return by how much the highest correlation is too high, from those of (layers,) and (resamples, layers)."""
+    """Return by how much the highest correlation is too high, from correlations (layers,) and (resamples, layers)."""
     winners = np.nanargmax(resampled, axis=1)
     return max(0.0, float((resampled[np.arange(len(resampled)), winners] - mean[winners]).mean()))
 

@@ -99,7 +99,7 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
         nthreads: has no effect.
 
     Raises:
-        InputTypeError: it is another tokenizer, whose ids may differ from those that are scored.
+        InputTypeError: it is another tokenizer, whose ids may differ from the scored ids.
     """
     if not isinstance(tokenizer, BundleTokenizer):
         raise InputTypeError(

@@ -13,11 +13,11 @@ _INPUTS = """
 Args:
     predictions: the candidates, strings.
     references: for each of them a string, or a list of strings, of which the best counts.
-    **options: those of `bertscore_onnx.score`, such as lang="en", model_type="path/to/bundle", idf=True,
+    **options: of `bertscore_onnx.score`, such as lang="en", model_type="path/to/bundle", idf=True,
         rescale_with_baseline=True.
 
 Returns:
-    precision, recall, f1: lists of float, one of each a prediction.
+    precision, recall, f1: lists of float, each with a value for each prediction.
     hashcode: the signature, which states all that can change a digit.
 """
 

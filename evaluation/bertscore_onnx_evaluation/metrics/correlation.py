@@ -25,7 +25,7 @@ class Measure:
     value: float | None
     """None if the data gives no value."""
     n: int
-    """The number of judged outputs or systems it was computed from, of acc*_eq and SPA that of their pairs."""
+    """The number of judged outputs or systems it was computed from; for acc*_eq and SPA of their pairs."""
     reason: str = ""
     """Why there is no value; empty if there is one."""
     groups: int = 1
@@ -148,7 +148,7 @@ def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure
 
 
 def correlate_pairs(human: Floats, metric: Floats) -> Measure:
-    """Correlate two rows of scores, such as those of systems, by Pearson's r.
+    """Correlate two rows of scores, such as scores of systems, by Pearson's r.
 
     Args:
         human: (n,), NaN where nobody judged.
@@ -230,7 +230,7 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
         metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
-        seed: of the permutations; 4 draws those of mt-metrics-eval.
+        seed: of the permutations; 4 draws mt-metrics-eval's.
 
     Returns:
         SPA in [0, 1]; `n` counts the pairs of systems. None if either side ties all systems in every segment.

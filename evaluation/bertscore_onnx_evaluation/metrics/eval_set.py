@@ -146,13 +146,13 @@ class EvalSetFiles:
         self.metrics = [*dict.fromkeys(name for name, _, level in scores if level in LEVELS and "-" in name)]
 
     def gold(self, name: str | None) -> str:
-        """Return the judgements to take: those of this name, or the only ones there are."""
+        """Return the judgements to take: of this name, or the only judgements there are."""
         if name is None:
             return self._only(self.golds, "kinds of judgements", "gold")
         return self._checked(name, self.golds, f"gold of {self.language_pair}")
 
     def reference(self, name: str | None) -> str:
-        """Return the reference to use: the one of this name, or else the only one that texts or metrics have."""
+        """Return the reference to use: of this name, or else the only reference that texts or metrics have."""
         used = dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics)
         if name is None:
             used.pop(NO_REFERENCE, None)
@@ -171,7 +171,7 @@ class EvalSetFiles:
         return frozenset(self.references if reference == ALL_REFERENCES else reference.split("."))
 
     def chosen_metrics(self, names: Sequence[str], reference: str) -> list[str]:
-        """Return the metrics to read: those of these names, or else all that have the reference."""
+        """Return the metrics to read: of these names, or else all that have the reference."""
         if not names:
             return [name for name in self.metrics if name.rpartition("-")[2] == reference]
         kind = f"metric with scores of {self.language_pair}"
@@ -208,7 +208,7 @@ def _files(folder: Path, prefix: str, suffix: str) -> list[str]:
 
 
 class _Segments:
-    """The number of segments: that of the first file."""
+    """The number of segments, as in the first file."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -291,7 +291,7 @@ def _texts(
     return candidates, (references_by_segment,) * len(systems)
 
 
-# Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, those of a system in order of segments.
+# Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, a system's lines in the order of segments.
 
 
 NO_SCORE = "None"

@@ -29,7 +29,7 @@ class JudgedSystems:
     human_segment: Floats | None
     """(systems, segments), NaN where nobody judged; None if only whole systems were judged."""
     metrics: Mapping[str, MetricScores]
-    """Those of which lower scores are better are negated before they are judged."""
+    """Metrics whose lower scores are better are negated before they are judged."""
     gold: str = ""
     """Which human scores these are, such as mqm; empty if there is but one kind."""
     reference: str = ""

@@ -136,7 +136,7 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
 
 
 def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Floats] | None:
-    """Return human scores and a metric's, (systems, segments); of whole systems, each is one segment."""
+    """Return human scores and a metric's, (systems, segments); if whole systems were judged, each is a segment."""
     if judged.human_segment is not None and metric.segment is not None:
         return judged.human_segment, metric.segment
     return None if metric.system is None else (judged.human_system[:, None], metric.system[:, None])
@@ -204,7 +204,7 @@ class _ByUnits:
         return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
 
     def _error(self, metric: str, key: Key, is_r: bool) -> tuple[float, float]:
-        """Return the standard error of a measure, of r that of Fisher's z, and its degrees of freedom."""
+        """Return the standard error of a measure, for r of Fisher's z, and its degrees of freedom."""
         return jackknife_error(self.sums[metric][key], _effective_units(self.judged), of_z=is_r)
 
 
@@ -242,7 +242,7 @@ class _ByBoth(_ByUnits):
     def p_values(
         sets: Sequence[_ByUnits], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
     ) -> Floats:
-        """Return two-sided p, with the fewest systems of a language pair as those of all."""
+        """Return two-sided p, as if all language pairs had as few systems as the smallest."""
         pairs = [(tests, of_set) for tests, of_set in zip(sets, names, strict=True) if isinstance(tests, _ByBoth)]
         drawn = np.mean([[tests.drawn[name, key] for name in of_set] for tests, of_set in pairs], axis=0)
         values = np.mean([[tests.sums[name][key].value for name in of_set] for tests, of_set in pairs], axis=0)
@@ -281,7 +281,7 @@ def meta_evaluate(
         test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
             and Holm's correction for all pairs. `boot-both` draws systems and segments, for intervals and p over
             other systems too, with Student's t for the number of systems.
-        seed: of the permutations; with 4, soft pairwise accuracy is that of mt-metrics-eval.
+        seed: of the permutations; with 4, soft pairwise accuracy is as in mt-metrics-eval.
         sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
 
     Raises:
@@ -537,7 +537,7 @@ def _kind_of_units(judged: JudgedSystems) -> str:
 
 
 def _effective_units(judged: JudgedSystems) -> float:
-    """Return how many segments, or documents of one size, would tell as much as those that are judged."""
+    """Return how many segments, or equal documents, would tell as much as the judged ones."""
     numbers = judged.unit_numbers(judged.is_judged.any(axis=0))
     return effective_units(np.bincount(numbers).astype(np.float64)) if len(numbers) else 1.0
 

@@ -42,7 +42,7 @@ OF_SYSTEMS: Key = ("system", "spa")
 R_OF_OUTPUTS: Key = ("segment", "pearson")
 R_OF_SYSTEMS: Key = ("system", "pearson")
 MIN_SYSTEMS = 5
-"""With fewer systems SPA says little: of 2 systems that of random numbers is up to .98."""
+"""With fewer systems SPA says little: random numbers get up to .98 with 2 systems."""
 
 HELP = """\
 acc*_eq is the share of pairs of outputs of a segment that a metric orders or
@@ -58,7 +58,7 @@ range of 95 % of them."""
 
 
 def label(key: Key) -> str:
-    """Return the name of a measure where those of both levels stand together."""
+    """Return the name of a measure where both levels stand together."""
     return "system_pearson" if key == R_OF_SYSTEMS else key[1]
 
 
@@ -144,9 +144,9 @@ class LanguagePairResult:
     human_scores: tuple[float | None, ...]
     """Of each of `systems` as a whole; None where nobody judged it so."""
     metric_scores: Mapping[str, tuple[float | None, ...]]
-    """Those of the metrics that score whole systems, by the metric's name; higher is better."""
+    """The scores of the metrics that score whole systems, by the metric's name; higher is better."""
     segments: int
-    """Those of which an output has a human score; 0 if only whole systems have."""
+    """The number of segments with a judged output; 0 if only whole systems have."""
     metrics: tuple[MetricAgreement, ...]
     """The best first."""
     sentinels: tuple[MetricAgreement, ...]
@@ -218,7 +218,7 @@ class MetricMean:
 
 
 def _parts(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return the values of measures by name, the intervals of those that have one, and why the others lack a value."""
+    """Return the values of measures by name, their intervals if they have any, and why others lack a value."""
     intervals = {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None}
     reasons = {name: measure.reason for name, measure in measures.items() if measure.value is None}
     return {name: measure.value for name, measure in measures.items()} | {"intervals": intervals, "reasons": reasons}

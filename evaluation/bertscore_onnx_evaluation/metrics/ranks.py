@@ -1,6 +1,6 @@
 """Which metrics agree better with human scores than which others and than sentinels, and the ranks that follow.
 
-Ranks are those of the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
+Ranks are made as in the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class Difference:
     """The difference between two metrics in one measure, the first minus the second."""
 
     delta: float
-    """That of SPA has normal p-values, and may differ a little from the values printed."""
+    """For SPA with normal p-values, which may differ a little from the values printed."""
     p: float
     """Two-sided, by exchanging whole segments or documents, or by drawing systems too; never 0."""
     p_holm: float
@@ -42,7 +42,7 @@ class SentinelTest:
     sentinel: str
     """The best one."""
     delta: float
-    """The metric's value minus that of the best sentinel."""
+    """The metric's value minus the best sentinel's."""
     p: float
     """The largest of the p-values against each sentinel; 1 if any is as good."""
     p_holm: float

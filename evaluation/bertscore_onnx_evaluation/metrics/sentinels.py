@@ -30,7 +30,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff
 
 
 def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
-    """Return the scores of each sentinel by its name; those of texts only if each judged output has texts.
+    """Return the scores of each sentinel by its name; sentinels that read texts only if each judged output has texts.
 
     They are normal random numbers (the first of `random_scores`); where systems share segments, the difficulty of each
     segment, which is the mean of the metrics' scores over all systems, standardised; the number of characters of the

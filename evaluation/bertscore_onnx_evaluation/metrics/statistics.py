@@ -49,7 +49,7 @@ class UnitSums:
 
 
 def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
-    """Add up the sums of segments, (sums, segments), to those of units, (units, sums); units are numbers from 0."""
+    """Add up the sums of segments, (sums, segments), to sums of units, (units, sums); units are numbers from 0."""
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
     return np.add.reduceat(sums[:, order].astype(np.float64), starts, axis=1).T
@@ -144,7 +144,7 @@ def _mean_sums(values: Floats) -> Floats:
 def _spa_sums(scores: Floats) -> Floats:
     """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments).
 
-    Metrics are exchanged on one scale: that of the differences between systems, which alone decide.
+    Metrics are exchanged on one scale: the differences between systems, which alone decide.
     """
     squares = pair_differences(scores) ** 2
     scale = squares.sum() / max(1, squares.size) or 1.0
@@ -198,7 +198,7 @@ def exchange_units(sets: Sequence[Sequence[UnitSums]], *, permutations: int = 10
         differences = []
         for metrics, total, of_set in zip(sets, totals, np.split(signs, np.cumsum(sizes)[:-1], axis=1), strict=True):
             half = (metrics[first].sums - metrics[second].sums) / 2
-            changed = half.any(axis=0)  # sums of human scores are those of both
+            changed = half.any(axis=0)  # both have the same sums of human scores
             change = np.zeros((len(signs), half.shape[1]))
             change[:, changed] = of_set @ half[:, changed]
             mean, statistic = (total[first] + total[second]) / 2, metrics[first].statistic
@@ -234,7 +234,7 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 
 
 def degrees_of_freedom(influences: Floats) -> float:
-    """Return those of the variance of a sum of influences, (units,): few if a few units make it, else units − 1.
+    """Return the degrees of freedom of a sum of influences, (units,): few if a few units make it, else units − 1.
 
     2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in Sampling Problems", The
     American Statistician 2014.
@@ -278,7 +278,7 @@ def bootstrap_error(resampled: Floats, num_units: int) -> tuple[float, float]:
 
 
 def student_interval(value: float, error: float, freedom: float, *, of_z: bool = False) -> tuple[float, float]:
-    """Return the 95 % interval of a value by Student's t; of a correlation, the error may be that of Fisher's z."""
+    """Return the 95 % interval of a value by Student's t; for a correlation, the error may be of Fisher's z."""
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.arctanh(value) if of_z else value
