@@ -4,10 +4,9 @@ python scripts/draw_matching.py BUNDLE
 """
 
 import sys
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-
-import numpy as np
 
 from bertscore_onnx import BERTScorer, Score
 from bertscore_onnx.similarity import TokenMatch, TokenSimilarity
@@ -16,9 +15,10 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "matching.svg"
 CANDIDATE = "The concert was called off at the last minute."
 REFERENCE = "At the very last moment they called the concert off."
 
-WIDTH, HEIGHT, MARGIN = 860, 330, 30
-TOP, BOTTOM, BOX = 84, 214, 30  # the rows' upper edges, and their height
-GAP, LETTER, PADDING = 8, 8.6, 16  # between tokens, of a letter, within a token
+WIDTH, MARGIN = 460, 30  # as wide as a phone can show
+TOP, ROW, BOX = 54, 36, 28  # the first token's upper edge, the distance of tokens, and their height
+LEFT, RIGHT = 165, 295  # the inner edges of the columns
+LETTER, PADDING = 8.6, 16  # the width of a letter, and within a token
 SHIFT = 4  # of a line from its token's middle, so that two lines between the same tokens are both visible
 PRECISION, RECALL, INK, PALE, PAPER = "#c2410c", "#1d4ed8", "#1f2937", "#6b7280", "#ffffff"
 DARK = {
@@ -48,39 +48,34 @@ def picture(bundle: Path) -> str:
 
 
 def draw(matches: TokenSimilarity, score: Score) -> str:
-    """Return the SVG: the candidate above, the reference below, and a line from each token to its best match."""
-    upper, lower = _middles(matches.candidate), _middles(matches.reference)
+    """Return the SVG: the candidate at the left, the reference at the right, a line from each token to its match."""
     below, above = matches.candidate_matches, matches.reference_matches
-    lines = [
-        _curve(x - SHIFT, lower[match.position] - SHIFT, match.similarity, PRECISION)
-        for x, match in zip(upper, below, strict=True)
-    ] + [
-        _curve(upper[match.position] + SHIFT, x + SHIFT, match.similarity, RECALL)
-        for x, match in zip(lower, above, strict=True)
+    lines = [_curve(row, match.position, -SHIFT, match.similarity, PRECISION) for row, match in enumerate(below)] + [
+        _curve(match.position, row, SHIFT, match.similarity, RECALL) for row, match in enumerate(above)
     ]
-    tokens = [
-        *_row(below, upper, TOP, TOP - 10, PRECISION),
-        *_row(above, lower, BOTTOM, BOTTOM + BOX + 20, RECALL),
+    foot = TOP + ROW * max(len(below), len(above)) + 28
+    figures = [
+        text_line(x, foot, text, colour, anchor=anchor, weight="bold", size=16)
+        for x, anchor, text, colour in (
+            (MARGIN, "start", f"mean P {score.P:.3f}", PRECISION),
+            (WIDTH / 2, "middle", f"F {score.F:.3f}", INK),
+            (WIDTH - MARGIN, "end", f"mean R {score.R:.3f}", RECALL),
+        )
     ]
-    legend = [
-        text_line(MARGIN, 34, "candidate: each token and its best match in the reference", PALE, anchor="start"),
-        text_line(
-            MARGIN, HEIGHT - 24, "reference: each token and its best match in the candidate", PALE, anchor="start"
-        ),
-        _figure(TOP + 20, f"mean P {score.P:.3f}", PRECISION),
-        _figure((TOP + BOX + BOTTOM) / 2 + 5, f"F {score.F:.3f}", INK),
-        _figure(BOTTOM + 20, f"mean R {score.R:.3f}", RECALL),
-    ]
+    height = foot + 24
     title = f"Which token matches which: {CANDIDATE} against {REFERENCE}"
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
             f"<title>{escape(title)}</title>",
             dark_style(),
-            f'<rect width="{WIDTH}" height="{HEIGHT}" rx="12" fill="{PAPER}"/>',
+            f'<rect width="{WIDTH}" height="{height}" rx="12" fill="{PAPER}"/>',
+            text_line(LEFT, TOP - 20, "candidate", PALE, anchor="end"),
+            text_line(RIGHT, TOP - 20, "reference", PALE, anchor="start"),
             *lines,
-            *tokens,
-            *legend,
+            *(token for row, match in enumerate(below) for token in _token(match, row, LEFT, -1, PRECISION)),
+            *(token for row, match in enumerate(above) for token in _token(match, row, RIGHT, 1, RECALL)),
+            *figures,
             "</svg>\n",
         ]
     )
@@ -94,39 +89,28 @@ def dark_style() -> str:
     return f"<style>@media(prefers-color-scheme:dark){{{rules}}}</style>"
 
 
-def _width(token: str) -> float:
-    return len(token) * LETTER + PADDING
+def _middle(row: int) -> float:
+    return TOP + ROW * row + BOX / 2
 
 
-def _middles(tokens: list[str]) -> list[float]:
-    """Return the x-coordinate of each token's middle, with the tokens side by side from the left margin."""
-    widths = np.array([_width(token) for token in tokens])
-    return (MARGIN + np.cumsum(widths + GAP) - GAP - widths / 2).tolist()  # type: ignore[no-any-return]
+def _token(match: TokenMatch, row: int, edge: float, side: int, colour: str) -> Iterator[str]:
+    """Yield the box of a token beside the inner edge of its column, its text, and the similarity of its best match."""
+    width = len(match.text) * LETTER + PADDING
+    x, y = min(edge, edge + side * width), TOP + ROW * row
+    yield f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BOX}" rx="6" fill="#f3f4f6" stroke="#d1d5db"/>'
+    yield text_line(edge + side * width / 2, y + 19, match.text, INK, size=14)
+    anchor = "end" if side < 0 else "start"
+    yield text_line(edge + side * (width + 8), y + 18, f"{match.similarity:.2f}", colour, anchor=anchor, size=12)
 
 
-def _row(matches: list[TokenMatch], middles: list[float], top: float, baseline: float, colour: str) -> list[str]:
-    """Return the boxes of one side's tokens, each with the similarity of its best match."""
-    return [
-        f'<rect x="{middle - _width(match.text) / 2:.1f}" y="{top}" width="{_width(match.text):.1f}" height="{BOX}" '
-        f'rx="6" fill="#f3f4f6" stroke="#d1d5db"/>'
-        + text_line(middle, top + 20, match.text, INK, size=14)
-        + text_line(middle, baseline, f"{match.similarity:.2f}", colour, size=11)
-        for match, middle in zip(matches, middles, strict=True)
-    ]
-
-
-def _curve(start: float, end: float, similarity: float, colour: str) -> str:
-    """Return a line from an upper token to a lower one, stronger for more similar tokens."""
-    half = (TOP + BOX + BOTTOM) / 2
+def _curve(candidate: int, reference: int, shift: float, similarity: float, colour: str) -> str:
+    """Return a line from a row of the left column to one of the right, stronger for more similar tokens."""
+    start, end, half = _middle(candidate) + shift, _middle(reference) + shift, (LEFT + RIGHT) / 2
     return (
-        f'<path d="M{start:.1f} {TOP + BOX} C{start:.1f} {half} {end:.1f} {half} {end:.1f} {BOTTOM}" fill="none" '
+        f'<path d="M{LEFT} {start:.1f} C{half} {start:.1f} {half} {end:.1f} {RIGHT} {end:.1f}" fill="none" '
         f'stroke="{colour}" stroke-width="{0.6 + 2.2 * similarity**3:.1f}" '
         f'stroke-opacity="{0.3 + 0.7 * similarity:.2f}"/>'
     )
-
-
-def _figure(y: float, text: str, colour: str) -> str:
-    return text_line(WIDTH - MARGIN, y, text, colour, anchor="end", weight="bold", size=16)
 
 
 def text_line(

@@ -56,6 +56,27 @@ def test_pages_fit_screens_of_any_width(browser, opened, width):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+def test_the_picture_of_matches_fits_a_phone(browser, opened):
+    opened(SITE / "index.html", 390)
+    picture = browser.find_element("css selector", "img[src$='matching.svg']").rect
+    assert picture["x"] >= 0
+    assert 300 < picture["width"] <= 390 - picture["x"]
+
+
+def test_words_that_were_searched_are_marked_for_some_seconds_only(browser):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(f"{(SITE / 'tables.html').as_uri()}?highlight=csv")
+    WebDriverWait(browser, 5).until(lambda _: browser.find_elements("css selector", "[role=main] .highlighted"))
+    before, after = browser.execute_script("""
+        const mark = document.querySelector("[role=main] .highlighted")
+        const paper = () => getComputedStyle(mark).backgroundColor
+        const before = paper()
+        mark.getAnimations().forEach(animation => animation.finish())
+        return [before, paper()]""")
+    assert after == "rgba(0, 0, 0, 0)" != before
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_page_can_be_read_in_either_scheme(browser, opened, scheme):
     prefer(browser, scheme)
