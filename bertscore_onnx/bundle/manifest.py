@@ -60,7 +60,7 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts of texts whose ids by the fast tokenizer differ from those by the slow one of the same model."""
+    """Counts of texts whose ids by the fast tokenizer differ from the slow tokenizer's of the same model."""
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
     """The number of texts that both encoded, plain ones and edge cases."""

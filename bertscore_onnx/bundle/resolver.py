@@ -144,7 +144,7 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
 def _folder_of_one_layer(
     name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
 ) -> Path:
-    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or the only one."""
+    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or the only layer."""
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers
@@ -188,7 +188,7 @@ def _exported(name: str, variant: Variant) -> Path:
 
 
 def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
-    """Return the command that exports another variant of a model, whose name may be one that was chosen."""
+    """Return the command that exports another variant of a model, whose name may have been chosen."""
     mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
     precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
     is_known = catalogue.find(name) is not None or name.count("/") == 1

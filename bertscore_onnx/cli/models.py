@@ -96,7 +96,7 @@ def _stored() -> Iterator[tuple[Path, "Manifest"]]:
 
 
 def _known_models(stored: Iterable[tuple[Path, "Manifest"]]) -> dict[str, dict[str, Any]]:
-    """Return the models of the catalogue, then those that only have an installed bundle, by name, as JSON has them.
+    """Return the models of the catalogue, then models that only have an installed bundle, by name, as JSON has them.
 
     The layer is the one of the catalogue, the size that of the fp32 weights cut there, the largest difference that
     of the family's scores from bert-score's; each is None if it is unknown.

@@ -35,7 +35,7 @@ class Source:
 
     repo: str
     revision: str | None = None  # a branch, tag or commit; None for the default branch
-    variant: str | None = None  # the folder in the repository; None for the only one
+    variant: str | None = None  # the folder in the repository; None for the only variant
 
     @property
     def is_pinned(self) -> bool:

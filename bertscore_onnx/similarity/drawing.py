@@ -37,7 +37,7 @@ def plot_matches(matches: TokenSimilarity, file: str | PathLike[str] = "") -> No
 
     Args:
         matches: the similarities.
-        file: the file to save the drawing to, if any; errors and warnings are those of `save_drawing`.
+        file: the file to save the drawing to, if any; errors and warnings are as of `save_drawing`.
     """
     check_matplotlib()
     import matplotlib.pyplot as plt

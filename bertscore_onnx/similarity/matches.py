@@ -150,7 +150,7 @@ class TokenSimilarity:
         """The darkness of each similarity in a picture, from 0 to 1, (cand_tokens, ref_tokens).
 
         Similarities of a model lie close together, with some models from .8 to 1. So the shade of the baseline, or else
-        of the mean similarity, and of anything below is 0; that of a similarity of 1 is 1.
+        of the mean similarity, and of anything below is 0; a similarity of 1 has the shade 1.
         """
         mean = float(self.similarity.mean()) if self.baseline is None else self.baseline
         floor = min(max(mean, 0.0), 0.99)
@@ -268,7 +268,7 @@ def pair_similarities(
 ) -> list[TokenSimilarity]:
     """Compare every token of each candidate with every token of its reference; all texts are encoded together.
 
-    Idf weights from the references are those of all of them. There is no warning; each result has its `remarks`.
+    Idf weights are from all references. There is no warning; each result has its `remarks`.
 
     Args:
         scorer: the `BERTScorer` that scores the pairs; the results have its weights and its rescaling.
@@ -280,7 +280,7 @@ def pair_similarities(
     Raises:
         InputError: the scorer scores all layers and `layer` is None, or a text is not a string.
         UnknownLayerError: the scorer has no such layer.
-        IdfError: idf weights come from the references, and there is only one.
+        IdfError: idf weights come from the references, and there is only one reference.
         EncodingError: the model returned vectors that are not finite.
         ClosedError: the scorer was closed.
     """

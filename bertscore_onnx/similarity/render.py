@@ -156,7 +156,7 @@ def match_html(found: TokenSimilarity, *, with_matrix: bool = False) -> str:
     """Return both texts as a fragment of HTML, without script, style sheet or external files.
 
     Each token of the texts is shaded by the similarity of its best match, as in `TokenSimilarity.shades`, and names
-    this match in its `title`. If weights differ, each token has its weight beside it; those of weight 0 are in italics.
+    this match in its `title`. If weights differ, each token has its weight beside it; weight 0 is in italics.
 
     Args:
         found: the matches.
@@ -330,7 +330,8 @@ def match_text(
 
     First comes a heading; then, with colour, both texts, each token shaded by the similarity of its best match; then a
     table of the tokens of each text, the two side by side if there is room: token, best match, similarity, a bar of the
-    length of its shade, and with idf the weight. Special tokens have no row; a line names those that are best matches.
+    length of its shade, and with idf the weight. Special tokens have no row; if they are best matches, a line
+    names them.
 
     Args:
         found: the matches.

@@ -35,10 +35,10 @@ def aligned(
     optional: Sequence[int | tuple[int, ...]] = (),
     has_rule: bool = False,
 ) -> list[str]:
-    """Return the lines of a table, (rows, columns), of which every column is as wide as its widest cell.
+    """Return the lines of a table, (rows, columns), with every column as wide as its widest cell.
 
     To fit into a width, `optional` columns are left out, the first ones first, which a last line names, and cells are
-    wrapped, those of the last columns first, but for `whole` columns; columns that still have no room stand in another
+    wrapped, in the last columns first, but for `whole` columns; columns that still have no room stand in another
     table below, beside the names again. With a rule below the header, a row with its first cell alone is a heading.
     """
     columns = [*zip(*(row for row in rows if not (has_rule and is_heading(row))), strict=True)]
@@ -124,7 +124,7 @@ def _blocks(kept: Sequence[int], num_names: int, least: Sequence[int], width: in
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], block: Sequence[int], width: int | None) -> list[int]:
-    """Return the widths of the columns of a table, the last of which are narrowed first until all fit."""
+    """Return the widths of the columns of a table; the last columns are narrowed first until all fit."""
     excess = 0 if width is None else max(_total(widths, block) - width, 0)
     sizes = []
     for column in reversed(block):

@@ -305,7 +305,7 @@ class RowReader:
         first: int = 0,
         context: ColumnName | None = None,
     ) -> None:
-        """Read these columns; the title is that of the rows in messages, and `first` the number of the first row.
+        """Read these columns; messages call rows by the title, and `first` is the number of the first row.
 
         InputTypeError is raised if one is not named. Rows of files count from 1, as lines do, and others from 0.
         """

@@ -198,7 +198,7 @@ def _as_number(value: object) -> float | None:
 def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
 
-    The format is by default that of the suffix. If a TSV may have quotes, it is found out whether it does: double
+    The format is by default the suffix's. If a TSV may have quotes, it is found out whether it does: double
     quotes are ordinary characters if the file cannot be read with quotes, or has a row in each line only without.
     """
     if Path(name).is_dir():

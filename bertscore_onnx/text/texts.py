@@ -42,7 +42,7 @@ class TextInContext:
 Text = str | TextInContext
 
 Reference = Text | Iterable[Text]
-"""A reference, or several of which the best counts."""
+"""A reference, or several, where the best counts."""
 
 
 def bare_texts(texts: Iterable[Text]) -> list[str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Return a public name; raise AttributeError with the module of another one."""
+        """Return a public name; raise AttributeError with the module of another name."""
         if name.startswith("_") and name != "__all__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         public = import_module(f"{__name__}.public")

@@ -235,7 +235,7 @@ _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
 def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
-    """Return the log in a zip archive, or None if it is another one."""
+    """Return the log in a zip archive, or None if it is another archive."""
     try:
         with ZipFile(file) as archive:
             sizes = {info.filename: info.file_size for info in archive.infolist()}
@@ -424,7 +424,7 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
 def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
     """Return the system of each log, with the name of the file if it occurs in several logs of a task.
 
-    InputError is raised if a system lacks a task that another one has.
+    InputError is raised if a system lacks another system's task.
     """
     tasks = sorted({log.task for log in logs if log.task is not None})
     places = [(log.system, log.task if len(tasks) > 1 else None) for log in logs]

@@ -90,8 +90,8 @@ class LayerResult:
     loss: float | None
     """How much lower F's correlation is than the best layer's, 0 for the best; None without a value."""
     loss_high: float | None
-    """How much lower it may be than that of any other layer: the upper bound at 95 % for a layer named beforehand; for
-    one that was chosen on these judgements, as the best one was, the bound is too low more often."""
+    """How much lower it may be than any other layer's: the upper bound at 95 % for a layer named beforehand; for a
+    layer that was chosen on these judgements, as the best layer was, the bound is too low more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +200,12 @@ def tune_layers(
     Args:
         scorer: a scorer of every layer, `BERTScorer(…, all_layers=True)`.
         candidates: the texts that annotators judged, one for each row.
-        references: for each row one reference, or a list of several, of which the best counts.
+        references: for each row one reference, or a list of several, where the best counts.
         human: human scores, (rows,), higher is better; NaN where nobody judged, which leaves the row out.
         language_pairs: the language pair of each row, or any other group; None where all rows are one.
         units: the document or segment of each row; rows of one are dependent, and are drawn together. None takes rows
             with the same references together.
-        others: further scorers of the same model, such as those of other matchings, whose layers are candidates too:
+        others: further scorers of the same model, such as with other matchings, whose layers are candidates too:
             the best one, and the tests, are over all. They are taken one after the other.
         num_resamples: how many times units are drawn.
         seed: of these draws.

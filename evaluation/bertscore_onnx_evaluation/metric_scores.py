@@ -55,7 +55,7 @@ class MetricScores:
     base_name: str = ""
     """The metric's name in all language pairs, if it has another in one, such as BLEU of BLEU-refB."""
     segment_signature: str = ""
-    """How the scores of segments were made, if not as those of systems: BLEU takes them with `eff:yes`."""
+    """How the scores of segments were made, if not as the scores of systems: BLEU takes them with `eff:yes`."""
     lower_is_better: bool = False
     """True for an error rate such as TER."""
     corpus: CorpusScores | None = None
@@ -211,7 +211,7 @@ def _bertscore(
             "export a bundle without --all-layers."
         )
     is_scored = np.array([[text is not None for text in outputs] for outputs in candidates]).T  # (segments, systems)
-    places = np.argwhere(is_scored).tolist()  # those of one reference side by side
+    places = np.argwhere(is_scored).tolist()  # pairs with one reference side by side
     texts: list[Any] = [candidates[system][segment] for segment, system in places]
     several = [references[system][segment] for segment, system in places]
     text_references: list[Any] = [each if isinstance(each, str) or len(each) != 1 else each[0] for each in several]
@@ -403,7 +403,7 @@ def _no_scores(candidates: Sequence[Sequence[object]]) -> Floats:
     return np.full((len(candidates), len(candidates[0])), np.nan)
 
 
-# Scores that were computed elsewhere, such as those of COMET, of an LLM judge or of people.
+# Scores that were computed elsewhere, such as by COMET, an LLM judge or people.
 
 
 def given_metrics(
@@ -413,9 +413,9 @@ def given_metrics(
     *,
     higher_is_better: Collection[str] = (),
 ) -> dict[str, MetricScores]:
-    """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds those of runs.
+    """Return metrics of given segment scores, (systems, segments), by their names; a tuple holds the scores of runs.
 
-    InputError is raised if a direction is that of another metric, or a metric has the name of one that is computed.
+    InputError is raised if a direction is for another metric, or a metric has the name of a computed metric.
     """
     for name in (*lower_is_better, *higher_is_better):
         if name not in scores:

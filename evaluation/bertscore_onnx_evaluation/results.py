@@ -57,7 +57,7 @@ class Result(ABC):
         """Yield the rows of TSV."""
 
     def _blocks(self) -> Iterator[str]:
-        """Yield the blocks of text; `_details` yields those of text with all details, and `_latex` those of LaTeX."""
+        """Yield the blocks of text; `_details` yields text with all details, and `_latex` LaTeX."""
         raise NotImplementedError  # only called for a format in `_FORMATS`
 
     _details = _latex = _blocks

@@ -1,4 +1,4 @@
-"""Files of segment scores as tables: those of COMET, of WMT's metrics tasks, and of one number a line.
+"""Files of segment scores as tables: from COMET, from WMT's metrics tasks, and with one number a line.
 
 They are recognised by their content, and WMT's by their names. Everything else is a table, or a log of a harness.
 """
@@ -29,7 +29,7 @@ _COMET_MEAN = re.compile(r".+\tscore: \S+|Predictions saved in: .+")
 
 
 def names_of_files(files: Sequence[str]) -> list[str]:
-    """Return the names of what files hold: those of the files without folder and suffix, or whole if two are alike."""
+    """Return a name for each file: the file's without folder and suffix, or whole if two are alike."""
     stems = [PurePath(PurePath(name.removesuffix(".gz").removesuffix(WMT)).stem).name for name in files]
     return [
         stem if stems.count(stem) == 1 and stem not in files else name for name, stem in zip(files, stems, strict=True)

@@ -6,7 +6,7 @@ import warnings
 from transformers.utils import logging as transformers_logging
 
 _FUSIONS = ("fusion_attention", "fusion_base", "fusion_utils", "onnx_model", "onnxruntime.transformers")
-"""The loggers of ONNX Runtime's optimizer, some of which are not named after its package."""
+"""The loggers of ONNX Runtime's optimizer; some are not named after its package."""
 
 _LOGGERS = ("huggingface_hub", "onnx_ir", "onnxscript", "optimum", "torch", *_FUSIONS)
 

@@ -19,5 +19,5 @@ else:  # hidden from type checkers, to which every name would be a member
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        """List the public names and those that were imported already."""
+        """List the public names and all names that were imported already."""
         return sorted({*globals(), *__all__})

@@ -31,7 +31,7 @@ class BERTScorer:
         baseline_path: str | PathLike[str] | None = None,
         use_fast_tokenizer: bool = False,
     ) -> None:
-        """Load a bundle; the arguments are those of `bertscore_onnx.BERTScorer`.
+        """Load a bundle; the arguments are as of `bertscore_onnx.BERTScorer`.
 
         Args:
             nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.

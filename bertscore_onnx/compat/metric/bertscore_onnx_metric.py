@@ -12,7 +12,7 @@ _DESCRIPTION = "Precision, recall and F1 of matching contextual token embeddings
 _INPUTS = """
 Args:
     predictions: the candidates, strings.
-    references: for each of them a string, or a list of strings, of which the best counts.
+    references: for each of them a string, or a list of strings, where the best counts.
     **options: of `bertscore_onnx.score`, such as lang="en", model_type="path/to/bundle", idf=True,
         rescale_with_baseline=True.
 

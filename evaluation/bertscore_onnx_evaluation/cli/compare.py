@@ -137,7 +137,7 @@ def compare(
     metrics = metrics_of(metric or default)
     has_bertscore = any(map(is_bertscore, metrics))
     if metric:
-        metric_options(metrics)  # raises for one that there is not
+        metric_options(metrics)  # raises for an unknown metric
     if not cand and not scores:
         raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
     if not ref and (len(cand) > 1 or (metrics and not cand)):

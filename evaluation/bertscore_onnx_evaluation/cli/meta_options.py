@@ -82,7 +82,7 @@ class MetaOptions:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics to compute, those of the model first."""
+        """The metrics to compute, the model's first."""
         return (*self.scorers, *self.corpus_metrics)
 
     @property

@@ -80,7 +80,7 @@ def _negated(language_pairs: Sequence[JudgedSystems], lower_better: Sequence[str
 
 
 def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> list[JudgedSystems]:
-    """Add scores by metrics of sacreBLEU, and then by those of the model, which is loaded for each in turn."""
+    """Add scores by metrics of sacreBLEU, and then by the model, which is loaded for each metric in turn."""
     texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
     metrics = options.corpus_metrics
     scores = [score_systems(metrics, *outputs) if metrics else {} for outputs in texts]
@@ -121,7 +121,7 @@ def _name_of_texts(metric: str, judged: JudgedSystems) -> str:
 
 
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
-    """Return the systems of each language pair, with given scores and then those of texts."""
+    """Return the systems of each language pair, with given scores and then the scores of texts."""
     language_pairs = _of_eval_set(options) if _is_eval_set(options) else _of_table(options)
     language_pairs = _negated(language_pairs, options.lower_better or ())
     if options.output is not None:  # before the costly scores
@@ -164,7 +164,7 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _metrics_of(available: Mapping[str, Sequence[str]], language_pair: str, requested: Sequence[str]) -> list[str]:
-    """Return the requested metrics without those that only another language pair has, with its reference."""
+    """Return the requested metrics without metrics that only another language pair has, with its reference."""
     everywhere = {metric for metrics in available.values() for metric in metrics}
     elsewhere = everywhere.difference(available.get(language_pair, ()))
     return [name for name in requested if name not in elsewhere] or [*requested]

@@ -62,7 +62,7 @@ def read_eval_set(
             there are, for sentinels.
 
     Raises:
-        InputError: one of these does not exist, and the error lists those that do; or a file is damaged, with its line.
+        InputError: one of these does not exist, and the error lists what there is; or a file is damaged, with its line.
     """
     files = EvalSetFiles(Path(folder), language_pair)
     gold = files.gold(gold)

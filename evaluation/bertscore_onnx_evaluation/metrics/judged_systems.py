@@ -179,7 +179,7 @@ class JudgedSystems:
 
 
 def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
-    """Return scores in which those of systems are means over the segments that are not ignored."""
+    """Return scores where the scores of systems are means over the segments that are not ignored."""
     if scores.segment is None:
         return scores
     return replace(scores, system=mean_by_system(np.where(ignored, np.nan, scores.segment)))

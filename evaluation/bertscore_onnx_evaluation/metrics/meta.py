@@ -274,7 +274,7 @@ def meta_evaluate(
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
-            metrics of which lower scores are better are negated. `annotators` are judged beside the metrics, by the
+            metrics whose lower scores are better are negated. `annotators` are judged beside the metrics, by the
             outputs that they and the others judged.
         permutations: of soft pairwise accuracy, and of the test of every two metrics, which has at least 30 for each
             pair of metrics, so that corrected p-values can be below .05.
@@ -409,7 +409,7 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[Levels]) -> tuple[Key
 def _compared(
     sets: Sequence[_ByUnits], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
 ) -> MeasureTests:
-    """Compare metrics by the mean of a measure over language pairs, in each of which they have these names."""
+    """Compare metrics by the mean of a measure over language pairs; each pair has names of its own for them."""
     if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems, random numbers nothing about r
         names = {name: of for name, of in names.items() if sets[0].of_systems and name not in SENTINELS}
     values_by_set = [tests.values(key) for tests in sets]

@@ -68,7 +68,7 @@ class SegmentStatistics:
     """The agreement of a metric's segment scores with human scores, as functions of sums over units.
 
     Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has the ε that is best
-    for all segments, and SPA normal p-values, which those of permutations approach.
+    for all segments, and SPA normal p-values, which permutations approach.
     """
 
     def __init__(self, human: Floats, metric: Floats, units: NDArray[np.int64]) -> None:

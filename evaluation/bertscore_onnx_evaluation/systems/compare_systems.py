@@ -115,7 +115,7 @@ def compare(
         scores: segment scores that other metrics, or people, gave: a mapping of the names of systems to numbers, or to
             `Scores`; or a data frame with the columns `system`, `segment`, `score` and perhaps `metric`, or with a
             column for each of the `systems`; or for several metrics a mapping of their names to these. Or a mapping
-            of the names of systems to data frames without these columns, of which each column of numbers is a metric.
+            of the names of systems to data frames without these columns, where each column of numbers is a metric.
             True counts as 1 and false as 0. The score of a system is the mean of its scores.
         systems: the systems to compare, by name; "all" for those that there are, or in a data frame with a column for
             each system for all columns without another role.

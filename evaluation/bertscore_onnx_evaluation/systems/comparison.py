@@ -66,7 +66,7 @@ class Comparison(ComparisonRecord, Result):
     def regressions(self) -> list[str]:
         """The systems that are significantly worse than the baseline under some metric or in some group, in a sentence.
 
-        With a margin they are those that may be worse by the margin or more, in all segments or in a group.
+        With a margin they are the systems that may be worse by the margin or more, in all segments or in a group.
 
         Raises:
             InputError: that cannot be judged. Nobody named the baseline, or the direction of a metric; a system lacks

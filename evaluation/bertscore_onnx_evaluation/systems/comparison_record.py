@@ -48,7 +48,7 @@ class ComparisonRecord:
     """The references of each segment; likewise."""
     metrics: tuple[MetricResult, ...]
     examples: tuple[Example, ...]
-    """For each system but the baseline the segments with the largest gain, then those with the largest loss."""
+    """For each system but the baseline the segments with the largest gain, then the segments with the largest loss."""
     segments: tuple[str | int, ...]
     """The id of each segment; where there are no ids, the number of its line or row, which counts from 1."""
     documents: tuple[int, ...] = ()
@@ -81,7 +81,7 @@ class ComparisonRecord:
 
     @property
     def num_references(self) -> list[int]:
-        """The smallest and the largest number of references of a segment, or the one that all have."""
+        """The smallest and the largest number of references of a segment, or the number that all have."""
         counts = [len(references) for references in self.references] or [1]
         return sorted({min(counts), max(counts)})
 
@@ -129,7 +129,7 @@ class ComparisonRecord:
         return sentences + [finds_nothing] * (bool(finds_nothing) and self._is_compared and number > MAX_EXACT)
 
     def _finds_nothing(self, metric: MetricResult) -> str:
-        """Return that no p of the systems, or of those in groups, can be significant; nothing if one can."""
+        """Return that no p of the systems, or of systems in groups, can be significant; nothing if any can."""
         num_units, unit = metric.units
         in_groups = sum(system.p is not None for group in metric.groups for system in group.systems)
         num_tests = max(metric.num_tests, in_groups)
@@ -142,7 +142,7 @@ class ComparisonRecord:
         corrected = f" after Holm's correction for {count(num_tests)} tests" if num_tests > 1 else ""
         return f"With {given} no p can be below {SIGNIFICANT}{corrected}. {remedy}."
 
-    # Sentences, of which every output prints the same.
+    # Sentences, the same in every output.
 
     @property
     def _headlines(self) -> list[str]:

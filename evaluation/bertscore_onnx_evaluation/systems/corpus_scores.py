@@ -57,7 +57,7 @@ class SegmentMeans:
 
         Args:
             scores: finite segment scores, (systems, segments); or (systems, runs, segments), where the score of a
-                segment is the mean of its runs, NaN for one that is missing, and systems may have different numbers of
+                segment is the mean of its runs, NaN for a missing run, and systems may have different numbers of
                 them; or `Scores` of each.
             lower_is_better: true for an error rate.
             value: which numbers of `Scores` count: "P", "R" or "F".
@@ -66,7 +66,7 @@ class SegmentMeans:
             InputError: the scores are no such matrix.
         """
         self.segment_scores, self.runs = _means_of_runs(_numbers(scores, value))
-        """The scores of segments, (systems, segments), or their sums in documents; and those of runs."""
+        """The scores of segments, (systems, segments), or their sums in documents; and the scores of runs."""
 
         largest = [np.nanmax(np.abs(system), axis=0) for system in self.runs]
         self._rounding = ROUNDING * (np.stack(largest) if largest else np.abs(self.segment_scores))  # (systems, units)
@@ -105,7 +105,7 @@ class SegmentMeans:
         return metric
 
     def mean_of_groups(self, groups: NDArray[np.int64]) -> "SegmentMeans":
-        """Return the metric whose score is the mean of the scores of groups, given the number of that of each segment.
+        """Return the metric whose score is the mean of the groups' scores, given the group's number of each segment.
 
         Segments then have sizes that add up to the same in each group.
         """
@@ -121,7 +121,7 @@ class SegmentMeans:
         return self.unit_values(pairs).values != 0
 
     def observed(self) -> NDArray[np.float64]:
-        """Return the mean of each system, (systems,); those that are equal but for rounding are equal."""
+        """Return the mean of each system, (systems,); means that differ only by rounding are equal."""
         means = self.segment_scores.sum(axis=1) / self.sizes.sum()
         close = 1000 * self._rounding.sum(axis=1).max() / self.sizes.sum()  # farther means cannot be equal
         for first, second in combinations(range(len(means)), 2):
@@ -130,7 +130,7 @@ class SegmentMeans:
         return means
 
     def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the mean of the second system of each pair minus that of the first, (pairs,)."""
+        """Return the mean of the second system of each pair minus the first's, (pairs,)."""
         deltas = self.unit_values(pairs).values.sum(axis=1) / self.sizes.sum()
         return np.where(np.abs(deltas) <= self.rounding(pairs), 0, deltas)
 
@@ -247,7 +247,7 @@ class SummedStatistics:
         return metric
 
     def mean_of_groups(self, groups: NDArray[np.int64]) -> "SummedStatistics":
-        """Return the metric whose score is the mean of those of groups, given the number of that of each segment."""
+        """Return the metric whose score is the mean of the groups' scores, given the group's number of each segment."""
         num_groups, width = int(groups.max()) + 1, self._statistics.shape[2]
         is_of_group = groups[:, None] == np.arange(num_groups)  # (segments, groups)
         apart = (self._statistics[:, :, None] * is_of_group[:, :, None]).reshape(*self.shape, num_groups * width)
@@ -271,7 +271,7 @@ class SummedStatistics:
         return self._scores(reduce(np.add, self._statistics.transpose(1, 0, 2)))  # added in this order, as in sacreBLEU
 
     def deltas(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the score of the second system of each pair minus that of the first, (pairs,)."""
+        """Return the score of the second system of each pair minus the first's, (pairs,)."""
         score = self.observed()
         return score[pairs[:, 1]] - score[pairs[:, 0]]
 
@@ -299,7 +299,7 @@ class SummedStatistics:
         return 100 - first if self.lower_is_better else first, np.ones(len(pairs), dtype=bool)
 
     def unit_scores(self) -> UnitValues:
-        """Return the scores of the systems, unit by unit, by the slopes of the score about that of the corpus."""
+        """Return the scores of the systems, unit by unit, by the slopes of the score about the corpus score."""
         linear = np.stack([statistics @ self._slopes(statistics.sum(axis=0)) for statistics in self._statistics])
         values = self.shape[1] * (linear - linear.mean(axis=1, keepdims=True)) + self.observed()[:, None]
         return UnitValues(values, np.ones(self.shape[1]))
@@ -380,7 +380,7 @@ def _numbers(scores: ArrayLike | Sequence[ArrayLike], value: Value) -> ArrayLike
 def _means_of_runs(
     scores: ArrayLike | Sequence[ArrayLike],
 ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
-    """Return the means of runs, (systems, segments), and those of each system, (runs, segments); or no runs."""
+    """Return the means of runs, (systems, segments), and the runs of each system, (runs, segments); or no runs."""
     systems = [np.asarray(system) for system in scores] if isinstance(scores, Sequence | np.ndarray) else []
     if not any(system.ndim == 2 for system in systems):
         return checked_scores(scores), ()  # type: ignore[arg-type]
@@ -392,7 +392,7 @@ def _means_of_runs(
 
 
 def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of runs, (runs, segments), of which some may be NaN, as `checked_scores` does."""
+    """Return the scores of runs, (runs, segments), some perhaps NaN, as `checked_scores` does."""
     is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
     is_missing &= ~is_missing.all(axis=0)
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))

@@ -206,7 +206,7 @@ class InputReader:
     def _in_rows(
         self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str
     ) -> dict[str, SegmentColumns]:
-        """Return the values of systems of which each row has one; they are in the order of the table, or as named."""
+        """Return the values of systems from a long table, in its order, or as named."""
         [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
         metric_columns = self.roles.of(table, "metric") if role == "score" and len(columns) == 1 else ()
         roles = {"system": (system_column,), role: columns} | ({"metric": metric_columns} if metric_columns else {})
@@ -226,7 +226,7 @@ class InputReader:
     def _in_columns(
         self, table: WholeTable, role: str, columns: Mapping[str, str], roles: Mapping[str, tuple[str, ...]]
     ) -> SegmentColumns:
-        """Return the values of systems that have a column each; those of the runs of a segment together."""
+        """Return the values of systems that have a column each; the runs of a segment together."""
         values = {system: self._values(table, role, name) for system, name in columns.items()}
         if self.roles.of(table, "run"):
             cells = [(system, row) for system in values for row in range(len(table))]
@@ -286,7 +286,7 @@ class InputReader:
     # Texts of systems.
 
     def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
-        """Return the texts of systems, whose names are those of the columns."""
+        """Return the texts of each system; a system is called after its column."""
         if self.is_by_name(given, "candidate"):
             given = {str(name): texts for name, texts in given.items()}
             chosen = [*given] if names is None or names == [ALL] else names
@@ -311,7 +311,7 @@ class InputReader:
     def _runs_of(
         self, name: str, runs: Iterable[Any], title: str, role: str, listing: Callable[[Any], Sequence[Any]]
     ) -> SegmentColumns:
-        """Return the texts or scores of a system's runs, of which there may be one, in a column of its name."""
+        """Return the texts or scores of a system's runs, one or several, in a column of its name."""
         inputs = []
         for run in runs:
             column = self.column(run, title, role, listing)
@@ -322,7 +322,7 @@ class InputReader:
     # Scores of systems.
 
     def scores(self, given: Any, names: Sequence[str] | None) -> dict[str, list[SegmentColumns]]:
-        """Return by metric the scores of systems, whose names are those of the columns.
+        """Return the scores of each system by metric; a system is called after its column.
 
         A single metric is called `score`. Tables without named systems are of one system each, and their columns are
         metrics.
@@ -413,7 +413,7 @@ class InputReader:
         return {metric: [scores_by(metric, name) for name in chosen] for metric in metrics}
 
     def _metric_columns(self, tables: Sequence[WholeTable]) -> tuple[str, ...]:
-        """Return the columns of scores: those of the role, or all of numbers, which have to be the same everywhere."""
+        """Return the columns of scores: by the role, or all of numbers, which have to be the same everywhere."""
         if self.roles.of(tables[0], "score") or "score" in self.roles.named:
             names, *_ = [self.roles.required(table, "score") for table in tables]
             return names
@@ -438,7 +438,7 @@ class InputReader:
 
 
 def _has_counts(table: WholeTable, name: str) -> bool:
-    """Return whether a column has whole numbers, of which more than four in five differ, as those of ids do."""
+    """Return whether a column has whole numbers and more than four in five of them differ, as ids do."""
     if name not in table.names or "texts" in table.content(name):
         return False
     numbers = table.numbers(name)[~np.isnan(table.numbers(name))]
@@ -446,7 +446,7 @@ def _has_counts(table: WholeTable, name: str) -> bool:
 
 
 def _is_table(value: object) -> bool:
-    """Return whether a value is a table, or a list of those of runs."""
+    """Return whether a value is a table, or a list of the tables of runs."""
     return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
 
 
@@ -489,7 +489,7 @@ def in_order(values: Any, title: str) -> Any:
 
 
 def numbers_of(values: Any, value: str, title: str) -> Any:
-    """Return the P, the R or the F of `Scores`, or of those of each run; and all other scores as they are."""
+    """Return the P, the R or the F of `Scores`, or of each run's `Scores`; and all other scores as they are."""
     in_order(values, title)
     if is_prf(values):
         numbers = getattr(values, value)
@@ -538,10 +538,10 @@ class JoinedInputs:
     """The baseline first."""
     candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
     references: tuple[tuple[str, ...], ...]
-    """The texts by system and segment, each one or that of each run, and the references of each segment; none where
+    """The texts by system and segment, a text or the texts of all runs, and the references of each segment; none where
     only scores were given."""
     scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
-    """By metric, system and segment, a score or that of each run."""
+    """By metric, system and segment, a score or the scores of all runs."""
     documents: Sequence[Hashable]
     groups: Sequence[str]
     """Of each segment; none where none were given."""
@@ -630,7 +630,7 @@ def _names(systems: str | Sequence[str] | None) -> list[str] | None:
 
 
 def _are_parts(references: Any) -> TypeGuard[list[Any]]:
-    """Return whether references are those of several files."""
+    """Return whether references come from several files."""
     forms = SegmentColumns | WholeTable
     return isinstance(references, list) and bool(references) and all(isinstance(part, forms) for part in references)
 

@@ -74,7 +74,7 @@ class SegmentColumns:
     def incomplete(self, missing: Missing) -> dict[int, str]:
         """Return the rows that lack a value, with the first column where they do.
 
-        Where segments may be missing, a score of some runs is complete: it is the mean of those that there are.
+        Where segments may be missing, a score of some runs is complete: it is the mean of the runs that there are.
         """
         rows: dict[int, str] = {}
         for name, values in self.columns.items():

@@ -292,7 +292,7 @@ def _binomial(number: int) -> NDArray[np.float64]:
     """Return how probable each number of heads of a fair coin is, (number + 1,)."""
     half = number // 2
     heads = np.arange(half, number)
-    above = np.concatenate([[1.0], np.cumprod((number - heads) / (heads + 1))])  # relative to that of half
+    above = np.concatenate([[1.0], np.cumprod((number - heads) / (heads + 1))])  # relative to half
     weights = np.concatenate([above[: number % 2 : -1], above])
     return weights / weights.sum()
 

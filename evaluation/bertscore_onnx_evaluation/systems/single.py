@@ -43,7 +43,7 @@ def single_result(
 def single_metric(
     name: str, metric: MetricScores, system: SystemResult, settings: str, corpus: CorpusScores, units: tuple[int, str]
 ) -> MetricResult:
-    """Return the result of one system, of which a test is known as `settings`, under one metric."""
+    """Return the result of one system under one metric; `settings` are of the test."""
     runs = corpus.runs[0] if isinstance(corpus, SegmentMeans) and corpus.runs else np.empty(0)
     [num_runs] = corpus.num_runs or [None]
     return MetricResult(

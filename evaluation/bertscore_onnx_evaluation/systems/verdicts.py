@@ -68,7 +68,7 @@ class SystemResult:
     p: float | None = None
     """The p-value of the difference, two-sided."""
     p_holm: float | None = None
-    """p, corrected for all tests under this metric (Holm); that of a group for all groups and systems."""
+    """p, corrected for all tests under this metric (Holm); in groups, for all groups and systems."""
     won: int | None = None
     """Segments on which the system is better."""
     lost: int | None = None
@@ -160,7 +160,7 @@ class MetricResult:
     groups: tuple[GroupResult, ...] = ()
     """The results by group of segments, if groups were given."""
     mean_of_groups: GroupResult | None = None
-    """The means of the scores of groups, each of which counts as much; None with fewer than 20 units."""
+    """The means of the scores of groups, which count equally; None with fewer than 20 units."""
 
     @property
     def parts(self) -> tuple[GroupResult, ...]:
@@ -179,7 +179,7 @@ class MetricResult:
 
     @property
     def num_runs(self) -> list[int]:
-        """The smallest and the largest number of runs, or the one that all systems have; none without runs."""
+        """The smallest and the largest number of runs, or the number that all systems have; none without runs."""
         numbers = [system.runs for system in self.systems if system.runs]
         return sorted({min(numbers), max(numbers)}) if numbers else []
 
@@ -371,7 +371,7 @@ def untested_groups(metric: MetricResult) -> str:
 
 
 def headline(metric: MetricResult) -> str:
-    """Return a sentence with the system that scores best, or those that do, and what the tests say of the others."""
+    """Return a sentence with the system or systems that score best, and what the tests say of the others."""
     systems, ranked, outcomes = metric.systems, metric.ranked, pair_outcomes(metric)
     top = ranked[0]
     if len(systems) == 1:
@@ -450,9 +450,9 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
 
 
 def power(metric: MetricResult) -> str:
-    """Return how large a difference the tests find, and how often those that were asked for.
+    """Return how large a difference the tests find, and how often they find the requested differences.
 
-    Nothing is said of systems of which fewer than 20 units differ from the baseline's. Of one system alone it holds for
+    Systems with fewer than 20 units that differ from the baseline's are left out. Of one system alone it holds for
     differences that spread as its scores do.
     """
     num_units, unit = metric.units

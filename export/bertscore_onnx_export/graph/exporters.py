@@ -126,7 +126,7 @@ _NEEDED: Mapping[Exporter, tuple[str, ...]] = {
     "transformers": ("onnxscript", "transformers.exporters.exporter_onnx"),
     "optimum": ("optimum.exporters.onnx",),
 }
-"""The modules that an exporter needs beside those of PyTorch."""
+"""The modules that an exporter needs beside PyTorch's."""
 
 PACKAGES: Mapping[Exporter, tuple[str, ...]] = {
     "torch": ("torch",),

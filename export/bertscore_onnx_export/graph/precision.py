@@ -166,7 +166,7 @@ def _attributes_to_fp16(node: NodeProto) -> None:
 
 
 def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
-    """Return a copy in fp16. Masks use the largest negative number, which becomes that of fp16 and not infinity."""
+    """Return a copy in fp16. Masks use the largest negative number, which becomes fp16's and not infinity."""
     array = to_array(tensor)
     clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
     return from_array(clipped.astype(np.float16), name)

@@ -1,7 +1,7 @@
 """Writes the scoring graph: token ids of pairs in, their P, R and F out, for any runtime of ONNX.
 
 It contains the encoder's graph, which receives both sides of the pairs as one batch, and shares the weight file of
-`model.onnx`. The matching is that of Zhang et al., ICLR 2020, section 3, as in `matching.greedy`.
+`model.onnx`. The matching is as in Zhang et al., ICLR 2020, section 3, and in `matching.greedy`.
 """
 
 from dataclasses import dataclass

@@ -41,7 +41,7 @@ class Family:
     must drop those beyond the requested number."""
 
     adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
-    """Turns a loaded model into an equivalent one that can be exported, with this number of layers."""
+    """Turns a loaded model into an equivalent model that can be exported, with this number of layers."""
 
     final_norm: str = ""
     """The name of the module after the last layer, which an export of all layers applies to each of them."""

@@ -37,7 +37,7 @@ _ADOPTED = ("eurobert", "nomic_bert")
 """Types of models that were published with code of their own, which transformers has adopted since."""
 
 _TEXT_PART = "Load its text model with transformers, `save_pretrained` it with the tokenizer, and export that folder."
-"""The advice for models of several parts, such as CLIP, of which one reads text."""
+"""The advice for models of several parts, where one part reads text, such as CLIP."""
 
 _NOT_ENCODING = ("decoder.", "pooler.")
 """The prefixes of weights that no token vector depends on."""

@@ -41,16 +41,16 @@ class Source:
     """A name for the model; None for its own."""
 
     adapter: str | None = None
-    """The folder of an adapter, inside that of the model; None for the model alone."""
+    """The folder of an adapter, inside the model's; None for the model alone."""
 
     @property
     def is_named_by_folder(self) -> bool:
-        """Whether the model has no name but that of its folder."""
+        """Whether the model has no name but its folder's."""
         return self.name is None and Path(self.name_or_path).is_dir()
 
     @property
     def model_id(self) -> str:
-        """The name of the model: the given one, the Hub's, or that of the folder."""
+        """The name of the model: as given, the Hub's, or the folder's."""
         own = name_of_folder(Path(self.name_or_path)) if self.is_named_by_folder else self.name_or_path
         name = own if self.name is None else self.name
         name += "" if self.adapter is None else f"+{self.adapter}"
@@ -214,7 +214,7 @@ _CHECKPOINT = re.compile(r"(checkpoint|ckpt|epoch|step)?[-_]?\d+|[\da-f]{40}", r
 """The name of a numbered checkpoint, or of a commit."""
 
 _SAME = 1e-3
-"""The most that golden scores of one model differ between machines; those of two models differ by more."""
+"""The most that golden scores of one model differ between machines; scores of two models differ by more."""
 
 
 def name_of_folder(folder: Path) -> str:

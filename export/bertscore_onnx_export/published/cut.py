@@ -115,7 +115,7 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
 
 
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
-    """Return a session of the whole graph for a layer's vectors: those that `cut` must give, not normalised."""
+    """Return a session of the whole graph for a layer's vectors, as `cut` must give them, not normalised."""
     model = ModelProto()
     model.CopyFrom(graph.model)
     vectors = graph.vectors
@@ -198,7 +198,7 @@ def _graphs(node: NodeProto) -> Iterator[Any]:
 
 
 def _is_decoder(graph: Any) -> bool:
-    """Return whether the names of nodes or weights are those of a decoder."""
+    """Return whether the names of nodes or weights are a decoder's."""
     names = chain((tensor.name for tensor in graph.initializer), *(_names(node) for node in graph.node))
     return any(_DECODER.search(name) for name in names)
 
@@ -368,7 +368,7 @@ def _end(graph: Any, start: str) -> list[NodeProto]:
 
 
 def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Let the nodes after the last layer follow another one, and return the value of its vectors."""
+    """Let the nodes after the last layer follow another layer, and return the value of its vectors."""
     chosen, last = graph.hidden_states[num_layers], graph.hidden_states[-1]
     if graph.vectors == last:
         return chosen
@@ -378,7 +378,7 @@ def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> s
 
 
 def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Repeat the nodes after the last layer for another one, and return the value of its vectors."""
+    """Repeat the nodes after the last layer for another layer, and return the value of its vectors."""
     last = graph.hidden_states[-1]
     nodes = _end(model.graph, last)
     copies = {output: f"{output}_again" for node in nodes for output in node.output} | {

@@ -150,7 +150,7 @@ class _ByteBpe(_Slow):
 
 
 class LukeTokenizer(_ByteBpe):
-    """Without its entities, whose special tokens are not those of a text."""
+    """Without its entities, whose special tokens are not in a text."""
 
     extra_tokens = ("<ent>", "<ent2>")
 
@@ -165,10 +165,10 @@ class _SentencePiece(_Slow):
     """What is added to the ids of the pieces."""
 
     first_tokens: ClassVar[Sequence[str]] = ()
-    """The tokens of the first ids, which are not those of the pieces."""
+    """The tokens of the first ids, which are not ids of pieces."""
 
     last_tokens: ClassVar[Sequence[str]] = ()
-    """The tokens whose ids follow those of the pieces."""
+    """The tokens whose ids follow the pieces'."""
 
     def __init__(self, vocab_file: str | None = None, **settings: Any) -> None:
         if vocab_file is None:
@@ -183,7 +183,7 @@ class _SentencePiece(_Slow):
         super().__init__(**settings)
 
     def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
-        """Return the added tokens, by id: those in the files, and those of the class."""
+        """Return the added tokens, by id: from the files, and from the class."""
         return given
 
     def get_vocab(self) -> dict[str, int]:
@@ -311,7 +311,7 @@ class PegasusTokenizer(_SentencePiece):
 
 
 class CamembertTokenizer(_SentencePiece):
-    """With five added tokens in front, and the library's unknown piece beside that of fairseq."""
+    """With five added tokens in front, and the library's unknown piece beside fairseq's."""
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
     extra_tokens = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
@@ -420,7 +420,7 @@ _TYPES = {
     "xlm-roberta-xl": "xlm-roberta",
     "xmod": "xlm-roberta",
 }
-"""The types of models with the tokenizer of another type, to that one."""
+"""The types of models with the tokenizer of another type, to that type."""
 
 
 def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | None:

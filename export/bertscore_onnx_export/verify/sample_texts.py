@@ -24,7 +24,7 @@ PLAIN_TEXTS: tuple[str, ...] = (
     "a\tb\nc",
     "word " * 600,
 )
-"""Texts whose ids must be those of the original tokenizer."""
+"""Texts whose ids must be the original tokenizer's."""
 
 EDGE_CASE_TEXTS: tuple[str, ...] = (
     "",

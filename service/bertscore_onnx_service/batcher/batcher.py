@@ -52,7 +52,7 @@ class MicroBatcher(Closeable):
                 replaced and no run uses it any more.
             max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
                 batch has fewer: as many as take a 120th of `deadline`, but at least 512.
-            max_delay: how many seconds to wait for more requests. One that comes to an idle batcher does not wait.
+            max_delay: how many seconds to wait for more requests. A request to an idle batcher does not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has until its scores, unless its caller sets another deadline.
             max_stall: how many seconds a run may take before its worker is abandoned and replaced; `make_scorer` has
@@ -213,7 +213,7 @@ class MicroBatcher(Closeable):
         return tokenised
 
     def _check_process(self) -> None:
-        # Before any lock is touched: a fork copies locks as they are, and one that was held stays held for ever.
+        # Before any lock is touched: a fork copies locks as they are, and a held lock stays held for ever.
         if os.getpid() != self._pid:
             raise ForkError(
                 f"This MicroBatcher was made in process {self._pid} and its threads run there; this is the forked "

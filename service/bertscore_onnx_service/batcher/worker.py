@@ -243,7 +243,7 @@ class Supervisor:
         self._start_worker(shared, has_scored=False)
 
     def _fresh_scorer(self, make_scorer: Callable[[], BERTScorer]) -> BERTScorer:
-        """Make a scorer with the signature of the one that is replaced."""
+        """Make a scorer with the signature of the replaced scorer."""
         fresh = make_scorer()
         if fresh.signature != self._signature:
             fresh.close()

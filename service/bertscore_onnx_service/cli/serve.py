@@ -130,7 +130,7 @@ def serve(
 
 
 def _limits(specs: Sequence[str]) -> Limits:
-    """Return the limits with those that are given."""
+    """Return the limits, with given values in place of defaults."""
     fields = fields_of(specs, _DEFAULTS, "--limits")
     values = {name: single(name, texts, "--limits") for name, texts in fields.items()}
     return Limits(**{name: _number(name, value, type(_DEFAULTS[name])) for name, value in values.items()})  # type: ignore[arg-type]

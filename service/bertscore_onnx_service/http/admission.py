@@ -70,7 +70,7 @@ class Admission:
             self._idle.set()
 
     async def drain(self, timeout: float) -> bool:
-        """Admit no more requests, and wait for those in progress; return whether all ended in time."""
+        """Admit no more requests, and wait for requests in progress; return whether all ended in time."""
         self.is_draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -174,7 +174,7 @@ LOOP_SECONDS = 0.02
 
 
 class WorkerPool:
-    """Two threads for jobs, of which large ones take one at a time."""
+    """Two threads for jobs; large jobs take one thread at a time."""
 
     def __init__(self, max_depth: int) -> None:
         """Start no thread yet; `check_capacity` allows `max_depth` jobs."""

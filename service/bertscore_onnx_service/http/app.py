@@ -257,7 +257,7 @@ async def answer_error(request: HTTPConnection, error: Exception) -> Response:
 
 
 def _misrouted(request: HTTPConnection, error: HTTPException) -> ApiError | None:
-    """Return the answer to a path or a method that does not exist, with those that do."""
+    """Return the answer to a path or a method that does not exist, with the existing ones."""
     path, method = request.scope["path"], request.scope["method"]
     if error.status_code == 404:
         paths = ", ".join(route.path for route in request.app.routes)

@@ -51,7 +51,7 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> None:
-        """Describe an error by its HTTP status and the fields of `ErrorDetail`; `headers` are those of the answer."""
+        """Describe an error by its HTTP status and the fields of `ErrorDetail`; `headers` are the answer's."""
         super().__init__(message)
         self.status = status
         self.headers = headers

@@ -100,7 +100,7 @@ class Model(Closeable):
         return replace(self.scorer.signature_of(pairs), rescale=rescaling.name)
 
     async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
-        """Score tokenised pairs in batches with those of other requests, before `until` by the running loop's clock.
+        """Score tokenised pairs in batches with pairs of other requests, before `until` by the running loop's clock.
 
         If the queue is full by now, wait for capacity rather than discard the tokenised texts.
         """
@@ -151,7 +151,7 @@ class Models(Closeable):
         """Load models, each without idf and with every idf table.
 
         A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
-        existing path may contain a `=` itself. All scorers have the same `settings`, which are those of `BERTScorer`.
+        existing path may contain a `=` itself. All scorers have the same `settings`, as `BERTScorer` takes them.
         """
         loaded = cls()
         with ExitStack() as on_failure:
@@ -187,7 +187,7 @@ class Models(Closeable):
                 raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
 
     def select(self, name: str | None = None, idf: str | None = None) -> Model:
-        """Return a model by its name, or the only one, with an idf table or without; 422 if there is none."""
+        """Return a model by its name, or the only model, with an idf table or without; 422 if there is none."""
         names = ", ".join(self._models)
         if name is None and len(self._models) > 1:
             raise ApiError(422, "model_missing", f"Name a `model`; the server has: {names}.")

@@ -88,7 +88,7 @@ async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> No
     loop, waiting = asyncio.get_running_loop(), []
     with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
         loop.remove_reader(listener)
-        await asyncio.sleep(_LOOK_SECONDS)  # for asyncio to begin those that it has accepted
+        await asyncio.sleep(_LOOK_SECONDS)  # for asyncio to begin accepted requests
         while True:
             waiting.append(listener.accept()[0])
     for listening in server.servers:

@@ -83,7 +83,7 @@ class ScoreBatch:
                 with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
-            settings: those of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
+            settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
                 the references: give it the `DocumentCounts` of all.
 
         Raises:
@@ -128,7 +128,7 @@ class ScoreBatch:
             metadata of an Arrow schema gets the signature, under `bertscore_onnx.signature`.
 
         Raises:
-            InputError: a column is missing, or has the name of one that is to be added; or a row cannot be scored.
+            InputError: a column is missing, or has the name of a new column; or a row cannot be scored.
             BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
         """
         [scored] = self.stream([batch])
@@ -285,7 +285,7 @@ class CountBatch:
             reference: the name of the column of references, a text or a list of texts per row.
             errors: how to handle a row that holds something else: "raise" for an InputError with its number, "null"
                 to leave it out.
-            settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+            settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
         Raises:
             InputError: there is no such setting, or no such value of `errors`.
@@ -305,7 +305,7 @@ class CountBatch:
         return self.count(batch).to_arrow()
 
     def count(self, batch: Batch) -> DocumentCounts:
-        """Count the references of a batch, in any form that `ScoreBatch` takes; errors are those of a call."""
+        """Count the references of a batch, in any form that `ScoreBatch` takes; errors are as of a call."""
         return self.total([batch])
 
     def total(self, batches: Iterable[Batch], title: str = "") -> DocumentCounts:

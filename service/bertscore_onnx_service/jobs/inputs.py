@@ -37,7 +37,7 @@ _KEPT = "`columns` (at the shell `--keep NAME...`)"
 
 
 def find_inputs(names: Sequence[str]) -> list[str]:
-    """Return the files in the order of the names; those of a pattern or a folder in the order of theirs.
+    """Return the files in the order of the names; the files of a pattern or a folder in the order of theirs.
 
     In patterns `**` stands for folders. Folders stand for the Parquet, JSON lines, CSV and TSV files in them whose
     names do not begin with `.` or `_`. InputError is raised for a name without files, and for a file that occurs twice.
@@ -196,7 +196,7 @@ def _inspect_rows(
 ) -> tuple[int, list[str], "pyarrow.Schema"]:
     """Read a text file to its end, and return its number of rows, the columns of texts, and the schema to keep.
 
-    In CSV and TSV all columns are strings. In JSON lines types are those of the values, and a file without rows has
+    In CSV and TSV all columns are strings. In JSON lines types follow from the values, and a file without rows has
     just the columns of texts.
     """
     import pyarrow
@@ -220,7 +220,7 @@ def _inspect_rows(
 
 
 def check_unchanged(table: InputTable) -> None:
-    """Raise InputError if a file is not the one that was inspected."""
+    """Raise InputError if a file is not the inspected file."""
     try:
         is_changed = file_stamp(table.path) != table.stamp
     except OSError:
@@ -241,7 +241,7 @@ RawBatch = Any
 def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> Iterator[tuple[int, RawBatch]]:
     """Yield batches with the number of their first row, among them all rows from `start` up to `stop`.
 
-    InputError is raised if the file is damaged, or not the one that was inspected.
+    InputError is raised if the file is damaged, or not the inspected file.
     """
     check_unchanged(table)
     try:
@@ -256,7 +256,7 @@ def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> I
                 if first >= stop:
                     return
     except InputError:
-        check_unchanged(table)  # one that is being written may be damaged in any way
+        check_unchanged(table)  # a file that is being written may be damaged in any way
         raise
 
 

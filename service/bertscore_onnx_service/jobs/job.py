@@ -71,7 +71,7 @@ TRUNCATED = "bertscore_onnx.truncated"
 """The name of the column of whether a text was truncated where it is only counted, and not written."""
 
 NOT_WRITTEN = slice(len(SCORE_NAMES), len(SCORE_NAMES) + 2)
-"""The positions of this column, and of that of unknown tokens behind it, among the columns of scores."""
+"""The positions of this column, and of the column of unknown tokens behind it, among the columns of scores."""
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def score_files(
 
     Args:
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
-        output: a folder, empty or new, or that of the same job.
+        output: a folder, empty or new, or of the same job.
         bundle: as for `BERTScorer`.
         candidate: the column of candidates, a text per row; None for `candidate`.
         reference: the column of references, a text or a list of texts per row, or several; None for `reference` or

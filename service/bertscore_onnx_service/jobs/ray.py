@@ -78,7 +78,7 @@ def score_dataset(
         gpus_per_actor: its share of GPUs; with GPUs, scoring runs on CUDA, otherwise on the CPU, unless `device` is
             given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
-        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
+        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
 
     Returns:
         The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and `best_reference`,
@@ -121,7 +121,7 @@ def score_dataset(
 
     from ray.data import ActorPoolStrategy
 
-    # An actor takes whole blocks: one that is large would keep one actor busy, and each of many small ones is a task.
+    # An actor takes whole blocks: a large block would keep one actor busy, and each of many small blocks is a task.
     return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
@@ -151,7 +151,7 @@ def count_documents(
     Args:
         ds: the dataset; one column is read.
         bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no references.
-        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing; or the dataset has no rows.

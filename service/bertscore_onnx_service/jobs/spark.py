@@ -57,7 +57,7 @@ def score_dataframe(
         errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
             number in there, both from 0, which fails the job; "null" for nulls as its scores and a further column
             `error` with the reason.
-        settings: those of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
+        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
             `nthreads` is at most `spark.task.cpus`.
 
     Returns:
@@ -119,7 +119,7 @@ def count_documents(
     Args:
         df: the frame; one column is read.
         bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no references.
-        settings: those of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing or of another type; or the frame has no rows.
