@@ -83,8 +83,8 @@ class ScoreBatch:
                 with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
                 with its number, "null" for nulls as its scores and a further column `error` with the reason.
-            settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part of
-                the references: give it the `DocumentCounts` of all.
+            settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part
+                of the references: give it the `DocumentCounts` of all.
 
         Raises:
             InputError: there is no such setting, or no such value of `errors`; or `names` are not three or four
