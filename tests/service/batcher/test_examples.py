@@ -37,7 +37,7 @@ def expected(tiny_bundle):
 
 def test_every_example_of_the_document_is_tested():
     named = set(re.findall(r"examples/(\w+)\.py", DOCUMENT.read_text(encoding="utf-8")))
-    assert named == {"thread_pool", "fastapi_app", "gunicorn_app", "triton_repository", "triton_client"}
+    assert named == {"thread_pool", "fastapi_app", "gunicorn_app"}
 
 
 def test_a_thread_pool(tiny_bundle, expected, pytestconfig):
