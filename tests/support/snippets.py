@@ -93,10 +93,10 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 def difference(shown: str, came: str) -> str | None:
     """Compare shown output with printed output; return a description of the difference, or None.
 
-    `…` stands for anything. A number with decimals may differ by one unit of the last digit that is shown, and by 1e-5;
-    spaces may follow it, with which numpy pads an array.
+    `…` stands for anything, as the first line for any lines or none. A number with decimals may differ by one unit of
+    the last digit that is shown, and by 1e-5; spaces may follow it, with which numpy pads an array.
     """
-    parts = re.split(rf"(…|{NUMBER.pattern.replace('(', '(?:')})", shown.strip())
+    parts = re.split(rf"(\A…\n|…|{NUMBER.pattern.replace('(', '(?:')})", shown.strip())
     pattern = "".join(_pattern(part) for part in parts)
     found = re.fullmatch(pattern, came.strip(), flags=re.DOTALL)
     if found is None:
@@ -109,6 +109,6 @@ def difference(shown: str, came: str) -> str | None:
 
 
 def _pattern(part: str) -> str:
-    if part == "…":
-        return ".*?"
+    if part.startswith("…"):
+        return ".*?" if part == "…" else r"(?:.*?\n)?"
     return r"(-?\d+\.\d+) *" if NUMBER.fullmatch(part) else re.escape(part)
