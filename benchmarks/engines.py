@@ -123,7 +123,7 @@ class HostAlone:
         """Prepare all pairs for the model, chunk by chunk."""
         from bertscore_onnx.scoring.inputs import collect_pairs
 
-        for chunk in self._pipeline.chunks_of(collect_pairs(candidates, references).slices()):
+        for chunk in self._pipeline.chunks(collect_pairs(candidates, references).slices()):
             chunk.runs.finish()
 
 

@@ -24,11 +24,11 @@ _MODULES = {
     "BERTScorer": "scorer",
     "BertScoreOnnxError": "errors",
     "DocumentCounts": "matching.document_counts",
-    "EncodedTexts": "matching.tokens",
+    "EncodedTexts": "matching.pairs",
     "Matching": "matching.variants",
     "Score": "scores",
     "Scores": "scores",
-    "Signature": "signature",
+    "Signature": "scores",
     "TextInContext": "text.texts",
     "count_documents": "scoring.tokenization",
     "score": "functional",
@@ -53,12 +53,11 @@ if TYPE_CHECKING:
     from bertscore_onnx.errors import BertScoreOnnxError
     from bertscore_onnx.functional import score
     from bertscore_onnx.matching.document_counts import DocumentCounts
-    from bertscore_onnx.matching.tokens import EncodedTexts
+    from bertscore_onnx.matching.pairs import EncodedTexts
     from bertscore_onnx.matching.variants import Matching
     from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx.scores import Score, Scores
+    from bertscore_onnx.scores import Score, Scores, Signature
     from bertscore_onnx.scoring.tokenization import count_documents
-    from bertscore_onnx.signature import Signature
     from bertscore_onnx.text.texts import TextInContext
 else:  # hidden from type checkers, to which every name would be a member
 

@@ -20,22 +20,19 @@ from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
-from bertscore_onnx.matching.pairs import match_matrix
-from bertscore_onnx.matching.tokens import EncodedTexts
+from bertscore_onnx.matching.matrix import match_matrix
+from bertscore_onnx.matching.pairs import EncodedTexts
+from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, random_pairs_f1
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import (
     Idf,
-    Rescaling,
     TokenWeights,
-    choose_rescaling,
     idf_given,
     idf_of_counts,
     idf_of_references,
-    random_pairs_f1,
     uniform,
 )
-from bertscore_onnx.scores import Score, Scores, join_scores
-from bertscore_onnx.scoring.chunks import TextStats
+from bertscore_onnx.scores import Score, Scores, Signature, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
     Pair,
@@ -53,12 +50,11 @@ from bertscore_onnx.scoring.inputs import (
 )
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
+from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx.settings import ScorerSettings, find_bundle
-from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
-from bertscore_onnx.text.tokenised import TokenisedText
-from bertscore_onnx.text.tokenizer import LongText
+from bertscore_onnx.text.tokenizer import LongText, TokenisedText
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenMatches, TokenNames  # costs start-up time
@@ -76,6 +72,13 @@ def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ())
         is_setting = name in ScorerSettings.__annotations__
         hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)" if is_setting else ""
         raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, accepted)}")
+
+
+def _of_pairs(signature: Signature, counts: NDArray[np.int64], *, in_context: bool) -> Signature:
+    """Return the signature of scores of candidates with these numbers of references."""
+    if (most := int(counts.max(initial=1))) > 1:
+        signature = signature.with_references(int(counts.min()), most)
+    return signature.in_context() if in_context else signature
 
 
 class BERTScorer(Closeable):
@@ -403,9 +406,7 @@ class BERTScorer(Closeable):
             InputError: something is not a string.
         """
         candidates, references = collect_single(cands, "cands"), collect_single(refs, "refs")
-        pairs = Pairs(candidates, references)
-        self._check_model(pairs)
-        check_no_context(pairs.texts, "`pairwise`")
+        check_no_context(Pairs(candidates, references).texts, "`pairwise`")
         known: dict[Text, TokenisedText] = {}
         weights = self.weights_for(references, known)
         encoded, stats = self._pipeline.encode([candidates, references], known)
@@ -558,11 +559,11 @@ class BERTScorer(Closeable):
         return self._signature("references" if self._weights is None else self._weights.name)
 
     def _signature(self, idf: str) -> Signature:
+        """Return the signature of scores by weights of this name."""
         manifest, pipeline = self.manifest, self._shared_pipeline
-        layer: int | str = "all" if manifest.all_layers else manifest.num_layers
         return Signature(
             model=manifest.model_id,
-            layer=layer,
+            layer="all" if manifest.all_layers else manifest.num_layers,
             idf=idf,
             rescale=self._rescaling.name,
             tokenizer=pipeline.tokenizer.description,
@@ -570,15 +571,13 @@ class BERTScorer(Closeable):
             max_length=pipeline.max_length,
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
-            matching=None if self.matching.is_default else str(self.matching),
+            matching=pipeline.matching_spec,
             libraries=f"onnxruntime-{load_onnxruntime().__version__}+tokenizers-{tokenizers.__version__}",
         )
 
-    def signature_of(self, pairs: Pairs, idf: str | None = None) -> Signature:
-        """Return the signature of the scores of these pairs, made with the weights of this name."""
-        counts, signature = pairs.references.counts, self.signature if idf is None else self._signature(idf)
-        signature = signature.with_references(counts.min(initial=counts.max(initial=1)), counts.max(initial=1))
-        return signature.in_context() if pairs.are_in_context else signature
+    def signature_of(self, pairs: Pairs) -> Signature:
+        """Return the signature of the scores of these pairs."""
+        return _of_pairs(self.signature, pairs.references.counts, in_context=pairs.are_in_context)
 
     @property
     def hash(self) -> str:
@@ -629,21 +628,19 @@ class BERTScorer(Closeable):
 
         Idf weights of references are computed from `references`, or from the references of the pairs.
         """
-        self._check_model(pairs)
-        max_items = self._max_items(batch_size)
-        with progress_bar(len(pairs.candidates), shown=verbose) as advance:
+        max_items, counts, in_context = self._max_items(batch_size), pairs.references.counts, pairs.are_in_context
+        with progress_bar(len(counts), shown=verbose) as advance:
             known: dict[Text, TokenisedText] = {}
             weights = self.weights_for(pairs.references if references is None else references, known)
             parts, stats = [], TextStats()
-            runs_early = not pairs.are_in_context  # those of contexts would be in vain
             chunks = self._pipeline.score(
-                pairs.slices(), weights, max_items=max_items, advance=advance, known=known, runs_early=runs_early
+                pairs.slices(), weights, max_items=max_items, advance=advance, known=known, runs_early=not in_context
             )
             for scores, chunk_stats in chunks:
                 parts.append(scores)
                 stats += chunk_stats
         joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
-        joined.signature = self.signature_of(pairs, weights.name)
+        joined.signature = _of_pairs(self._signature(weights.name), counts, in_context=in_context)
         return joined, stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
@@ -652,7 +649,6 @@ class BERTScorer(Closeable):
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
         """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
-        items.check_model(self._shared_pipeline.model)
         check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
@@ -734,16 +730,14 @@ class BERTScorer(Closeable):
 
     def _finish(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""
-        return self._rescaling.apply(scores if self.manifest.all_layers else scores.of_layer(0))
+        scores = scores if self.manifest.all_layers else scores.of_layer(0)
+        return self._rescaling.apply(scores) if self._rescaling.baselines else scores
 
     def _max_items(self, batch_size: int | None) -> int | None:
+        if batch_size is None:
+            return self._batch_size
         check_positive("batch_size", batch_size)
-        return batch_size or self._batch_size
-
-    def _check_model(self, pairs: Pairs) -> None:
-        """Raise an error if another model encoded a side."""
-        for side in pairs.sides:
-            side.check_model(self._shared_pipeline.model)
+        return batch_size
 
     def _idf_of(
         self, slices: Iterable[Side], name: str = "", known: dict[Text, TokenisedText] | None = None

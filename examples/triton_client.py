@@ -23,7 +23,7 @@ from tritonclient.utils import InferenceServerException
 from bertscore_onnx import BertScoreOnnxError, Scores
 from bertscore_onnx.bundle.manifest import SCORING_INPUTS, SCORING_OUTPUTS
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.matching.weights import Rescaling, choose_rescaling
+from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 
 WIDTH = 8

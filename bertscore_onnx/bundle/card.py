@@ -9,7 +9,7 @@ import msgspec
 
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import SCORING_FILE, Manifest
-from bertscore_onnx.signature import Signature
+from bertscore_onnx.scores import Signature
 from bertscore_onnx.text.spec import TOKENIZER_FILE
 
 CARD = "README.md"

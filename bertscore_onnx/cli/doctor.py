@@ -68,8 +68,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.providers import CUDA, installed_wheels
-    from bertscore_onnx.encoding.session import cudnn_error
+    from bertscore_onnx.encoding.providers import CUDA, cudnn_error, installed_wheels
 
     num_cpus, cpu_source = cpu_bound()
     providers, onnxruntime_error = {}, None
@@ -122,8 +121,7 @@ def try_providers() -> dict[str, str | None]:
 def _provider_error(provider: "Provider") -> str | None:
     import numpy as np
 
-    from bertscore_onnx.encoding.providers import load_onnxruntime
-    from bertscore_onnx.encoding.session import open_session
+    from bertscore_onnx.encoding.providers import load_onnxruntime, open_session
 
     options = load_onnxruntime().SessionOptions()
     options.log_severity_level = 4

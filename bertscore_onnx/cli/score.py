@@ -314,7 +314,7 @@ class Means:
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
         self._high: Any = None
         if unrelated is not None:
-            from bertscore_onnx.matching.weights import high_unrelated
+            from bertscore_onnx.matching.rescaling import high_unrelated
 
             self._high = high_unrelated(unrelated)
 
@@ -472,7 +472,7 @@ def interpretation(
     if unrelated is not None:
         import numpy as np
 
-        from bertscore_onnx.matching.weights import high_unrelated
+        from bertscore_onnx.matching.rescaling import high_unrelated
 
         middle, high = np.median(unrelated), high_unrelated(unrelated)
         [share] = means.above_unrelated() or [0.0]

@@ -137,7 +137,6 @@ class ThreadPool:
 
     def _run_inline(self, work: Callable[[T], Result], item: T) -> Result:
         """Do the work for one item in the caller's thread, without a future."""
-        exit_gate.check()
         self._follow_fork()
         self._check_open()
         with self._in_line:

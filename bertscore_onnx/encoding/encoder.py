@@ -1,13 +1,14 @@
 """Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import ctypes
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import prod
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +16,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.providers import Provider
-from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
-from bertscore_onnx.encoding.vectors import (
-    DeviceVectors,
-    HostPlace,
-    HostVectors,
-    Place,
-    ReusedMemory,
-    TokenEmbeddings,
-    joined_ranges,
-    uninitialized,
-)
+from bertscore_onnx.encoding.device import Buckets, DeviceVectors
+from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OptimizeFor, Place, uninitialized
+from bertscore_onnx.encoding.windows import Windows
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
 # Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
@@ -36,76 +28,6 @@ from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 
 Batch = NDArray[np.int64]
 """The numbers of the items that are processed together, (batch,)."""
-
-
-FEW_ROWS = (2, 8, 32, 256)
-"""The rows of runs for the last texts, padding included."""
-
-NARROW = 32
-"""The widest texts with full runs. Runs of wider ones are a quarter of that: few sentences are longer, and shorter
-texts fill such a run up."""
-
-ROW_STEP = 8
-"""The rows of a full run are a multiple of this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """The few shapes of runs on a provider to which every new shape costs time and memory.
-
-    A run is full, or has as few rows as `FEW_ROWS` allow for the last texts.
-    """
-
-    widths: NDArray[np.int64]
-    """The tokens to which texts are padded, ascending."""
-
-    max_tokens: int
-    """The most tokens of a run, padding included, unless it is one longer text."""
-
-    max_items: int | None = None
-    """The most texts of a run."""
-
-    @classmethod
-    def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
-        """Return the buckets of a model on a provider; None if it has none, or the model takes no padding."""
-        if not provider.widths or not manifest.padding:
-            return None
-        widths = np.array(provider.widths, dtype=np.int64)
-        if manifest.max_length is not None:
-            widths = np.append(widths[widths < manifest.max_length], manifest.max_length)
-        return cls(widths, provider.max_tokens(manifest.hidden_size))
-
-    def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the widths for texts of these lengths; one that is longer than all widths keeps its length."""
-        places = np.searchsorted(self.widths, lengths)
-        return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
-
-    def num_rows(self, width: int, number: int) -> int:
-        """Return the number of texts, padding included, in a run of this width if `number` texts are left."""
-        max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
-        full = max(1, min(max_tokens // width, self.max_items or max_tokens))
-        if full > ROW_STEP:
-            full -= full % ROW_STEP
-        return next((rows for rows in FEW_ROWS if number <= rows < full), full)
-
-    def shapes(self) -> list[tuple[int, int]]:
-        """Return the shapes of all runs, (texts, tokens), the largest width first."""
-        return [
-            shape
-            for width in self.widths[::-1].tolist()
-            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS))
-        ]
-
-    def plan(self, lengths: NDArray[np.int64]) -> Iterator[Batch]:
-        """Group items of similar length, the longest first; a run is filled up with shorter ones."""
-        order = np.argsort(-lengths, kind="stable")
-        widths = self.widen(lengths[order])
-        start = 0
-        while start < len(order):
-            width = int(widths[start])
-            end = start + self.num_rows(width, len(order) - start)
-            yield order[start:end]
-            start = end
 
 
 def plan_runs(
@@ -175,8 +97,9 @@ class PaddedTexts:
         order, lengths = np.concatenate([_NONE, *batches]), self.lengths  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
-        self.amounts: NDArray[np.int64] = np.add.reduceat(lengths[order], begins) if len(begins) else _NONE
-        """The tokens of each batch without padding, (batches,)."""
+        amounts = np.add.reduceat(lengths[order], begins) if len(begins) else _NONE
+        self.amounts: list[int] = amounts.tolist()
+        """The tokens of each batch without padding."""
         widths = np.maximum.reduceat(lengths[order], begins) if len(begins) else _NONE  # (batches,)
         rows = numbers  # (batches,)
         if buckets is not None:
@@ -222,43 +145,96 @@ TURN_SECONDS = 0.005
 """How long a thread runs batches of one caller before it turns to the next. Waking a thread takes as long as a small
 run, so that with a task for each run threads would wait more than they compute."""
 
+NEVER = Event()
+"""Stops nothing."""
 
-def run_batches(
-    run: Callable[[int], int],
-    number: int,
-    threads: ThreadPool,
-    *,
-    is_stopped: threading.Event | None = None,
-    advance: Callable[[int], object] = lambda number: None,
-) -> None:
-    """Run batches in threads, given their number; raise a ClosedError if these were closed, or `is_stopped` is set.
 
-    `run` takes the number of a batch and returns the amount of its work; `advance` is called with the sum after a run,
-    or after some short ones.
+class ReusedMemory:
+    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the next.
+
+    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
     """
-    waiting = deque(range(number))
 
-    def turns() -> Iterator[None]:
-        while waiting:
-            yield
+    def __init__(self) -> None:
+        self._free: list[NDArray[np.float32]] = []
 
-    def take_turn(_: None) -> int:
-        """Run a batch, and more of them until the turn is over."""
-        amount, end = 0, time.monotonic() + TURN_SECONDS
-        while not (is_stopped is not None and is_stopped.is_set()):
-            try:
-                batch = waiting.popleft()
-            except IndexError:  # there is none, or another thread took the last one
-                break
-            amount += run(batch)
-            if time.monotonic() > end:
-                break
-        return amount
+    def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return an array to be filled, in memory that was given back if it is large enough."""
+        size = prod(shape)
+        try:
+            block = self._free.pop()
+        except IndexError:
+            block = None
+        if block is None or len(block) < size:
+            del block  # before there is another
+            block = uninitialized((size + size // 4,))  # the next array may be larger; unused pages take no memory
+        return block[:size].reshape(shape)
 
-    for amount in threads.map(take_turn, turns()):
-        advance(amount)
-        if is_stopped is not None and is_stopped.is_set():
-            raise ClosedError("The caller went away before all was encoded.")
+    def give_back(self, array: NDArray[np.float32]) -> None:
+        """Reuse the memory of an array from `take`, which nobody may use any more."""
+        block = array
+        while isinstance(block.base, np.ndarray):
+            block = block.base
+        self._free.append(block.reshape(-1))
+
+
+class HostVectors:
+    """The vectors of some runs of a model in an array, (layers, rows, hidden)."""
+
+    def __init__(self, memory: ReusedMemory, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]) -> None:
+        """Take memory for this many rows; a run stacks some layers, or none, of which those numbered are wanted."""
+        self._memory, self._stacked, self._layer = memory, stacked, layers[0]
+        self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
+        self.num_used = 0
+        """The rows of all runs."""
+
+    def take(self, texts: int, tokens: int, *, is_awaited: bool) -> HostPlace:
+        """Return the place for the output of another run."""
+        begin, self.num_used = self.num_used, self.num_used + texts * tokens
+        layers, _, hidden_size = self.table.shape
+        rows = self.table[:, begin : self.num_used].reshape(layers, texts, tokens, hidden_size)
+        return HostPlace.of_layers(rows, self._stacked, self._layer)
+
+    def release(self) -> None:
+        """Give the memory to the next vectors; nobody may use these any more."""
+        self._memory.give_back(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens side by side."""
+
+    sequences: Sequence[NDArray[np.int64]]
+    """The vocabulary ids of each text, special tokens included, (tokens,)."""
+
+    lengths: NDArray[np.int64]
+    """The number of tokens of each text, (texts,)."""
+
+    vectors: NDArray[np.float32] | DeviceVectors
+    """Unit vectors, (layers, rows, hidden); rows that belong to no text are padding."""
+
+    starts: NDArray[np.int64]
+    """The row at which each text begins, (texts,)."""
+
+    documents: Sequence[NDArray[np.int64]] | None = None
+    """The ids of each whole text, in which idf counts tokens, (tokens,); None if every token is matched."""
+
+    num_weightless: NDArray[np.int64] | None = None
+    """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
+
+    is_excluded: NDArray[np.bool_] | None = None
+    """Which texts had tokens but none to match, (texts,); None if there is no such text."""
+
+    def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
+        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
+        start = self.starts[text]
+        return self.vectors[layer, start : start + self.lengths[text]]
+
+
+def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of ranges one after the other, (numbers,), given their starts and lengths."""
+    begins = np.cumsum(lengths) - lengths  # (ranges,)
+    return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
 
 
 _INPUTS = {"input_ids", "attention_mask"}
@@ -300,7 +276,8 @@ class Encoder:
         self._num_layers = len(manifest.layers)
         is_one_of_many = self._stacked_layers and self._num_layers == 1
         layers = [manifest.num_layers] if is_one_of_many else range(self._num_layers)
-        self._layers = manifest.hidden_size, self._stacked_layers or 0, layers  # of vectors
+        self.layers: tuple[int, int, Sequence[int]] = manifest.hidden_size, self._stacked_layers or 0, layers
+        """The hidden size, the layers that a run stacks, or 0, and the numbers of those that are scored."""
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
         # a provider that prepares itself for each shape may do so in each thread, and keep the result
@@ -340,7 +317,7 @@ class Encoder:
         texts: PaddedTexts,
         vectors: HostVectors | DeviceVectors | None = None,
         *,
-        is_stopped: threading.Event | None = None,
+        is_stopped: Event = NEVER,
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
         """Encode texts, batch by batch, into vectors behind those that are there; by default into new ones on the host.
@@ -351,13 +328,27 @@ class Encoder:
         vectors = self.host_vectors(texts.num_tokens) if vectors is None else vectors
         first, last = vectors.num_used, len(texts.shapes) - 1
         places = [vectors.take(*shape, is_awaited=number == last) for number, shape in enumerate(texts.shapes)]
+        waiting = deque(range(len(places)))
 
-        def run(number: int) -> int:
-            self.run_batch(*texts.batch(number), places[number])
-            return int(texts.amounts[number])
+        def take_turn(_: int) -> int:
+            """Run a batch, and more of them until the turn is over; return the number of their tokens."""
+            tokens, end = 0, time.monotonic() + TURN_SECONDS
+            while not is_stopped.is_set():
+                try:
+                    batch = waiting.popleft()
+                except IndexError:  # there is none, or another thread took the last one
+                    break
+                self.run_batch(*texts.batch(batch), places[batch])
+                tokens += texts.amounts[batch]
+                if time.monotonic() > end:
+                    break
+            return tokens
 
         try:
-            run_batches(run, len(places), self.threads, is_stopped=is_stopped, advance=advance)
+            for tokens in self.threads.map(take_turn, iter(waiting.__len__, 0)):
+                advance(tokens)
+                if is_stopped.is_set():
+                    raise ClosedError("The caller went away before all was encoded.")
         except BaseException:
             with suppress(ClosedError):
                 self.session.wait()  # runs on a device may still write there
@@ -366,11 +357,7 @@ class Encoder:
 
     def host_vectors(self, rows: int, memory: ReusedMemory | None = None) -> HostVectors:
         """Take memory for the vectors of this many tokens on the host."""
-        return HostVectors(memory or ReusedMemory(), rows, *self._layers)
-
-    def device_vectors(self, rows: int) -> DeviceVectors:
-        """Take memory for the vectors of this many tokens on the device; raise an OutOfMemoryError if it lacks it."""
-        return DeviceVectors(self._provider, rows, *self._layers)
+        return HostVectors(memory or ReusedMemory(), rows, *self.layers)
 
     def wait(self) -> None:
         """Wait until all runs are over that have begun."""
@@ -387,7 +374,7 @@ class Encoder:
 
     def place(self, vectors: NDArray[np.float32]) -> HostPlace:
         """Return the place of a batch in vectors on the host, (layers, batch, tokens, hidden)."""
-        _, stacked, layers = self._layers
+        _, stacked, layers = self.layers
         return HostPlace.of_layers(vectors, stacked, layers[0])
 
     def warm_up(self) -> None:
@@ -412,3 +399,59 @@ class Encoder:
         self.threads.close()
         self.matching_threads.close()
         self.session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the chunks of one caller have in common."""
+
+    max_items: int | None = None
+    """The most texts of a run."""
+
+    is_stopped: Event = field(default_factory=Event)
+    """Whether the caller has gone; then nothing is run any more."""
+
+    memory: ReusedMemory = field(default_factory=ReusedMemory)
+    """The memory of vectors on the host."""
+
+
+class HostRuns:
+    """The runs of some texts into vectors on the host; those longer than the maximum are run in windows."""
+
+    def __init__(self, encoder: Encoder, call: Call, max_length: int, frame: tuple[int, int]) -> None:
+        """Prepare for texts; a window has `max_length` tokens at most, with those of the frame as in `Windows`."""
+        self._encoder, self._call, self._max_length, self._frame = encoder, call, max_length, frame
+        self.sequences: list[NDArray[np.int64]] = []
+        """The ids of each text, (tokens,)."""
+        self._windows: Windows | None = None
+        self._texts: PaddedTexts
+        self._vectors: HostVectors | None = None
+
+    def add(self, sequences: Sequence[NDArray[np.int64]], *, in_context: bool = False) -> None:
+        """Take more texts, (tokens,) each."""
+        self.sequences += sequences
+
+    def plan(self) -> None:
+        """Plan the runs of all texts, which are complete now."""
+        if any(len(ids) > self._max_length for ids in self.sequences):
+            self._windows = Windows(self.sequences, self._max_length, self._frame)
+        sequences = self._windows.sequences if self._windows else self.sequences
+        self._texts = self._encoder.plan(sequences, max_items=self._call.max_items)
+
+    def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
+        """Run the texts; `advance` is called with the numbers of tokens."""
+        texts, windows = self._texts, self._windows
+        self._vectors = self._encoder.host_vectors(texts.num_tokens, self._call.memory)
+        run = partial(self._encoder.run, texts, self._vectors, is_stopped=self._call.is_stopped)
+        if windows is None:
+            return run(advance=advance)
+        lengths = np.array([len(ids) for ids in self.sequences], dtype=np.int64)
+        share = int(lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
+        starts = run(advance=lambda tokens: advance(tokens * share)).starts
+        return TokenEmbeddings(self.sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts))
+
+    def release(self) -> None:
+        """Give back the memory of the vectors, which nobody may use any more."""
+        if self._vectors is not None:
+            self._vectors.release()
+            self._vectors = None

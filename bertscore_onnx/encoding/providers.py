@@ -1,18 +1,30 @@
-"""The table of ONNX Runtime's execution providers that can run a model, and the choice of one by a device name."""
+"""The table of ONNX Runtime's execution providers that can run a model, the choice of one, and sessions on it."""
 
+import ctypes
 import importlib.metadata
 import importlib.util
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
+from io import StringIO
 from typing import Any
 
 from bertscore_onnx.concurrency.cpus import cpu_features
-from bertscore_onnx.errors import DeviceError, InputError, MissingExtraError, install_command
+from bertscore_onnx.errors import (
+    DeviceError,
+    InputError,
+    MissingExtraError,
+    install_command,
+    is_interrupt,
+    one_line,
+)
 
 _WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
@@ -259,3 +271,100 @@ def _how_to_install(provider: Provider) -> str:
         f"Install the right wheel instead: `pip uninstall -y {' '.join(wheels)}`, "
         f"then {install_command(provider.extra)}."
     )
+
+
+_WARNING, FATAL = 2, 4
+"""Severities of ONNX Runtime's log; the first is its default."""
+
+
+def open_session(
+    graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
+) -> tuple[Any, str]:
+    """Open a session that runs on a provider, and never on another in its place.
+
+    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of CPU threads and of
+    runs side by side. Returns the session and an empty string, or None and the reason.
+    """
+    onnxruntime = load_onnxruntime()
+    missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
+    if missing:
+        onnxruntime.set_default_logger_severity(FATAL)  # the reason is in our own message
+    settings = dict(provider.options(provider, num_threads, streams))
+    providers = [(provider.name, settings)]
+    if provider.name != CPU.name:
+        providers.append((CPU.name, {}))  # for operators that a provider leaves to the CPU, such as those on shapes
+    try:
+        if has_plugin(provider):
+            options.add_provider_for_devices(_plugin_devices(provider), settings)
+            providers.clear()  # ONNX Runtime adds the CPU itself
+        # with its fallback, a failed run would silently move the shared session to the CPU
+        session = onnxruntime.InferenceSession(graph, options, providers=providers or None, enable_fallback=0)
+    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        if is_interrupt(error):
+            raise
+        return None, str(error)
+    finally:
+        if missing:
+            onnxruntime.set_default_logger_severity(_WARNING)
+    used = session.get_providers()[0]
+    if used != provider.name:
+        reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
+        return None, f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}"
+    if provider.preloads_libraries:
+        _warn_of_cudnn(install_command(provider.extra))
+    return session, ""
+
+
+def _plugin_devices(provider: Provider) -> list[Any]:
+    """Return the CPU as the plugin of a provider offers it."""
+    _register(provider.plugin)
+    onnxruntime = load_onnxruntime()
+    cpus = [
+        ep_device
+        for ep_device in onnxruntime.get_ep_devices()
+        if ep_device.device.type == onnxruntime.OrtHardwareDeviceType.CPU
+    ]
+    devices = [ep_device for ep_device in cpus if ep_device.ep_name == provider.name]
+    if not devices:
+        vendors = " and ".join(sorted({ep_device.device.vendor for ep_device in cpus}))
+        raise DeviceError(f"{provider.plugin} does not support processors by {vendors}")
+    return devices
+
+
+@cache
+def _register(plugin: str) -> None:
+    """Let ONNX Runtime load the library of a plugin, once in a process."""
+    load_onnxruntime().register_execution_provider_library(plugin, import_module(plugin).get_library_path())
+
+
+@cache
+def cudnn_error() -> str:
+    """Return why cuDNN cannot be loaded, or an empty string; call this after a session on CUDA was opened."""
+    try:
+        ctypes.CDLL("cudnn64_9.dll" if sys.platform == "win32" else "libcudnn.so.9")
+    except OSError as error:
+        return one_line(error)
+    return ""
+
+
+@cache
+def _warn_of_cudnn(command: str) -> None:
+    """Warn once: ONNX Runtime treats cuDNN as optional, and does not report that it is missing."""
+    if error := cudnn_error():
+        warnings.warn(
+            f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with {command}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _preload_libraries(onnxruntime: Any) -> str:
+    """Load the libraries that come as Python packages; return the first line that ONNX Runtime prints, if any.
+
+    It prints the names of those that it cannot load on standard output, which a program may use for its results.
+    """
+    if not hasattr(onnxruntime, "preload_dlls"):
+        return ""
+    with redirect_stdout(StringIO()) as printed:
+        onnxruntime.preload_dlls()
+    return next(iter(printed.getvalue().splitlines()), "")

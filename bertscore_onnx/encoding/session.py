@@ -1,16 +1,14 @@
 """The session of one graph in ONNX Runtime, opened again in a forked child; batches that are too large are halved."""
 
-import ctypes
 import logging
+import mmap
 import os
-import sys
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
-from functools import cache, cached_property
-from importlib import import_module
-from io import StringIO
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, get_args
 from weakref import WeakSet
@@ -21,8 +19,14 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.providers import CPU, Provider, choose_providers, has_plugin, load_onnxruntime
-from bertscore_onnx.encoding.vectors import Place
+from bertscore_onnx.encoding.providers import (
+    CPU,
+    FATAL,
+    Provider,
+    choose_providers,
+    load_onnxruntime,
+    open_session,
+)
 from bertscore_onnx.errors import (
     BertScoreOnnxError,
     ClosedError,
@@ -31,7 +35,6 @@ from bertscore_onnx.errors import (
     GraphError,
     InputError,
     OutOfMemoryError,
-    install_command,
     is_interrupt,
     one_line,
 )
@@ -52,6 +55,90 @@ OUT_OF_MEMORY = (
 )
 """Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of exceptions for that."""
 
+OWN_PAGES = 1_000_000
+"""Bytes from which an array gets pages of its own."""
+
+
+def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return an array to be filled; the memory of a large one returns to the system with its last reference.
+
+    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes would not fit into what
+    earlier ones left, and memory would creep up. Linux is asked for pages of 2 MB, in which the first use of memory
+    takes a fifth of the time.
+    """
+    size = np.dtype(np.float32).itemsize * prod(shape)
+    if size < OWN_PAGES:
+        return np.empty(shape, dtype=np.float32)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    pages = mmap.mmap(-1, size, **private)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a kernel without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype=np.float32).reshape(shape)
+
+
+Binding = tuple[str, int, type, tuple[int, ...], int]
+"""The device of a place, its number, the type, the shape and the address, as ONNX Runtime binds an output."""
+
+
+class HostPlace:
+    """A place in an array on the host."""
+
+    is_awaited = True  # a run ends when its output is there
+
+    def __init__(self, array: NDArray[np.float32], written: int = 0, layer: int = 0) -> None:
+        """Let a run fill the array, or with `written` layers only the given one of them, (1, …)."""
+        self._array, self._written, self._layer = array, written, layer
+        self._output: NDArray[np.float32] | None = None
+
+    @classmethod
+    def of_layers(cls, array: NDArray[np.float32], stacked: int, layer: int) -> "HostPlace":
+        """Return the place of layers, (layers, …): all that a run stacks, one of them, or the only one."""
+        if not stacked:
+            return cls(array[0])
+        return cls(array) if stacked == len(array) else cls(array, stacked, layer)
+
+    def half(self, axis: int, items: slice) -> "HostPlace":
+        """Return the place of some of the batch, given its axis."""
+        return HostPlace(self._array[(*[slice(None)] * axis, items)], self._written, self._layer)
+
+    def bind(self) -> Binding:
+        """Prepare for a run, which writes directly into an array that is contiguous."""
+        if self._written:
+            self._output = uninitialized((self._written, *self._array.shape[1:]))
+        else:
+            self._output = self._array if self._array.flags.c_contiguous else np.empty_like(self._array, order="C")
+        return "cpu", 0, np.float32, self._output.shape, self._output.ctypes.data
+
+    def done(self) -> None:
+        """Take over what a run has written."""
+        output, self._output = self._output, None
+        if output is not None and output is not self._array:
+            self._array[...] = output[self._layer] if self._written else output
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlace:
+    """A place in the memory of a device."""
+
+    device: str
+    index: int
+    address: int
+    shape: tuple[int, ...]
+    is_awaited: bool  # whether the run ends when its output is there; if not, after a later run that is awaited
+
+    def bind(self) -> Binding:
+        """Prepare for a run."""
+        return self.device, self.index, np.float32, self.shape, self.address
+
+    def done(self) -> None:
+        """Leave what a run has written on the device."""
+
+
+Place = HostPlace | DevicePlace
+"""Where a run writes one of its outputs, which is fp32."""
+
+
 OptimizeFor = Literal["throughput", "latency"]
 """The aim of a session: "throughput" is many runs side by side, one thread each; "latency" is one run at a time with
 all threads, which spin for a while after it, waiting for the next."""
@@ -64,9 +151,6 @@ ONNX Runtime before 1.26 ignores both, and its threads spin as by default."""
 
 MAX_THREADS = 1024
 """More than any machine has CPUs; each thread takes memory, and their number in a process is limited."""
-
-_WARNING, _FATAL = 2, 4
-"""Severities of ONNX Runtime's log; the first is its default."""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[OnnxSession]" = WeakSet()
@@ -151,14 +235,15 @@ class OnnxSession:
             shape, reason = (number, tokens), one_line(error)
             if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
                 raise EncodingError(f"{self.provider.name} failed on a batch of shape {shape}: {reason}") from error
-            if number == 1 or not all(place.can_be_halved for place in places):
+            on_host = [place for place in places if isinstance(place, HostPlace)]
+            if number == 1 or len(on_host) < len(places):
                 raise OutOfMemoryError(
                     f"{self.provider.name} has too little memory for a text of {tokens} tokens: {reason}. "
                     "Free some of it, or use another device."
                 ) from error
         _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
         for half in (slice(number // 2), slice(number // 2, None)):
-            halves = [place.half(axis, half) for axis, place in zip(self._axes, places, strict=True)]
+            halves = [place.half(axis, half) for axis, place in zip(self._axes, on_host, strict=True)]
             self.run({name: values[half] for name, values in batch.items()}, halves, constants)
 
     def get(self) -> Any:
@@ -238,7 +323,7 @@ class OnnxSession:
         for name, value in SPINNING.items():
             options.add_session_config_entry(name, value)  # ignored by versions without these entries
         options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
-        options.log_severity_level = _FATAL  # errors are raised, and would be reported twice
+        options.log_severity_level = FATAL  # errors are raised, and would be reported twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         with mapped_links(self._bundle.path, self._bundle.weights) as links:
@@ -289,99 +374,6 @@ class OnnxSession:
 
 
 _BATCH = ("batch", "pairs")
-
-
-def open_session(
-    graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
-) -> tuple[Any, str]:
-    """Open a session that runs on a provider, and never on another in its place.
-
-    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of CPU threads and of
-    runs side by side. Returns the session and an empty string, or None and the reason.
-    """
-    onnxruntime = load_onnxruntime()
-    missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
-    if missing:
-        onnxruntime.set_default_logger_severity(_FATAL)  # the reason is in our own message
-    settings = dict(provider.options(provider, num_threads, streams))
-    providers = [(provider.name, settings)]
-    if provider.name != CPU.name:
-        providers.append((CPU.name, {}))  # for operators that a provider leaves to the CPU, such as those on shapes
-    try:
-        if has_plugin(provider):
-            options.add_provider_for_devices(_plugin_devices(provider), settings)
-            providers.clear()  # ONNX Runtime adds the CPU itself
-        # with its fallback, a failed run would silently move the shared session to the CPU
-        session = onnxruntime.InferenceSession(graph, options, providers=providers or None, enable_fallback=0)
-    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
-        if is_interrupt(error):
-            raise
-        return None, str(error)
-    finally:
-        if missing:
-            onnxruntime.set_default_logger_severity(_WARNING)
-    used = session.get_providers()[0]
-    if used != provider.name:
-        reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
-        return None, f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}"
-    if provider.preloads_libraries:
-        _warn_of_cudnn(install_command(provider.extra))
-    return session, ""
-
-
-def _plugin_devices(provider: Provider) -> list[Any]:
-    """Return the CPU as the plugin of a provider offers it."""
-    _register(provider.plugin)
-    onnxruntime = load_onnxruntime()
-    cpus = [
-        ep_device
-        for ep_device in onnxruntime.get_ep_devices()
-        if ep_device.device.type == onnxruntime.OrtHardwareDeviceType.CPU
-    ]
-    devices = [ep_device for ep_device in cpus if ep_device.ep_name == provider.name]
-    if not devices:
-        vendors = " and ".join(sorted({ep_device.device.vendor for ep_device in cpus}))
-        raise DeviceError(f"{provider.plugin} does not support processors by {vendors}")
-    return devices
-
-
-@cache
-def _register(plugin: str) -> None:
-    """Let ONNX Runtime load the library of a plugin, once in a process."""
-    load_onnxruntime().register_execution_provider_library(plugin, import_module(plugin).get_library_path())
-
-
-@cache
-def cudnn_error() -> str:
-    """Return why cuDNN cannot be loaded, or an empty string; call this after a session on CUDA was opened."""
-    try:
-        ctypes.CDLL("cudnn64_9.dll" if sys.platform == "win32" else "libcudnn.so.9")
-    except OSError as error:
-        return one_line(error)
-    return ""
-
-
-@cache
-def _warn_of_cudnn(command: str) -> None:
-    """Warn once: ONNX Runtime treats cuDNN as optional, and does not report that it is missing."""
-    if error := cudnn_error():
-        warnings.warn(
-            f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with {command}.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-def _preload_libraries(onnxruntime: Any) -> str:
-    """Load the libraries that come as Python packages; return the first line that ONNX Runtime prints, if any.
-
-    It prints the names of those that it cannot load on standard output, which a program may use for its results.
-    """
-    if not hasattr(onnxruntime, "preload_dlls"):
-        return ""
-    with redirect_stdout(StringIO()) as printed:
-        onnxruntime.preload_dlls()
-    return next(iter(printed.getvalue().splitlines()), "")
 
 
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:

@@ -3,6 +3,7 @@
 `bertscore_onnx_export.graph.matching` writes the graph, which has no weights and fits every model.
 """
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.exit_gate import exit_gate
-from bertscore_onnx.encoding.providers import Provider, load_onnxruntime
-from bertscore_onnx.encoding.session import OUT_OF_MEMORY, open_session
-from bertscore_onnx.encoding.vectors import DeviceVectors
+from bertscore_onnx.encoding.device import DeviceVectors
+from bertscore_onnx.encoding.encoder import joined_ranges, plan_batches
+from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, open_session
+from bertscore_onnx.encoding.session import OUT_OF_MEMORY
 from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, is_interrupt, one_line
+from bertscore_onnx.matching.pairs import PairMatching
+
+_log = logging.getLogger(__name__)
 
 GRAPH = Path(__file__).with_name("greedy.onnx")
 
 SIDES = ("candidate", "reference")
+
+BATCH_TOKENS = 32_768
+"""Padded tokens of either side that a device matches at a time; their vectors are copied side by side before."""
+
+MIN_WIDTH = 16
+"""The least width of padded texts. That of references is a power of two by their own length: a product of matrices has
+the same bits beside any other pairs, but not with other numbers of columns."""
 
 Side = tuple[DeviceVectors, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 """One side of some pairs: vectors, the row where each text begins, its length, (pairs,), and its normalised weights,
@@ -32,6 +44,29 @@ class MatchingGraph:
         self._provider = provider
         self._opened: Any = None
         self._opening = threading.Lock()
+
+    def match_pairs(self, pairs: PairMatching) -> bool:
+        """Match all pairs; return False if the vectors of a side are on the host, or the device lacks memory."""
+        vectors = [table for table in pairs.vectors if isinstance(table, DeviceVectors)]
+        if len(vectors) < len(pairs.vectors):
+            return False
+        reference_widths = 1 << np.ceil(np.log2(np.maximum(pairs.lengths[1], MIN_WIDTH))).astype(np.int64)  # (pairs,)
+        try:
+            for width in np.unique(reference_widths).tolist():
+                alike = np.flatnonzero(reference_widths == width)
+                for part in plan_batches(np.maximum(pairs.widths[alike], width), BATCH_TOKENS):
+                    batch, sides = alike[part], []
+                    for side, least in enumerate((MIN_WIDTH, width)):
+                        begins, lengths = pairs.begins[side, batch], pairs.lengths[side, batch]
+                        weights = np.zeros((len(batch), max(int(lengths.max()), least)), dtype=np.float32)
+                        is_token = np.arange(weights.shape[1]) < lengths[:, None]
+                        weights[is_token] = pairs.weights[joined_ranges(begins, lengths)]
+                        sides.append((vectors[side], pairs.rows[side, batch], lengths, weights))
+                    pairs.precision[:, batch], pairs.recall[:, batch] = self.match(*sides)
+        except OutOfMemoryError as error:
+            _log.warning("Vectors are matched on the host, which takes longer: %s", error)
+            return False
+        return True
 
     def match(self, candidates: Side, references: Side) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return precision and recall of pairs, (layers, pairs) each; NaN if a vector is not finite.

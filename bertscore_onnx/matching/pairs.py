@@ -1,8 +1,8 @@
-"""Matches pairs of texts in batches: from token embeddings and weights to P, R and F."""
+"""Encoded texts, and the matching of their pairs in batches: from token embeddings and weights to P, R and F."""
 
-import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,26 +10,14 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
-from bertscore_onnx.encoding.encoder import plan_batches
-from bertscore_onnx.encoding.vectors import DeviceVectors, joined_ranges
-from bertscore_onnx.errors import EncodingError, OutOfMemoryError
-from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all, with_f_measure
-from bertscore_onnx.matching.on_device import MatchingGraph
-from bertscore_onnx.matching.tokens import EncodedTexts, TokensToMatch
+from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges, plan_batches
+from bertscore_onnx.errors import EncodingError
+from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
 from bertscore_onnx.scores import PRF
 
-_log = logging.getLogger(__name__)
-
 BATCH_TOKENS = 2048
 """Padded tokens of either side that one thread matches at a time."""
-
-DEVICE_BATCH_TOKENS = 32_768
-"""Padded tokens of either side that a device matches at a time; their vectors are copied side by side before."""
-
-MIN_WIDTH = 16
-"""The least width of padded texts on a device. That of references is a power of two by their own length: a product of
-matrices has the same bits beside any other pairs, but not with other numbers of columns."""
 
 UNDEFINED_VECTORS = (
     "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
@@ -40,22 +28,79 @@ PADDING_SIMILARITY = np.float32(-2)
 """Below any similarity of unit vectors; times a weight of 0 it is 0."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedTexts:
+    """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
+
+    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4 bytes × hidden size
+    for each token of the distinct texts and for some padding, in each layer; `nbytes` is the total.
+    """
+
+    embeddings: TokenEmbeddings
+    """The distinct texts."""
+
+    rows: NDArray[np.int64]
+    """The index of each text among the distinct ones, (texts,)."""
+
+    counts: NDArray[np.int64]
+    """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
+
+    model: str
+    """The name of the model that encoded them; only this model may score them."""
+
+    is_truncated: NDArray[np.bool_]
+    """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
+
+    unknown: NDArray[np.float64]
+    """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct texts,)."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.counts)
+
+    def __getitem__(self, items: slice) -> "EncodedTexts":
+        """Return some of the items, without copying embeddings."""
+        counts = self.counts[items]
+        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
+        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
+        return self.part(texts, counts)
+
+    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
+        """Return some of the texts, given how many each item has."""
+        return replace(self, rows=self.rows[texts], counts=counts)
+
+    @property
+    def documents(self) -> list[NDArray[np.int64]]:
+        """The ids of each text, (tokens,), in which idf counts tokens."""
+        documents = self.embeddings.documents or self.embeddings.sequences
+        return [documents[row] for row in self.rows]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the embeddings take, in bytes."""
+        return self.embeddings.vectors.nbytes
+
+    def __repr__(self) -> str:
+        """Show the size rather than the content."""
+        return f"EncodedTexts({len(self)} items, {self.nbytes / 1e6:.1f} MB, {self.model})"
+
+
 def match_pairs(
     candidates: EncodedTexts,
     references: EncodedTexts,
     weights: TokenWeights,
     threads: ThreadPool,
     beta: float = 1.0,
-    graph: MatchingGraph | None = None,
+    on_device: Callable[["PairMatching"], bool] | None = None,
 ) -> tuple[PRF[NDArray[np.float32]], dict[str, NDArray[np.bool_]]]:
     """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
 
     Returns P, R and F, (layers, pairs), and which pairs have nothing to match, by the reasons that `TextStats` has.
-    Vectors of both sides that are on a device are matched there by the graph, if there is enough memory. Raises an
+    `on_device` matches the pairs where their vectors are, or returns that it cannot. Raises an
     IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
     """
     pairs = PairMatching(candidates, references, weights)
-    if graph is None or not pairs.match_on_device(graph):
+    if on_device is None or not on_device(pairs):
         pairs.match_on_host(threads)
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
     scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta))
@@ -82,8 +127,8 @@ def finite_scores(
     return scores
 
 
-def _weigh(
-    sides: Sequence[tuple[TokensToMatch, NDArray[np.int64]]], weights: TokenWeights
+def weigh(
+    sides: Sequence[tuple[TokenEmbeddings, NDArray[np.int64]]], weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
     """Return the weight of each token of texts one after the other, and whether it makes its text non-empty, (tokens,).
 
@@ -111,16 +156,16 @@ class PairMatching:
 
     def __init__(self, candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights) -> None:
         sides = [(side.embeddings, side.rows) for side in (candidates, references)]
-        self._tables = candidates.embeddings.vectors, references.embeddings.vectors
-        token_weights, is_word, lengths, begins = _weigh(sides, weights)
+        self.vectors = candidates.embeddings.vectors, references.embeddings.vectors
+        token_weights, is_word, lengths, begins = weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
         has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
-        self._weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,), normalised
-        self._lengths, self._begins = lengths.reshape(2, -1), begins.reshape(2, -1)
-        self._rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
-        self.widths: NDArray[np.int64] = self._lengths.max(axis=0)
+        self.weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,), normalised
+        self.lengths, self.begins = lengths.reshape(2, -1), begins.reshape(2, -1)
+        self.rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
+        self.widths: NDArray[np.int64] = self.lengths.max(axis=0)
         """The tokens of the longer side, (pairs,)."""
-        shape = len(self._tables[0]), len(self.widths)
+        shape = len(self.vectors[0]), len(self.widths)
         self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
         self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
@@ -134,38 +179,10 @@ class PairMatching:
             if table.is_excluded is not None:
                 self.is_excluded |= table.is_excluded[texts]
 
-    def match_on_device(self, graph: MatchingGraph) -> bool:
-        """Match all pairs where the vectors of both sides are; return False if these are not on a device."""
-        tables = [table for table in self._tables if isinstance(table, DeviceVectors)]
-        if len(tables) < len(self._tables):
-            return False
-        reference_widths = 1 << np.ceil(np.log2(np.maximum(self._lengths[1], MIN_WIDTH))).astype(np.int64)  # (pairs,)
-        try:
-            for width in np.unique(reference_widths).tolist():
-                alike = np.flatnonzero(reference_widths == width)
-                for batch in plan_batches(np.maximum(self.widths[alike], width), DEVICE_BATCH_TOKENS):
-                    self._match_on_device(graph, tables, alike[batch], width)
-        except OutOfMemoryError as error:
-            _log.warning("Vectors are matched on the host, which takes longer: %s", error)
-            return False
-        return True
-
-    def _match_on_device(
-        self, graph: MatchingGraph, vectors: Sequence[DeviceVectors], batch: NDArray[np.int64], width: int
-    ) -> None:
-        """Match a few pairs whose references are padded to one width."""
-        sides = []
-        for side, least in enumerate((MIN_WIDTH, width)):
-            begins, lengths = self._begins[side, batch], self._lengths[side, batch]
-            weights = np.zeros((len(batch), max(int(lengths.max()), least)), dtype=np.float32)
-            weights[np.arange(weights.shape[1]) < lengths[:, None]] = self._weights[joined_ranges(begins, lengths)]
-            sides.append((vectors[side], self._rows[side, batch], lengths, weights))
-        self.precision[:, batch], self.recall[:, batch] = graph.match(*sides)
-
     @cached_property
-    def _vectors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _on_host(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors of both sides on the host."""
-        return np.asarray(self._tables[0]), np.asarray(self._tables[1])
+        return np.asarray(self.vectors[0]), np.asarray(self.vectors[1])
 
     def match_on_host(self, threads: ThreadPool) -> None:
         """Match all pairs in threads."""
@@ -181,16 +198,16 @@ class PairMatching:
         The similarities of all pairs lie in one array, which is then reduced at once: each numpy call that releases
         Python's lock ends with waiting for it, and several threads match.
         """
-        lengths = self._lengths[:, batch]  # (2, batch)
-        weights = self._weights[joined_ranges(self._begins[:, batch].ravel(), lengths.ravel())]  # (tokens,)
+        lengths = self.lengths[:, batch]  # (2, batch)
+        weights = self.weights[joined_ranges(self.begins[:, batch].ravel(), lengths.ravel())]  # (tokens,)
         candidate_weights, reference_weights = np.split(weights, [lengths[0].sum()])
-        rows = self._rows[:, batch]
+        rows = self.rows[:, batch]
         ranges = np.stack([rows, rows + lengths], axis=2).tolist()  # (2, batch, 2)
         similarity = None
         if self.widths[batch[0]] <= BLOCK_TOKENS:  # else the batch is one long pair
             similarity = np.empty((len(batch), *lengths.max(axis=1)), dtype=np.float32)
         with blas_gate:
-            for layer, (candidates, references) in enumerate(zip(*self._vectors, strict=True)):
+            for layer, (candidates, references) in enumerate(zip(*self._on_host, strict=True)):
                 texts = [
                     (candidates[slice(*rows)], references[slice(*columns)])
                     for rows, columns in zip(*ranges, strict=True)
@@ -213,75 +230,3 @@ def _weighted_means(
     """Return the weighted means, (texts,), of the best similarity of each token, (texts, width)."""
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
     return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
-
-
-Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
-"""Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each begins, (texts,)."""
-
-
-def match_matrix(
-    candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, beta: float = 1.0
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Match every candidate with every reference, in each layer.
-
-    Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors: see `match_pairs`.
-    """
-    rows, row_of_candidate = np.unique(candidates.rows, return_inverse=True)
-    columns, column_of_reference = np.unique(references.rows, return_inverse=True)
-    left_scorable = _is_scorable(candidates.embeddings, rows, weights)  # (rows,)
-    is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)  # (rows, columns)
-    layers = len(candidates.embeddings.vectors)
-    precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
-    for layer in range(layers):
-        for row, candidate_block in _blocks(candidates.embeddings, rows):
-            left = _flat(candidates.embeddings, layer, candidate_block, weights)
-            for column, reference_block in _blocks(references.embeddings, columns):
-                right = _flat(references.embeddings, layer, reference_block, weights)
-                with blas_gate:
-                    precision[layer, row, column], recall[layer, row, column] = _match(left, right)
-    everywhere = np.ix_(np.arange(layers), row_of_candidate, column_of_reference)
-    precision, recall, f1 = finite_scores(precision, recall, is_scorable, beta)
-    return precision[everywhere], recall[everywhere], f1[everywhere]
-
-
-def _is_scorable(table: TokensToMatch, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
-    """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
-    token_weights, is_word, _, begins = _weigh([(table, texts)], weights)
-    is_scorable = np.logical_or.reduceat(is_word, begins)
-    is_scorable &= np.logical_or.reduceat(token_weights > 0, begins)
-    return is_scorable
-
-
-def _flat(table: TokensToMatch, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
-    token_weights, _, _, begins = _weigh([(table, texts)], weights)
-    rows = joined_ranges(table.starts[texts], table.lengths[texts])
-    return table.vectors[layer, rows], token_weights, begins
-
-
-def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match two blocks; if one of them is a single long text, text by text, so that memory stays bounded."""
-    if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
-        return match_all(*left, *right)
-    scores = [[greedy_match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
-    precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
-    return precision, recall
-
-
-def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights, (tokens,)."""
-    vectors, weights, starts = block
-    for text, text_weights in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
-        total = text_weights.sum()
-        yield text, text_weights / total if total else text_weights
-
-
-def _blocks(table: TokensToMatch, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return the range and the texts of each."""
-    blocks, start = [], 0
-    ends = np.cumsum(table.lengths[texts])  # (texts,)
-    while start < len(texts):
-        before = ends[start] - table.lengths[texts[start]]
-        stop = max(start + 1, int(np.searchsorted(ends, before + BLOCK_TOKENS, side="right")))
-        blocks.append((slice(start, stop), texts[start:stop]))
-        start = stop
-    return blocks

@@ -3,17 +3,14 @@
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.encoding.vectors import TokenEmbeddings, joined_ranges
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
-from bertscore_onnx.text.texts import Text
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
 
@@ -111,99 +108,6 @@ def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64
     return [np.array(ids, dtype=np.int64) for ids in sorted(sequences) if ids]
 
 
-@dataclass(frozen=True, slots=True)
-class TokensToMatch(TokenEmbeddings):
-    """The tokens of some texts that are matched, some without a weight."""
-
-    documents: Sequence[NDArray[np.int64]]
-    """The ids of each whole text, in which idf counts tokens, (tokens,)."""
-
-    num_weightless: NDArray[np.int64] | None = None
-    """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
-
-    is_excluded: NDArray[np.bool_] | None = None
-    """Which texts had tokens but none to match, (texts,); None if there is no such text."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EncodedTexts:
-    """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
-
-    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4 bytes × hidden size
-    for each token of the distinct texts and for some padding, in each layer; `nbytes` is the total.
-    """
-
-    embeddings: TokensToMatch
-    """The distinct texts."""
-
-    rows: NDArray[np.int64]
-    """The index of each text among the distinct ones, (texts,)."""
-
-    counts: NDArray[np.int64]
-    """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
-
-    model: str
-    """The name of the model that encoded them; only this model may score them."""
-
-    is_truncated: NDArray[np.bool_]
-    """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
-
-    unknown: NDArray[np.float64]
-    """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct texts,)."""
-
-    def __len__(self) -> int:
-        """Return the number of items."""
-        return len(self.counts)
-
-    def __getitem__(self, items: slice) -> "EncodedTexts":
-        """Return some of the items, without copying embeddings."""
-        counts = self.counts[items]
-        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
-        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
-        return self.part(texts, counts)
-
-    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
-        """Return some of the texts, given how many each item has."""
-        return replace(self, rows=self.rows[texts], counts=counts)
-
-    @property
-    def texts(self) -> Sequence[Text]:
-        """The texts that are still to be encoded: none."""
-        return ()
-
-    def joined(self, others: Sequence["EncodedTexts"]) -> "EncodedTexts":
-        """Return the items followed by others of the same distinct texts."""
-        if not others:
-            return self
-        sides = [self, *others]
-        rows, counts = (
-            np.concatenate(parts) for parts in zip(*((side.rows, side.counts) for side in sides), strict=True)
-        )
-        return replace(self, rows=rows, counts=counts)
-
-    def check_model(self, model: str) -> None:
-        """Raise an InputError if another model encoded the texts."""
-        if self.model != model:
-            raise InputError(f"The texts were encoded by {self.model}; this scorer is {model}. Encode them with it.")
-
-    def documents(self, ids_of: object) -> list[NDArray[np.int64]]:
-        """Return the ids of each text, (tokens,), in which idf counts tokens."""
-        return [self.embeddings.documents[row] for row in self.rows]
-
-    def encoded(self, texts: "EncodedTexts", row_of_text: object) -> "EncodedTexts":
-        """Return the items, which were encoded before the others."""
-        return self
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the embeddings take, in bytes."""
-        return self.embeddings.vectors.nbytes
-
-    def __repr__(self) -> str:
-        """Show the size rather than the content."""
-        return f"EncodedTexts({len(self)} items, {self.nbytes / 1e6:.1f} MB, {self.model})"
-
-
 class TokenMatching:
     """A matching applied to one bundle: it prepares encoded texts to be matched."""
 
@@ -222,14 +126,14 @@ class TokenMatching:
             if matching.exclude or matching.words:
                 self.mask = TokenMask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
 
-    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokensToMatch:
+    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokenEmbeddings:
         """Return the tokens of texts to match, given the number of context tokens of each text, (texts,).
 
         Of a text without any, the first token is kept, without weight.
         """
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
-            return TokensToMatch(table.sequences, table.lengths, table.vectors, table.starts, table.sequences)
+            return table
         ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])  # (tokens,); there may be no texts
         begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
         is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.matched(ids, begins)
@@ -253,7 +157,7 @@ class TokenMatching:
         starts = np.cumsum(lengths) - lengths
         weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
         num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
-        return TokensToMatch(
+        return TokenEmbeddings(
             np.split(ids[is_kept], starts[1:]),
             lengths,
             table.vectors[:, joined_ranges(table.starts, table.lengths)[is_kept]],

@@ -1,21 +1,17 @@
-"""Token weights, uniform or by idf, and the rescaling of scores by a baseline."""
+"""Token weights, uniform or by idf."""
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from numbers import Integral
-from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.errors import BaselineError, IdfError, InputTypeError
+from bertscore_onnx.errors import IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.greedy import idf_weights
-from bertscore_onnx.scores import Scores, arrays_of
-from bertscore_onnx.signature import Signature
 
 Idf = bool | Mapping[int, float] | DocumentCounts
 """Whether and how tokens are weighted by inverse document frequency."""
@@ -130,123 +126,3 @@ def _words(manifest: Manifest) -> NDArray[np.bool_]:
 
 def _digest(table: NDArray[np.float32]) -> str:
     return hashlib.sha256(table.tobytes()).hexdigest()[:12]
-
-
-# Baseline rescaling: bert-score's `journal/rescale_baseline.md`, (s - b) / (1 - b) for each of P, R and F.
-
-_RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
-"""In a signature: no rescaling; the prefix of a file's digest; the prefix of a language whose code looks like these."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rescaling:
-    """The rescaling of raw scores with the baseline of each layer, or none."""
-
-    language: str | None = None
-    """The language of the bundle's baseline; None for a baseline of the caller, or for none."""
-
-    baselines: tuple[Baseline, ...] = ()
-    """The baseline of each layer; without any, scores stay raw."""
-
-    @property
-    def name(self) -> str:
-        """The signature's name for it, each a different one: `no` is also the code of Norwegian."""
-        if not self.baselines:
-            return _RAW
-        if self.language is None:
-            return _FILE + hashlib.sha256(repr([*self.baselines]).encode()).hexdigest()[:12]
-        is_taken = self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE))
-        return _LANGUAGE + self.language if is_taken else self.language
-
-    def apply(self, scores: Scores) -> Scores:
-        """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
-        if not self.baselines:
-            return scores
-        per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
-        baselines = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
-        precision, recall, f1 = map(rescale, scores, baselines)
-        return Scores(precision, recall, f1, *arrays_of(scores)[3:])
-
-
-def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:
-    """Map `baseline`, below 1, to 0, and 1 to 1; the shape stays, and an array of baselines broadcasts."""
-    return ((scores - baseline) / (1 - baseline)).astype(np.float32)
-
-
-def choose_rescaling(
-    manifest: Manifest,
-    precision: str,
-    lang: str | None,
-    path: str | PathLike[str] | None = None,
-    *,
-    allow_fp32_baseline: bool = False,
-) -> Rescaling:
-    """Return the rescaling with the bundle's baseline for a language, or with a file of the caller.
-
-    Raises a BaselineError if there is none, or if it was computed in another precision than the scores.
-    """
-    if path is not None:
-        baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
-        return Rescaling(None, baselines)
-    languages = ", ".join(sorted(manifest.baselines))
-    if lang is None:
-        available = (
-            f"baselines for: {languages}" if languages else "no baselines; `bertscore-onnx baseline` measures one"
-        )
-        raise BaselineError(
-            f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
-            f"{manifest.num_layers} has {available}."
-        )
-    language = lower_code(lang)
-    if language not in manifest.baselines:
-        raise BaselineError(
-            f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
-            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a file of your own with "
-            "`baseline_path`, which `bertscore-onnx baseline` makes, or leave rescaling off."
-        )
-    computed = manifest.baseline_precision(language)
-    if precision != computed and not allow_fp32_baseline:
-        raise BaselineError(
-            f"The baselines of {manifest.model_id} were computed in {computed}, and these scores are computed in "
-            f"{precision}. Pass allow_fp32_baseline=True (--allow-fp32-baseline) to use them all the same, give a file "
-            f"of your own with `baseline_path`, or score in {computed}."
-        )
-    return Rescaling(language, tuple(manifest.baselines[language]))
-
-
-MIN_RANDOM_PAIRS = 100
-"""Fewer pairs cannot show a score that only one in a hundred of them exceeds."""
-
-
-def random_pairs_f1(
-    manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
-) -> NDArray[np.float64] | None:
-    """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as scores are.
-
-    None unless 100 random pairs or more were measured with these settings, in `lang` or the language of the rescaling.
-    """
-    measurements = manifest.unrelated_scores
-    if lang is None:
-        is_only_choice = rescaling.language not in measurements and len(measurements) == 1
-        lang = next(iter(measurements)) if is_only_choice else rescaling.language
-    measured = None if lang is None else measurements.get(lower_code(lang))
-    if measured is None or measured.precision != signature.precision:
-        return None
-    if signature.idf != "no" or signature.matching is not None:
-        return None
-    if measured.num_pairs < MIN_RANDOM_PAIRS:
-        return None
-    quantiles = np.array(measured.f1_quantiles, dtype=np.float64)
-    if rescaling.baselines:
-        baseline = np.array([[layer.f1] for layer in rescaling.baselines])  # (layers, 1)
-        quantiles = (quantiles - baseline) / (1 - baseline)
-    return quantiles if manifest.all_layers else quantiles[0]
-
-
-HIGH_SHARE = 0.99
-"""The quantile of unrelated pairs above which a score counts as high: one in a hundred of them exceeds it."""
-
-
-def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly spaced quantiles."""
-    return np.asarray(np.quantile(unrelated, HIGH_SHARE, axis=-1))

@@ -10,8 +10,7 @@ from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
-from bertscore_onnx.encoding.session import OnnxSession
-from bertscore_onnx.encoding.vectors import HostPlace
+from bertscore_onnx.encoding.session import HostPlace, OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores

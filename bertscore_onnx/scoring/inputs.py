@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError, is_interrupt
-from bertscore_onnx.matching.tokens import EncodedTexts
+from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.text.texts import (
     Context,
     Reference,
@@ -25,7 +25,7 @@ from bertscore_onnx.text.texts import (
     describe,
     in_context,
 )
-from bertscore_onnx.text.tokenised import TokenisedText
+from bertscore_onnx.text.tokenizer import TokenisedText
 
 PAIRS_AT_ONCE = 64
 """The candidates of a slice: pairs that are read, and handed on, together."""
@@ -40,50 +40,52 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
-    """Items of one text each, or of several, which have the methods of `EncodedTexts`."""
+class Side:
+    """All candidates, or all references: items of one text or of several."""
 
     texts: Sequence[Text]
-    """The texts of all items, with the texts of an item side by side."""
+    """The texts to encode, with those of an item side by side; none if they were encoded before."""
 
     counts: NDArray[np.int64]
     """The number of texts of each item, (items,)."""
+
+    encoded: EncodedTexts | None = None
+    """The items, if they were encoded before."""
 
     def __len__(self) -> int:
         """Return the number of items."""
         return len(self.counts)
 
-    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Texts":
+    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Side":
         """Return some of the texts, with their number in each item."""
-        return Texts(self.texts[texts], counts)
+        encoded = None if self.encoded is None else self.encoded.part(texts, counts)
+        return Side(self.texts[texts], counts, encoded)
 
-    def joined(self, others: Sequence["Texts"]) -> "Texts":
-        """Return the items followed by others."""
-        if not others:
-            return self
-        sides = [self, *others]
-        return Texts([text for side in sides for text in side.texts], np.concatenate([side.counts for side in sides]))
-
-    def check_model(self, model: str) -> None:
-        """Accept any model."""
+    def joined(self, others: Sequence["Side"]) -> "Side":
+        """Return the items followed by others; all of them or none were encoded before, together."""
+        sides, encoded = [self, *others], self.encoded
+        counts = np.concatenate([side.counts for side in sides])
+        if encoded is not None:
+            encoded = replace(
+                encoded, rows=np.concatenate([side.encoded.rows for side in sides if side.encoded]), counts=counts
+            )
+        return Side([text for side in sides for text in side.texts], counts, encoded)
 
     def documents(self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
         """Return the ids of each text without its context, (tokens,), in which idf counts tokens."""
-        return ids_of(bare_texts(self.texts))
+        return ids_of(bare_texts(self.texts)) if self.encoded is None else self.encoded.documents
 
-    def encoded(self, texts: EncodedTexts, row_of_text: Mapping[Text, int]) -> EncodedTexts:
-        """Return the items once all texts of a chunk are encoded, given the row of each."""
-        rows = np.array([row_of_text[text] for text in self.texts], dtype=np.int64)
-        return replace(texts, rows=rows, counts=self.counts)
+    def check_model(self, model: str) -> None:
+        """Raise an InputError if another model encoded the texts."""
+        if self.encoded is not None and self.encoded.model != model:
+            raise InputError(
+                f"The texts were encoded by {self.encoded.model}; this scorer is {model}. Encode them with it."
+            )
 
 
-def singles(texts: Sequence[Text]) -> Texts:
+def singles(texts: Sequence[Text]) -> Side:
     """Return items of one text each."""
-    return Texts(list(texts), np.ones(len(texts), dtype=np.int64))
-
-
-Side = Texts | EncodedTexts
-"""All candidates, or all references."""
+    return Side(list(texts), np.ones(len(texts), dtype=np.int64))
 
 
 def slices_of(side: Side) -> Iterator[Side]:
@@ -107,14 +109,15 @@ class Pairs:
     """The token ids of every text; None before they are tokenised."""
 
     @property
-    def sides(self) -> tuple[Side, Side]:
-        """Candidates and references."""
-        return self.candidates, self.references
-
-    @property
     def texts(self) -> list[Text]:
         """The texts to encode."""
-        return [text for side in self.sides for text in side.texts]
+        return [*self.candidates.texts, *self.references.texts]
+
+    def texts_for(self, model: str) -> list[Text]:
+        """Return the texts to encode; raise an InputError if another model encoded a side."""
+        self.candidates.check_model(model)
+        self.references.check_model(model)
+        return self.texts
 
     @property
     def are_in_context(self) -> bool:
@@ -124,9 +127,10 @@ class Pairs:
     @property
     def num_tokens(self) -> NDArray[np.int64]:
         """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
+        sides = self.candidates, self.references
         if self.tokenised is None or not len(self.candidates):
             return np.zeros(len(self.candidates), dtype=np.int64)
-        lengths = [np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in self.sides]
+        lengths = [np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in sides]
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
@@ -231,7 +235,7 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
     number = len(candidates)
     if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():
         return False
-    if not candidates.texts or not references.texts:  # they were encoded before
+    if candidates.encoded is not None or references.encoded is not None:
         return False
     candidate_trigrams, reference_trigrams = (
         [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
@@ -243,14 +247,14 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
     return in_sets > 1.5 * shared and in_sets - shared > 5 * number
 
 
-def _in_contexts(side: Side, contexts: Sequence[Context]) -> Texts:
-    if len(side) and not side.texts:
+def _in_contexts(side: Side, contexts: Sequence[Context]) -> Side:
+    if side.encoded is not None:
         raise InputError("Texts that were encoded before have no context. Give them as strings.")
     texts = iter(side.texts)
     texts_in_context: list[Text] = []
     for position, (context, count) in enumerate(zip(contexts, side.counts.tolist(), strict=True)):
         texts_in_context += in_context(islice(texts, count), context, f"contexts[{position}]")
-    return Texts(texts_in_context, side.counts)
+    return Side(texts_in_context, side.counts)
 
 
 def check_no_context(texts: Iterable[Text], what: str) -> None:
@@ -261,16 +265,16 @@ def check_no_context(texts: Iterable[Text], what: str) -> None:
 
 def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
     """Check items that are single texts."""
-    encoded, strings = _encoded_or_not(texts)
+    encoded = _encoded_before(texts)
     if encoded is None:
-        return singles(collect_texts(strings, name))
+        return singles(collect_texts(cast(Any, texts), name))
     if (encoded.counts != 1).any():
         raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
     return encoded
 
 
-def _encoded_or_not(items: Iterable[Any] | EncodedTexts) -> tuple[EncodedTexts | None, Iterable[Any]]:
-    return (items, ()) if isinstance(items, EncodedTexts) else (None, items)
+def _encoded_before(items: object) -> Side | None:
+    return Side((), items.counts, items) if isinstance(items, EncodedTexts) else None
 
 
 def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
@@ -285,17 +289,17 @@ def check_text(text: object, name: str) -> Text:
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
     """Check items of one text or several; `name` is their name in messages."""
-    encoded, others = _encoded_or_not(items)
-    return _texts_of(list(_check_items(others, name))) if encoded is None else encoded
+    encoded = _encoded_before(items)
+    return _side_of(list(_check_items(cast(Any, items), name))) if encoded is None else encoded
 
 
 def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
     """Check items as `collect_items` does, and yield them a few at a time."""
-    encoded, others = _encoded_or_not(items)
-    if encoded is not None:
-        yield from slices_of(encoded)
+    encoded = _encoded_before(items)
+    if encoded is None:
+        yield from map(_side_of, _few_at_a_time(_check_items(cast(Any, items), name), _num_characters))
     else:
-        yield from map(_texts_of, _few_at_a_time(_check_items(others, name), _num_characters))
+        yield from slices_of(encoded)
 
 
 def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
@@ -310,9 +314,9 @@ def _check_item(item: Reference, name: str) -> list[Text]:
     return texts
 
 
-def _texts_of(items: Sequence[Sequence[Text]]) -> Texts:
+def _side_of(items: Sequence[Sequence[Text]]) -> Side:
     counts = np.array([len(texts) for texts in items], dtype=np.int64)
-    return Texts([text for texts in items for text in texts], counts)
+    return Side([text for texts in items for text in texts], counts)
 
 
 def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
@@ -323,7 +327,7 @@ def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
     checked = (_check_pair(pair, f"pairs[{position}]") for position, pair in enumerate(check_many(pairs, "pairs")))
     for part in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
         candidates, references = zip(*part, strict=True)
-        yield Pairs(singles(candidates), _texts_of(references))
+        yield Pairs(singles(candidates), _side_of(references))
 
 
 def _few_at_a_time(items: Iterable[Item], num_characters: Callable[[Item], int]) -> Iterator[list[Item]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.files import write_whole
-from bertscore_onnx.matching.weights import rescale
+from bertscore_onnx.matching.rescaling import rescale
 from bertscore_onnx.similarity.matches import TokenSimilarity
 
 if TYPE_CHECKING:

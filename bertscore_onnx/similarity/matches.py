@@ -15,8 +15,8 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scores import Score
-from bertscore_onnx.scoring.chunks import MAX_UNKNOWN
 from bertscore_onnx.scoring.inputs import Pairs, collect_single
+from bertscore_onnx.scoring.text_stats import MAX_UNKNOWN
 from bertscore_onnx.text.vocabulary import Vocabulary
 
 
@@ -287,7 +287,9 @@ def pair_similarities(
     position = _position(scorer, layer)
     encoded, _ = scorer.encode_items(collect_single([text for pair in pairs for text in pair], "texts"))
     one_each = np.ones(len(pairs), dtype=np.int64)
-    candidates, references = (encoded.part(np.arange(side, 2 * len(pairs), 2), one_each) for side in (0, 1))
+    candidates, references = (
+        collect_single(encoded.part(np.arange(side, 2 * len(pairs), 2), one_each), "texts") for side in (0, 1)
+    )
     weights = scorer.weights_for(references)
     scores, _ = scorer.score_pairs(Pairs(candidates, references))
     if scorer.manifest.all_layers:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
 
-from bertscore_onnx.scores import PRF
-from bertscore_onnx.signature import Signature
+from bertscore_onnx.scores import PRF, Signature
 from bertscore_onnx.similarity.matches import TokenMatch, TokenSimilarity
 from bertscore_onnx.tables.aligned import text_width
 

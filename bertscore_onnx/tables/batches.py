@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.scores import Score
-from bertscore_onnx.signature import Signature
+from bertscore_onnx.scores import Score, Signature
 from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
 from bertscore_onnx.text.texts import describe
 

@@ -63,8 +63,8 @@ def test_a_slow_model_gets_few_pairs_at_a_time(scorer, monkeypatch, max_seconds)
     words = [" ".join(pair) for pair in itertools.product(" ".join(CANDIDATES).split(), repeat=2)]
     pairs = list(zip(words, words[::-1], strict=True))
     expected = list(scorer.stream(pairs))
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 1024)
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.FIRST_TOKENS", 8)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 1024)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.FIRST_TOKENS", 8)
     monkeypatch.setattr(Encoder, "run", run_slowly)
     assert list(scorer.stream(pairs, max_seconds=max_seconds)) == expected
     longest = max(len(row) for row in words)

@@ -1,4 +1,4 @@
-from bertscore_onnx.signature import Signature
+from bertscore_onnx.scores import Signature
 
 
 def signature(model):

@@ -21,7 +21,7 @@ def sides(pairs):
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_one_warning_has_the_counts_in_any_order_and_chunks(tiny_bundle, monkeypatch, size):
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", size)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", size)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", size)
     expected = "86 % of the tokens are unknown to this model in 4 of 12 texts, and all unknown tokens"
     with BERTScorer(tiny_bundle, device="cpu") as scorer:

@@ -50,7 +50,7 @@ def scorer(bundle):
 @pytest.fixture
 def chunks(monkeypatch):
     """Let chunks be small; return a list of the candidates that each of them has."""
-    original, sizes = Pipeline.chunks_of, []
+    original, sizes = Pipeline.chunks, []
 
     def chunks_of(*arguments, **options):
         for chunk in original(*arguments, **options):
@@ -58,7 +58,7 @@ def chunks(monkeypatch):
             yield chunk
 
     monkeypatch.setattr(Pipeline, "chunks_of", chunks_of)
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 9)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes
 

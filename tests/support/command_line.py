@@ -147,7 +147,7 @@ def start_scoring(tiny_bundle):
     processes = []
 
     def start(*arguments):
-        code = "import bertscore_onnx.scoring.chunks as p; p.CHUNK_CANDIDATES = 1; "
+        code = "import bertscore_onnx.scoring.pipeline as p; p.CHUNK_CANDIDATES = 1; "
         code += "import bertscore_onnx.scoring.inputs as i; i.PAIRS_AT_ONCE = 1; "
         code += "from bertscore_onnx.cli import main; main()"
         command = [sys.executable, "-c", code, "score", "-m", tiny_bundle, "-c", "-", *map(str, arguments)]

@@ -7,10 +7,9 @@ import numpy as np
 
 from bertscore_onnx.errors import ClosedError
 from bertscore_onnx.matching.variants import Matching
-from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import TextStats
-from bertscore_onnx.signature import Signature
-from bertscore_onnx.text.tokenised import TokenisedText
+from bertscore_onnx.scores import Scores, Signature
+from bertscore_onnx.scoring.text_stats import TextStats
+from bertscore_onnx.text.tokenizer import TokenisedText
 
 GUARD = 10
 """Seconds after which a test is taken to hang."""

@@ -74,7 +74,7 @@ def loaded(monkeypatch):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Let a window hold 4 pairs, which are read 2 at a time."""
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 4)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 2)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertscore_onnx.matching.tokens import EncodedTexts
+from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.scores import Score
 from bertscore_onnx.similarity import TokenSimilarity
 

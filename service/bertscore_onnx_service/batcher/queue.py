@@ -26,9 +26,9 @@ import numpy as np
 from bertscore_onnx.encoding.encoder import plan_runs
 from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
 from bertscore_onnx.scores import Scores, arrays_of, best_of_references, join_scores
-from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, singles
 from bertscore_onnx.text.texts import Text
-from bertscore_onnx.text.tokenised import TokenisedText
+from bertscore_onnx.text.tokenizer import TokenisedText
 from bertscore_onnx_service.batcher.stats import BatcherStats, Durations
 
 TOKENS_MATCHED = 8
@@ -54,7 +54,7 @@ class Request:
     def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
         """Create a request of pairs, which `prepare` gets if they are not tokenised yet."""
         candidates, references = pairs.candidates, pairs.references
-        if not (isinstance(candidates, Texts) and isinstance(references, Texts)):
+        if candidates.encoded is not None or references.encoded is not None:
             raise InputTypeError("A batcher scores the texts of many callers together; submit strings, not encodings.")
         self.pairs, self.seconds = pairs, seconds
         self.client: Hashable = self if client is None else client

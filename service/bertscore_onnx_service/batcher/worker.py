@@ -14,8 +14,8 @@ from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BertScoreOnnxError, EncodingError, InputError, WorkerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.chunks import TextStats
 from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, Wakeup, join_batch, split_scores
 
 IDLE_SECONDS = 20.0

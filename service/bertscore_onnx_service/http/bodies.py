@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
+from bertscore_onnx.scoring.inputs import Pairs, Side, singles
 from bertscore_onnx.tables.readers import unique_keys
 from bertscore_onnx.text.texts import Text, in_context
 from bertscore_onnx_service.http.errors import ApiError
@@ -250,7 +250,7 @@ def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
     for pair, group in zip(bodies, references, strict=True):
         candidates += in_context([pair.candidate], pair.context, "context")
         texts += in_context(group, pair.context, "context")
-    return Pairs(singles(candidates), Texts(texts, counts))
+    return Pairs(singles(candidates), Side(texts, counts))
 
 
 def check_tokens(tokens: int, max_tokens: int, position: int) -> None:

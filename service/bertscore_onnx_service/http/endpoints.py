@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bertscore_onnx.errors import DeadlineError
-from bertscore_onnx.matching.weights import Rescaling
+from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.similarity import match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts

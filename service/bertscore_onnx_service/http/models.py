@@ -13,12 +13,12 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import IdfError, InputError, QueueFullError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.weights import Idf, Rescaling
+from bertscore_onnx.matching.rescaling import Rescaling
+from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scores import Scores
+from bertscore_onnx.scores import Scores, Signature
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.settings import ScorerSettings, find_bundle
-from bertscore_onnx.signature import Signature
 from bertscore_onnx.similarity import TokenNames
 from bertscore_onnx_service import MicroBatcher
 from bertscore_onnx_service.http.bodies import ModelInfo

@@ -12,10 +12,9 @@ from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.functional import ScorerCache
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.scores import Score
+from bertscore_onnx.scores import Score, Signature
 from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
-from bertscore_onnx.signature import Signature
 from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
 from bertscore_onnx.tables.columns import (
     SCORE_NAMES,

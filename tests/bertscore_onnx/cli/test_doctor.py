@@ -36,7 +36,7 @@ def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monke
 
 def test_a_missing_cudnn_exits_1_after_the_report(run, home, monkeypatch):
     monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": None})
-    monkeypatch.setattr("bertscore_onnx.encoding.session.cudnn_error", lambda: "libcudnn.so.9: cannot open")
+    monkeypatch.setattr("bertscore_onnx.encoding.providers.cudnn_error", lambda: "libcudnn.so.9: cannot open")
     result = run("doctor")
     assert result.exit_code == 1
     assert re.search(r"^cuDNN +libcudnn\.so\.9: cannot open$", result.stdout, re.MULTILINE)

@@ -14,15 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
+from bertscore_onnx.encoding.device import Buckets
 from bertscore_onnx.encoding.encoder import (
-    Buckets,
     Encoder,
     PaddedTexts,
+    ReusedMemory,
     plan_batches,
     plan_runs,
 )
 from bertscore_onnx.encoding.providers import CUDA
-from bertscore_onnx.encoding.vectors import ReusedMemory, uninitialized
+from bertscore_onnx.encoding.session import uninitialized
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
 from harness.gpu import CHOICE, like_cuda

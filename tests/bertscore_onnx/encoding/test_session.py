@@ -14,8 +14,16 @@ import pytest
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
-from bertscore_onnx.encoding.session import OnnxSession, _register, _warn_of_cudnn, cudnn_error, open_session
+from bertscore_onnx.encoding.providers import (
+    CPU,
+    CUDA,
+    OPENVINO,
+    _register,
+    _warn_of_cudnn,
+    cudnn_error,
+    open_session,
+)
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import (
     DeviceError,
     DigestError,
@@ -28,6 +36,7 @@ from tests.support.manifests import with_fields
 from tests.support.processes import forks, in_forked_child
 
 SESSIONS = "bertscore_onnx.encoding.session"
+PROVIDERS = "bertscore_onnx.encoding.providers"
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +275,7 @@ class TestAWheelWithoutItsLibraries:
             InferenceSession=open_on_cpu,
             set_default_logger_severity=severities.append,
         )
-        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: wheel)
+        monkeypatch.setattr(f"{PROVIDERS}.load_onnxruntime", lambda: wheel)
         return severities
 
     def test_fails_in_one_line_that_names_the_extra(self, severities, capfd):
@@ -311,7 +320,7 @@ class TestAPlugin:
             OrtHardwareDeviceType=SimpleNamespace(CPU="CPU"),
             InferenceSession=open_on_devices,
         )
-        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: runtime)
+        monkeypatch.setattr(f"{PROVIDERS}.load_onnxruntime", lambda: runtime)
         recorded.options = SimpleNamespace(add_provider_for_devices=lambda *added: recorded.devices.append(added))
         _register.cache_clear()
         yield recorded
@@ -338,7 +347,7 @@ class TestCudnn:
         """Let sessions open on CUDA."""
         session = SimpleNamespace(get_providers=lambda: [CUDA.name])
         wheel = SimpleNamespace(InferenceSession=lambda graph, options, **named: session)
-        monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: wheel)
+        monkeypatch.setattr(f"{PROVIDERS}.load_onnxruntime", lambda: wheel)
         cudnn_error.cache_clear()
         _warn_of_cudnn.cache_clear()
         yield
@@ -356,8 +365,8 @@ class TestCudnn:
     )
     def test_is_looked_for_by_the_name_of_its_library(self, monkeypatch, platform, library):
         loaded = []
-        monkeypatch.setattr(f"{SESSIONS}.ctypes", SimpleNamespace(CDLL=loaded.append))
-        monkeypatch.setattr(f"{SESSIONS}.sys", SimpleNamespace(platform=platform))
+        monkeypatch.setattr(f"{PROVIDERS}.ctypes", SimpleNamespace(CDLL=loaded.append))
+        monkeypatch.setattr(f"{PROVIDERS}.sys", SimpleNamespace(platform=platform))
         assert open_session("graph", None, CUDA)[1] == ""
         assert loaded == [library]
 

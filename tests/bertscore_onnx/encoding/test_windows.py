@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.runs import Windows
+from bertscore_onnx.encoding.windows import Windows
 from bertscore_onnx.errors import IdfError, InputError
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.manifests import with_fields

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.device import DeviceVectors
+from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.encoding.providers import CPU
-from bertscore_onnx.encoding.vectors import DeviceVectors
 from bertscore_onnx.errors import EncodingError, OutOfMemoryError
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.matching.tokens import TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
 from tests.support.token_similarity import encoded_texts
 
@@ -35,7 +35,7 @@ class Texts:
         on_device.buffer.update_inplace(np.concatenate(blocks))
         ids = [draw.integers(0, VOCABULARY, length) for length in lengths]
         self.host, self.device = (
-            TokensToMatch(ids, self.lengths, table, starts, ids) for table in (vectors, on_device)
+            TokenEmbeddings(ids, self.lengths, table, starts, ids) for table in (vectors, on_device)
         )
 
 
@@ -58,7 +58,9 @@ def weights(draw):
 
 def match(texts, pairs, weights, graph=None, place="device"):
     table = getattr(texts, place)
-    return match_pairs(*(encoded_texts(table, rows) for rows in pairs), weights, THREADS, graph=graph)
+    return match_pairs(
+        *(encoded_texts(table, rows) for rows in pairs), weights, THREADS, on_device=graph and graph.match_pairs
+    )
 
 
 def in_fp64(texts, candidate, reference, weights, layer):

@@ -5,10 +5,10 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.errors import EncodingError, IdfError
 from bertscore_onnx.matching.greedy import greedy_match
 from bertscore_onnx.matching.pairs import match_pairs
-from bertscore_onnx.matching.tokens import TokensToMatch
 from bertscore_onnx.matching.weights import TokenWeights
 from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 from tests.support.token_similarity import encoded_texts
@@ -35,7 +35,7 @@ def table_of(*texts):
     vectors = np.random.default_rng(0).normal(size=(2, lengths.sum(), 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     ids = [*map(np.array, texts)]
-    return TokensToMatch(ids, lengths, vectors, np.cumsum(lengths) - lengths, documents=ids)
+    return TokenEmbeddings(ids, lengths, vectors, np.cumsum(lengths) - lengths, documents=ids)
 
 
 def match(table, candidate, reference, threads):

@@ -10,7 +10,7 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import UnrelatedScores
 from bertscore_onnx.errors import BaselineError, InputError
-from bertscore_onnx.matching.weights import Rescaling, choose_rescaling, rescale
+from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, rescale
 from bertscore_onnx.scores import Scores
 from tests.support.manifests import changed_copy
 

@@ -13,7 +13,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.variants import Matching
 from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.text.texts import TextInContext
-from bertscore_onnx.text.tokenised import tokenise
+from bertscore_onnx.text.tokenizer import tokenise
 from tests.support.bundles import exported, saved
 from tests.support.parity import KNOWN_WARNINGS, equations
 from tests.support.scores import CANDIDATES, REFERENCES

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.encoding.device import DeviceVectors
+from bertscore_onnx.encoding.device_runs import DeviceRuns
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.runs import DeviceRuns
-from bertscore_onnx.encoding.session import OnnxSession
-from bertscore_onnx.encoding.vectors import DevicePlace, DeviceVectors
+from bertscore_onnx.encoding.session import DevicePlace, OnnxSession
 from bertscore_onnx.errors import OutOfMemoryError
 from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import SEVERAL, largest_difference
@@ -80,7 +80,7 @@ def test_encoded_texts_can_be_read_and_matched_with_all_others(tiny_bundle, like
 
 
 def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 4)
     encoded, plan = [], Encoder.plan
 
     def count(encoder, sequences, **options):
@@ -144,7 +144,7 @@ def test_runs_begin_before_all_texts_are_tokenised(request, like_gpu, stays_ther
 def test_with_too_little_room_for_early_runs_all_texts_are_run_at_the_end(tiny_bundle, like_gpu, monkeypatch, room):
     with like_gpu(tiny_bundle) as scorer:
         expected = scorer.score(MANY, MANY[::-1])
-        monkeypatch.setattr("bertscore_onnx.encoding.runs.ROOM", room)
+        monkeypatch.setattr("bertscore_onnx.encoding.device_runs.ROOM", room)
         monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 2500)
     with like_gpu(tiny_bundle) as scorer:
         assert np.array_equal(scorer.score(MANY, MANY[::-1]).F, expected.F)
@@ -181,7 +181,7 @@ def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, early, buffers, mo
         assert early
         assert not buffers
         if fault == "early":
-            monkeypatch.setattr("bertscore_onnx.encoding.runs._run_early", no_memory)
+            monkeypatch.setattr("bertscore_onnx.encoding.device_runs._run_early", no_memory)
         if fault == "others":
             run = OnnxSession.run
             monkeypatch.setattr(

@@ -9,14 +9,13 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle
+from bertscore_onnx.encoding.encoder import Call, HostRuns
 from bertscore_onnx.encoding.providers import CPU
-from bertscore_onnx.encoding.runs import Call, HostRuns
 from bertscore_onnx.matching.pairs import match_pairs
 from bertscore_onnx.matching.weights import uniform
-from bertscore_onnx.scoring.chunks import ChunkTexts
-from bertscore_onnx.scoring.inputs import Pairs, Texts, singles
-from bertscore_onnx.scoring.pipeline import Pipeline
-from bertscore_onnx.text.tokenised import tokenise
+from bertscore_onnx.scoring.inputs import Pairs, Side, singles
+from bertscore_onnx.scoring.pipeline import Chunk, Pipeline
+from bertscore_onnx.text.tokenizer import tokenise
 from harness.gpu import CHOICE, like_cuda
 from tests.support.manifests import with_fields
 from tests.support.processes import run_python
@@ -97,7 +96,7 @@ def test_padding_that_stands_in_for_an_empty_text_is_no_token_of_a_document(fast
 def slices(*pairs):
     """Return slices of one pair of texts each."""
     one = np.array([1])
-    return [Pairs(Texts([candidate], one), Texts([reference], one)) for candidate, reference in pairs]
+    return [Pairs(Side([candidate], one), Side([reference], one)) for candidate, reference in pairs]
 
 
 def test_only_new_texts_are_tokenised(pipeline):
@@ -107,7 +106,7 @@ def test_only_new_texts_are_tokenised(pipeline):
         new.append(texts)
         return tokenise(pipeline.tokenizer, texts, " ")
 
-    texts = ChunkTexts(tokenise_and_record, HostRuns(pipeline.encoder, Call(), 512, (1, 1)))
+    texts = Chunk(tokenise_and_record, HostRuns(pipeline.encoder, Call(), 512, (1, 1)), pipeline.model)
     for pairs in slices(("a cat", "a dog"), ("a dog", "red")):
         texts.add(pairs)
     assert new == [["a cat", "a dog"], ["red"]]
@@ -124,7 +123,7 @@ def chunk_sizes(tiny_bundle, monkeypatch):
 
     def sizes(slices, *, max_tokens=10_000, max_candidates=99, provider=CPU):
         monkeypatch.setattr(CHOICE, lambda device: [provider])
-        monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", max_candidates)
+        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", max_candidates)
         limit_chunks(monkeypatch, max_tokens)
         with Pipeline(open_bundle(tiny_bundle)) as pipeline:
             return [scores.F.shape[1] for scores, _ in pipeline.score(slices, uniform(pipeline.manifest))]
@@ -172,7 +171,7 @@ def test_chunks_are_larger_where_the_provider_wants_that(chunk_sizes):
 
 @pytest.mark.parametrize("more", [[], ["a cat sits"]])
 def test_candidates_of_the_same_references_are_in_one_chunk(scorer, monkeypatch, more):
-    monkeypatch.setattr("bertscore_onnx.scoring.chunks.CHUNK_CANDIDATES", 4)
+    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 4)
     chunks = embeddings_of_chunks(monkeypatch)
     words = ["a", "the", "cat", "dog", "mat", "sat", "ran", "on", "red", "blue"]
     texts = [" ".join(text) for text in itertools.product(words, repeat=3)]

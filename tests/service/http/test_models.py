@@ -8,7 +8,7 @@ import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
 from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError, WorkerError
-from bertscore_onnx.matching.weights import Rescaling
+from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models

@@ -1,0 +1,172 @@
+"""What a device needs: runs of few shapes, and vectors in its memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, memory_limit
+from bertscore_onnx.encoding.session import DevicePlace
+from bertscore_onnx.errors import OutOfMemoryError, is_interrupt, one_line
+
+FEW_ROWS = (2, 8, 32, 256)
+"""The rows of runs for the last texts, padding included."""
+
+NARROW = 32
+"""The widest texts with full runs. Runs of wider ones are a quarter of that: few sentences are longer, and shorter
+texts fill such a run up."""
+
+ROW_STEP = 8
+"""The rows of a full run are a multiple of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The shapes of the runs of a model on a provider.
+
+    A run is full, or has as few rows as `FEW_ROWS` allow for the last texts.
+    """
+
+    widths: NDArray[np.int64]
+    """The tokens to which texts are padded, ascending."""
+
+    max_tokens: int
+    """The most tokens of a run, padding included, unless it is one longer text."""
+
+    max_items: int | None = None
+    """The most texts of a run."""
+
+    @classmethod
+    def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
+        """Return the buckets of a model on a provider; None if it has none, or the model takes no padding."""
+        if not provider.widths or not manifest.padding:
+            return None
+        widths = np.array(provider.widths, dtype=np.int64)
+        if manifest.max_length is not None:
+            widths = np.append(widths[widths < manifest.max_length], manifest.max_length)
+        return cls(widths, provider.max_tokens(manifest.hidden_size))
+
+    def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the widths for texts of these lengths; one that is longer than all widths keeps its length."""
+        places = np.searchsorted(self.widths, lengths)
+        return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
+
+    def num_rows(self, width: int, number: int) -> int:
+        """Return the number of texts, padding included, in a run of this width if `number` texts are left."""
+        max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
+        full = max(1, min(max_tokens // width, self.max_items or max_tokens))
+        if full > ROW_STEP:
+            full -= full % ROW_STEP
+        return next((rows for rows in FEW_ROWS if number <= rows < full), full)
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """Return the shapes of all runs, (texts, tokens), the largest width first."""
+        return [
+            shape
+            for width in self.widths[::-1].tolist()
+            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS))
+        ]
+
+    def plan(self, lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        """Group items of similar length, (batch,), the longest first; a run is filled up with shorter ones."""
+        order = np.argsort(-lengths, kind="stable")
+        widths = self.widen(lengths[order])
+        start = 0
+        while start < len(order):
+            width = int(widths[start])
+            end = start + self.num_rows(width, len(order) - start)
+            yield order[start:end]
+            start = end
+
+
+class DeviceVectors:
+    """The vectors of some runs of a model, in one buffer; indexed like an array (layers, rows, hidden) of the host.
+
+    Each run writes a block, (written layers, rows, hidden), behind that of the run before.
+    """
+
+    itemsize = np.dtype(np.float32).itemsize
+
+    def __init__(self, provider: Provider, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]) -> None:
+        """Take memory for this many rows.
+
+        A run stacks some layers, or none, of which those numbered are wanted. Raises an OutOfMemoryError if there is
+        too little memory.
+        """
+        self._provider, self._hidden_size, self._stacked, self._layers = provider, hidden_size, stacked, layers
+        written = self._written = stacked or 1
+        self._begins: list[int] = []  # of the runs, in rows, as `_sizes`
+        self._sizes: list[int] = []
+        self.num_rows: int = rows  # that there is room for
+        limit = memory_limit()
+        if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
+            raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")
+        try:
+            self.buffer: Any = load_onnxruntime().OrtValue.ortvalue_from_shape_and_type(
+                [written * rows, hidden_size], np.float32, provider.device, provider.index
+            )
+            """The OrtValue, (written rows, hidden)."""
+        except Exception as error:  # ONNX Runtime raises its own untyped exceptions
+            if is_interrupt(error):
+                raise
+            raise OutOfMemoryError(f"{provider.name} has too little memory for vectors: {one_line(error)}") from error
+
+    @property
+    def num_used(self) -> int:
+        """The rows of all runs."""
+        return self._begins[-1] + self._sizes[-1] if self._sizes else 0
+
+    @property
+    def table(self) -> "DeviceVectors":
+        """These vectors."""
+        return self
+
+    def take(self, texts: int, tokens: int, *, is_awaited: bool) -> DevicePlace:
+        """Return the place for the output of another run."""
+        begin, rows = self.num_used, texts * tokens
+        self._begins.append(begin)
+        self._sizes.append(rows)
+        address = self.buffer.data_ptr() + self.itemsize * begin * self._written * self._hidden_size
+        shape = (*[self._stacked] * (self._stacked > 0), texts, tokens, self._hidden_size)
+        return DevicePlace(self._provider.device, self._provider.index, address, shape, is_awaited)
+
+    def release(self) -> None:
+        """Do nothing: the memory is free when nobody uses it any more."""
+
+    def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the buffer where texts begin in one of the layers, given their rows in an array."""
+        begins, sizes = np.array(self._begins), np.array(self._sizes)
+        runs = np.searchsorted(begins, starts, side="right") - 1
+        return starts + begins[runs] * (self._written - 1) + self._layers[layer] * sizes[runs]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the buffer, in bytes."""
+        return self.itemsize * prod(self.buffer.shape())
+
+    def __len__(self) -> int:
+        """Return the number of layers."""
+        return len(self._layers)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
+        """Return the vectors on the host, (layers, rows, hidden)."""
+        return self._on_host
+
+    def __getitem__(self, key: Any) -> NDArray[np.float32]:
+        """Return some of the vectors; all are copied to the host once."""
+        return self._on_host[key]
+
+    @cached_property
+    def _on_host(self) -> NDArray[np.float32]:
+        written = self.buffer.numpy()[: self.num_used * self._written]  # (written rows, hidden)
+        if self._written == 1:
+            return written[None]
+        layers, ends = list(self._layers), np.cumsum(self._sizes)
+        blocks = np.split(written, ends[:-1] * self._written)
+        by_run = [block.reshape(self._written, -1, self._hidden_size)[layers] for block in blocks]
+        return np.concatenate(by_run, axis=1)
