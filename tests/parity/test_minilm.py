@@ -57,7 +57,7 @@ def chunks(monkeypatch):
             sizes.append(chunk.num_candidates)
             yield chunk
 
-    monkeypatch.setattr(Pipeline, "chunks_of", chunks_of)
+    monkeypatch.setattr(Pipeline, "chunks", chunks_of)
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", 9)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", 3)
     return sizes

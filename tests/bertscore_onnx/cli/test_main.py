@@ -34,7 +34,7 @@ def test_the_command_line_and_its_help_need_nothing_that_only_work_needs():
 
 def test_counting_pairs_above_unrelated_ones_loads_nothing_of_evaluation():
     loaded = modules_after("import bertscore_onnx.cli.score as s, numpy; s.Means(numpy.linspace(0, 1, 101))")
-    assert "bertscore_onnx.matching.weights" in loaded
+    assert "bertscore_onnx.matching.rescaling" in loaded
     assert not [name for name in loaded if name.startswith("bertscore_onnx_evaluation")]
 
 
