@@ -80,7 +80,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home folder of the test's own."""
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -119,19 +118,16 @@ def tiny_model() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_bundle(tiny_model: Path) -> Path:
-    """The bundle of `tiny_model` at layer 2."""
     return exported("layer-2", tiny_model, num_layers=2)
 
 
 @pytest.fixture(scope="session")
 def all_layers_bundle(tiny_model: Path) -> Path:
-    """The bundle of `tiny_model` with every layer."""
     return exported("all-layers", tiny_model, all_layers=True)
 
 
 @pytest.fixture(scope="session")
 def fast_bundle(tiny_model: Path) -> Path:
-    """The bundle of `tiny_model` at layer 2, with its fast tokenizer."""
     return exported("tiny-fast", tiny_model, num_layers=2, tokenizer_mode="fast")
 
 
@@ -149,7 +145,6 @@ def minilm() -> Path:
 
 @pytest.fixture(scope="session")
 def minilm_bundle(minilm: Path) -> Path:
-    """The bundle of MiniLM at layer 4."""
     return exported("minilm-4", minilm, num_layers=4, name="all-MiniLM-L6-v2")
 
 
@@ -169,5 +164,4 @@ def minilm_half_scoring_bundle(minilm: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def minilm_all_layers_bundle(minilm: Path) -> Path:
-    """The bundle of MiniLM with every layer."""
     return exported("minilm-all-layers", minilm, all_layers=True)

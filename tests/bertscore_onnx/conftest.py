@@ -12,5 +12,4 @@ collect_ignore = (
 
 @pytest.fixture
 def bundle(tiny_bundle, tmp_path):
-    """A copy of the tiny bundle, to be changed."""
     return shutil.copytree(tiny_bundle, tmp_path / "bundle")

@@ -1,5 +1,3 @@
-"""Baselines: drawing pairs, measuring, and writing into a bundle."""
-
 import json
 import os
 import shutil
@@ -81,7 +79,6 @@ def measured(scorer):
 
 @pytest.fixture(scope="module")
 def measured_layer(tiny_bundle):
-    """A baseline of layer 2 alone."""
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         return compute_baseline(scorer, CORPUS, seed=5)
 

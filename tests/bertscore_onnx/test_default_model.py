@@ -46,7 +46,6 @@ WAYS = ("scorer", "function", "counts", "batches", "score", "count-documents")
 
 
 def refused(way):
-    """Return the error of a call, or its line at the shell."""
     try:
         result = way()
     except BertScoreOnnxError as error:

@@ -1,5 +1,3 @@
-"""What a missing package is reported as."""
-
 from importlib import import_module
 
 import pytest

@@ -9,7 +9,6 @@ from tests.support.scores import CANDIDATES, REFERENCES
 
 @pytest.fixture
 def shown(scorer):
-    """What a notebook shows, by name."""
     results = {
         "scores": scorer.score(CANDIDATES * 20, REFERENCES * 20),
         "signature": scorer.signature,

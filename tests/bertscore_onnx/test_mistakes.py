@@ -577,7 +577,6 @@ OVER_HTTP = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the files of the mistakes."""
     folder = tmp_path_factory.mktemp("mistakes")
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -586,7 +585,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(tiny_bundle):
-    """A client of a server with one model."""
     with Models.load([str(tiny_bundle)], {}, Limits(), CPU) as models, serving(models) as client:
         yield client
 

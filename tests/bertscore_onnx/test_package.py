@@ -13,7 +13,6 @@ HEAVY = ["torch", "transformers", "onnx"]
 
 
 def run(code):
-    """Run code in a Python of its own and return what it prints, as JSON."""
     return json.loads(run_python(code).stdout)
 
 

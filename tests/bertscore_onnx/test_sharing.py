@@ -1,5 +1,3 @@
-"""Scorers that differ in idf weights or rescaling and share one loaded model."""
-
 import numpy as np
 import pytest
 

@@ -15,7 +15,6 @@ _parser = MarkdownIt("commonmark").enable("table")
 
 
 def links(document: Path) -> Iterator[str]:
-    """Yield the targets of the links and pictures of a document."""
     for block in _parser.parse(document.read_text(encoding="utf-8")):
         for token in block.children or []:
             if token.type == "link_open":
@@ -32,7 +31,6 @@ def anchors(document: Path) -> set[str]:
 
 
 def fault(document: Path, link: str) -> str | None:
-    """Return a description of a link's fault, or None."""
     address = urlsplit(link)
     if address.scheme or address.netloc:
         is_web = address.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", address.netloc)

@@ -22,8 +22,6 @@ CUT = """return [...document.querySelectorAll(".highlight pre")].filter(
 
 @pytest.fixture
 def opened(browser):
-    """Open a page at a width."""
-
     def open_page(page, width):
         browser.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",

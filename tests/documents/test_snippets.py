@@ -148,7 +148,6 @@ def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatc
 
 
 def run(command: str, material: str | None, monkeypatch, capsys) -> str:
-    """Run a command, in this process if it needs no shell; return its output."""
     program, *arguments = shlex.split(command.replace("\\\n", ""), comments=True)
     if material in ENGINES or needs_shell(command):
         program = "bash"

@@ -1,5 +1,3 @@
-"""Systems with judgements and scores, made from arrays."""
-
 import numpy as np
 
 from bertscore_onnx_evaluation.metric_scores import MetricScores

@@ -21,11 +21,9 @@ class EqualSystems:
 
     @property
     def units(self) -> NDArray[np.int64] | None:
-        """Return the document of each segment."""
         return None if self.documents is None else np.arange(self.segments) // 10
 
     def differences(self, seed: int) -> Floats:
-        """Draw the differences, (segments,)."""
         rng = np.random.default_rng([seed, self.segments])
         differences = np.zeros(self.segments)
         while not differences.any():
@@ -44,13 +42,11 @@ class Shape:
     """The share of segments in which they differ."""
 
     def __call__(self, rng: np.random.Generator, number: int) -> Floats:
-        """Draw the differences, (segments,)."""
         differences = self.draw(rng, number)
         return differences if self.differing == 1 else differences * (rng.random(number) < self.differing)
 
 
 def normal(rng: np.random.Generator, number: int) -> Floats:
-    """Draw normal differences with a deviation of 1."""
     return rng.normal(size=number)
 
 
@@ -121,7 +117,6 @@ EQUAL_SYSTEMS = {
 
 
 def rate(happens: Callable[[int], bool], trials: int) -> float:
-    """Return how often something happens, by its seed."""
     return float(np.mean([happens(seed) for seed in range(trials)]))
 
 

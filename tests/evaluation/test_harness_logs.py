@@ -59,7 +59,6 @@ def samples(tmp_path):
 
 
 def change(path, function):
-    """Change each row of a log."""
     changed = parsed(path)
     for row in changed:
         function(row)

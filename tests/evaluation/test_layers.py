@@ -1,5 +1,3 @@
-"""Tuning layers, and Pearson's r in resamples."""
-
 import json
 
 import numpy as np

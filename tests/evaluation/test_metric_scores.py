@@ -19,7 +19,6 @@ METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 
 
 def changed(texts, rng, rate):
-    """Replace some of the words, at random."""
     return [" ".join(rng.choice(WORDS) if rng.random() < rate else word for word in text.split()) for text in texts]
 
 
@@ -146,7 +145,6 @@ OF_OUTPUTS = tuple(
 
 
 def outputs_of(system):
-    """Return the outputs of a system and their references."""
     pairs = zip(OUTPUTS[system], REFERENCES, strict=True)
     candidates, references = zip(*[pair for pair in pairs if pair[0] is not None], strict=True)
     return list(candidates), [list(some) for some in references]

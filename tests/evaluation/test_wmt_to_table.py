@@ -1,5 +1,3 @@
-"""The table of the judgements that WMT25 and WMT26 publish."""
-
 import csv
 import gzip
 import json
@@ -24,8 +22,6 @@ from tests.support.wmt_files import (
 
 @pytest.fixture
 def rows_of(capsys, monkeypatch):
-    """Write the table of a file, and return its rows."""
-
     def rows_of(path, *options):
         monkeypatch.setattr("sys.argv", ["wmt_to_table.py", str(path), *options])
         wmt_to_table.main()

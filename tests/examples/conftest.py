@@ -42,7 +42,6 @@ def scorer(minilm_bundle):
 
 @pytest.fixture(scope="session")
 def expected(scorer, pairs):
-    """P, R and F of each pair."""
     return scorer.score([pair["candidate"] for pair in pairs], [pair["reference"] for pair in pairs])
 
 

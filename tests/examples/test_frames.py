@@ -58,7 +58,6 @@ NAMES = {"P": "P", "R": "R", "F": "F", "f1": "F", "best_reference": "best_refere
 
 @pytest.fixture
 def table(pairs, tmp_path):
-    """Files in Parquet, with a pair each."""
     (tmp_path / "table").mkdir()
     for number, pair in enumerate(pairs):
         pa.parquet.write_table(pa.Table.from_pylist([{"id": number, **pair}]), tmp_path / "table" / f"{number}.parquet")

@@ -1,5 +1,3 @@
-"""What an example prints without its arguments."""
-
 import ast
 import sys
 

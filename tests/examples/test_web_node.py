@@ -17,8 +17,6 @@ pytestmark = [pytest.mark.full, needs_node]
 
 @pytest.fixture
 def write(tmp_path):
-    """Write texts to a file, one per line; return its path."""
-
     def write(name, texts):
         (tmp_path / name).write_bytes("".join(f"{text}\n" for text in texts).encode())
         return tmp_path / name
@@ -34,8 +32,6 @@ def files(write):
 
 @pytest.fixture
 def changed(minilm_scoring_bundle, tmp_path):
-    """Return the bundle with other fields in its manifest."""
-
     def change(**fields):
         return changed_copy(minilm_scoring_bundle, tmp_path / "changed", **fields)
 

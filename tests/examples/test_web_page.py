@@ -86,8 +86,6 @@ def wait(browser):
 
 @pytest.fixture
 def opened(browser, wait):
-    """Open a page and wait until it can compare, or shows why not."""
-
     def open_page(address):
         browser.get("about:blank")  # another fragment alone would not load the page
         browser.get(address)

@@ -58,8 +58,6 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def refusal(whole, tmp_path):
-    """Damages a model and exports it; returns the one line of the error."""
-
     def refused(name, damage, error=ExportError, **options):
         model = copytree(whole[name], tmp_path / "model")
         damage(model)

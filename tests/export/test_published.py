@@ -122,7 +122,6 @@ def export_words(folder, output, num_layers, *options):
 
 
 def own_export(name, num_layers, folder):
-    """Export the model itself with its fast tokenizer."""
     model = folder / name
     model.mkdir()
     AutoTokenizer.from_pretrained(saved(name)).save_pretrained(model)
@@ -336,7 +335,6 @@ def test_neither_torch_nor_transformers_is_imported(published, tmp_path):
 
 
 def change(folder, output, *, config=None, graph=None, tokenizer=None, without=(), content=None):
-    """Copy a published graph with changes."""
     shutil.copytree(folder, output)
     if content:
         (output / "onnx" / "model.onnx").write_bytes(content)

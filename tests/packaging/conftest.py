@@ -18,8 +18,6 @@ REPOSITORY = "owner/bertscore-onnx"
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution."""
-
     def build(folder: Path) -> None:
         environment = os.environ | {"GITHUB_REPOSITORY": REPOSITORY}
         command = [sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", folder, ROOT]
@@ -30,7 +28,6 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(packages: Path) -> Path:
-    """The wheel."""
     return next(packages.glob("*.whl"))
 
 
@@ -56,7 +53,6 @@ def environment_of(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 
 
 def python_of(environment: Path) -> Path:
-    """Return the interpreter of an environment."""
     return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 

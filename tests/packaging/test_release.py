@@ -1,5 +1,3 @@
-"""The check of a release finds what an upload would get wrong."""
-
 import io
 import tarfile
 import zipfile
@@ -19,7 +17,6 @@ Files = dict[str, bytes]
 
 @pytest.fixture(scope="module")
 def built(wheel, packages) -> tuple[Files, Files]:
-    """The files of the wheel and of the source distribution."""
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:

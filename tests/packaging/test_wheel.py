@@ -33,7 +33,6 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(params=VERSIONS)
 def environment(request, environment_of):
-    """An environment of each Python with the wheel and its extra `cpu`."""
     return environment_of(request.param)
 
 

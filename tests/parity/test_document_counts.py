@@ -1,5 +1,3 @@
-"""Document counts give the idf weights of bert-score, in which every document counts."""
-
 from math import log
 
 import pytest

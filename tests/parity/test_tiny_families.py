@@ -79,7 +79,6 @@ def comparable(bundle):
 
 @pytest.fixture(scope="module")
 def token_ids(bundle):
-    """The ids of both sides of the pairs."""
     tokenizer = load_tokenizer(open_bundle(bundle))
     return [[ids.tolist() for ids in tokenizer(side)[0]] for side in zip(*PAIRS, strict=True)]
 

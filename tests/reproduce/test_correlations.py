@@ -81,7 +81,6 @@ def run(tmp_path, page, judgements):
 
 
 def rows_of(page, name):
-    """Return the rows of the page's tables whose first cell is this."""
     lines = page.read_text(encoding="utf-8").split("\n")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return [row for row in rows if row[0] == name]

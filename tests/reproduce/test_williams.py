@@ -1,5 +1,3 @@
-"""Williams' test, against its equation."""
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -41,14 +41,11 @@ def run():
 
 @pytest.fixture
 def stdin_is_a_pipe(monkeypatch):
-    """Let the standard input of commands in this process be a pipe, which is bytes to this."""
     monkeypatch.setattr("typer.testing.make_input_stream", lambda content, charset: Pipe(content))
 
 
 @pytest.fixture
 def run_json(run):
-    """Run a command that succeeds with `--format json`; return the value that it prints."""
-
     def run_json(*arguments, stdin=None):
         result = run(*arguments, "--format", "json", stdin=stdin)
         assert result.exit_code == 0, result.stderr

@@ -226,7 +226,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def free_port():
-    """Return a port that nobody listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
@@ -234,7 +233,6 @@ def free_port():
 
 @contextmanager
 def fake_hub(port=0):
-    """Run a hub in a thread."""
     hub = FakeHub(port)
     thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -104,7 +104,6 @@ def peak() -> int:
 
 
 def main(folder: str, seed: int, cases: int) -> None:
-    """Read the cases, and print the faults."""
     readers = samples(Path(folder))
     sound = {name: path.read_bytes() for name, (path, _) in readers.items()}
     for name, (path, read) in readers.items():

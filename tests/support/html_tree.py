@@ -53,11 +53,9 @@ def text_of(element: ElementTree.Element) -> str:
 
 
 def rows_of(table: ElementTree.Element) -> list[list[str]]:
-    """Return the texts of a table's cells."""
     return [[text_of(cell) for cell in row] for row in table.iter("tr")]
 
 
 def section(page: ElementTree.Element, name: str) -> ElementTree.Element:
-    """Return the element with an id."""
     [found] = [one for one in page.iter() if one.get("id") == name]
     return found

@@ -1,5 +1,3 @@
-"""Lengths of real texts."""
-
 import numpy as np
 
 # The tokens of RoBERTa's tokenizer in English texts at every other percentile, from the shortest to the longest.

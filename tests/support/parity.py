@@ -46,7 +46,6 @@ def equations(
 
 
 def unit(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return vectors at unit length."""
     lengths: NDArray[Any] = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / lengths
 

@@ -52,7 +52,6 @@ def chromium(profile: Path, *switches: str) -> Iterator:
 
 
 def prefer(browser, scheme: str) -> None:
-    """Let the browser prefer light or dark pages."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 

@@ -37,6 +37,5 @@ def received(connection, until=None):
 
 
 def answer_of(client, sent, until=None):
-    """Send bytes and return what is received."""
     with connected(client, sent) as connection:
         return received(connection, until)

@@ -1,5 +1,3 @@
-"""Texts in the vocabulary of the tiny model, and the difference of two results."""
-
 import numpy as np
 
 WORDS = "the a cat dog sat mat on sits ran red blue house tree and or not is was it"

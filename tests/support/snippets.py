@@ -53,7 +53,6 @@ class Snippet:
 
 
 def documents() -> list[Path]:
-    """Return the documents for users, those at the root first."""
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 

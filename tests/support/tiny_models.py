@@ -241,7 +241,6 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path, seed: int = 0) -> None:
-    """Draw a model from its configuration and save it."""
     gain = _GAINS.get(model_type, 1.5)
     torch.manual_seed(seed)
     model = AutoModel.from_config(AutoConfig.for_model(model_type, **settings))
@@ -637,7 +636,6 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, 
 
 
 def save_tiny_bert(folder: Path, num_layers: int = 3) -> None:
-    """Save a random BERT whose vocabulary is `WORDS`."""
     folder.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")

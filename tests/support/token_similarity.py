@@ -1,5 +1,3 @@
-"""Similarities of tokens that a test states."""
-
 import numpy as np
 
 from bertscore_onnx.matching.pairs import EncodedTexts

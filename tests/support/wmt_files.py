@@ -21,12 +21,10 @@ def judgement(system: str, position: int, annotator: str) -> float | None:
 
 
 def text(system: str, position: int) -> str:
-    """Return an invented output."""
     return f"the {'black cat' if system == 'refA' else system} sat {'very ' * (position % 3)}still on mat {position}"
 
 
 def metric(system: str, position: int) -> float:
-    """Return an invented score of a metric."""
     return ((29 * position + 17 * SYSTEMS.index(system)) % 23) / 23
 
 

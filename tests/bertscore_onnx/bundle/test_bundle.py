@@ -35,7 +35,6 @@ def flip_a_bit(file):
 
 
 def move_weights(graph, name):
-    """Move the weights of a graph into a file."""
     onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
 
 
@@ -121,7 +120,6 @@ def as_hub_cache(bundle, root):
 
 
 def as_one_link(bundle, root):
-    """Make the whole folder a link."""
     (root / "link").symlink_to(bundle)
     return root / "link"
 

@@ -9,8 +9,6 @@ from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownLayerE
 
 @pytest.fixture
 def installed(tiny_bundle, home):
-    """Return a function that puts the tiny bundle into the home folder under a name and a layer."""
-
     def install(name, num_layers, tokenizer_mode="slow", precision="fp32"):
         return shutil.copytree(tiny_bundle, bundle_folder(name, Variant(num_layers, tokenizer_mode, precision)))
 

@@ -1,5 +1,3 @@
-"""`bertscore-onnx baseline`."""
-
 import json
 
 import numpy as np
@@ -22,8 +20,6 @@ def corpus(write):
 
 @pytest.fixture
 def measure(run, bundle, corpus):
-    """Run the command, with the bundle and the corpus above where none is given."""
-
     def measure(*options, model=bundle):
         return run("baseline", "--model", model, "--corpus", corpus, *options)
 

@@ -13,14 +13,11 @@ CANDIDATES = ["a cat sat", "the dog ran", "a red house", "it is", "the cat"]
 
 @pytest.fixture
 def files(write):
-    """Options for a file of candidates and one of references."""
     return ["-c", write("c.txt", "\n".join(CANDIDATES) + "\n"), "-r", write("r.txt", "\n".join(REFERENCES) + "\n")]
 
 
 @pytest.fixture
 def count(run, tiny_bundle, tmp_path):
-    """Count documents with further arguments; return the counts and the result of the command."""
-
     def count(*arguments, **options):
         file = tmp_path / "counts.json"
         result = run("count-documents", "-m", tiny_bundle, "-o", file, *arguments, **options)

@@ -1,5 +1,3 @@
-"""`bertscore-onnx doctor`."""
-
 import json
 import platform
 import re

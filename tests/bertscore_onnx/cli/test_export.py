@@ -1,5 +1,3 @@
-"""`bertscore-onnx export`."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""`bertscore-onnx pull` and `push`, and names on the hub in other commands."""
-
 import pytest
 
 from bertscore_onnx.bundle.store import Variant, bundle_folder

@@ -1,5 +1,3 @@
-"""Reading files that belong together."""
-
 import csv
 import io
 import json
@@ -23,8 +21,6 @@ def texts(*paths):
 
 @pytest.fixture
 def pipe(monkeypatch):
-    """Make standard input a pipe with a content."""
-
     def pipe(content):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Pipe(content)))
 

@@ -1,5 +1,3 @@
-"""`bertscore-onnx inspect`."""
-
 import json
 import re
 import shutil

@@ -29,8 +29,6 @@ def expected(scorer):
 
 @pytest.fixture
 def scored(run, tiny_bundle):
-    """Score a file, and return F of each row, and what is said."""
-
     def scored(file, *arguments):
         result = run("score", "-m", tiny_bundle, "-c", file, "--format", "jsonl", "-s", *arguments)
         assert result.exit_code == 0, result.stderr

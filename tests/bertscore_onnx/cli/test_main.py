@@ -16,7 +16,6 @@ ALL_HELP = "import bertscore_onnx.cli as c; [c.app([*name, '--help'], standalone
 
 
 def modules_after(code):
-    """Return the modules that are loaded after some code, in a process of its own."""
     done = run_python(code + "; import sys; print(*sys.modules, file=sys.stderr)")
     assert done.returncode == 0, done.stderr
     return {*done.stderr.split()}

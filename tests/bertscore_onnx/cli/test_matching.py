@@ -14,7 +14,6 @@ CONTEXTS = ["it was red", "", "the dog sat"]
 
 @pytest.fixture
 def files(tmp_path):
-    """The texts as files of lines, and options that name them."""
     for name, texts in (("c", CANDIDATES), ("r", REFERENCES), ("x", CONTEXTS), ("words", ["cat", "", "House "])):
         (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
     return tmp_path
@@ -22,8 +21,6 @@ def files(tmp_path):
 
 @pytest.fixture
 def scored(run_json, files, tiny_bundle):
-    """Score the texts with options; return the scores of each pair, and the signature."""
-
     def scored(*options, bundle=tiny_bundle):
         arguments = ["-c", files / "c.txt", "-r", files / "r.txt", "--device", "cpu", "-s", "-m", bundle]
         result = run_json("score", *arguments, *options)

@@ -33,7 +33,6 @@ def without(monkeypatch):
 
 @pytest.fixture
 def filled(write, tiny_bundle, tmp_path):
-    """Return a function that puts files and the bundle into the arguments of a command."""
     names = {"table": write("table.csv", TABLE), "other": write("other.csv", TABLE)}
     names |= {"bundle": tiny_bundle, "out": tmp_path / "out"}
     return lambda arguments: [argument.format(**names) for argument in arguments]

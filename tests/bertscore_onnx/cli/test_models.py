@@ -1,5 +1,3 @@
-"""`bertscore-onnx models`."""
-
 import pytest
 
 from bertscore_onnx.bundle.catalogue import entries

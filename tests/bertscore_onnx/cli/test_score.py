@@ -24,7 +24,6 @@ def arguments(files, tiny_bundle):
 
 @pytest.fixture
 def scored(tiny_bundle):
-    """The library's scores of the same files."""
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         return scorer.score(CANDIDATES.splitlines(), REFERENCES.splitlines(), return_hash=True)
 

@@ -48,8 +48,6 @@ def scores(tiny_bundle):
 
 @pytest.fixture
 def columns(table):
-    """Options that read all references of a table."""
-
     def columns(name):
         of_format = {"jsonl": [], "parquet": ["--columns", "candidate=mt"]}
         return ["-c", table(name), *of_format.get(name.split(".")[1], ["--columns", "reference=reference+other"])]

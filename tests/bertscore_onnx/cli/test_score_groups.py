@@ -23,7 +23,6 @@ FRAME = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def expected(tiny_bundle):
-    """Return a function that averages by a column, as pandas does."""
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         scores = scorer.score(FRAME["candidate"].tolist(), FRAME["reference"].tolist())
     scored = FRAME.assign(precision=scores.P, recall=scores.R, f1=scores.F)

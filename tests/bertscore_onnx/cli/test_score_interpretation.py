@@ -21,7 +21,6 @@ QUANTILES = np.linspace(0.4, 0.9, 101)
 
 @pytest.fixture
 def scorer_with(tiny_bundle, tmp_path):
-    """Return a function that makes a scorer of a bundle with these baselines."""
     made = []
 
     def make(baselines=None, **fields):
@@ -37,7 +36,6 @@ def scorer_with(tiny_bundle, tmp_path):
 
 
 def means_of(*f1, unrelated=None):
-    """Return the means of pairs with these F1."""
     means = Means(unrelated)
     for one in f1:
         means.add(Score(one, one, one, 0))

@@ -89,8 +89,6 @@ def read_cells(path, delimiter):
 
 @pytest.fixture
 def scored(run, tiny_bundle, tmp_path):
-    """Score a table into a file, and return its path."""
-
     def scored(path, output, *options, **streams):
         result = run("score", "-m", tiny_bundle, "-c", path, *COLUMNS, "-o", tmp_path / output, *options, **streams)
         assert (result.exit_code, result.stderr) == (0, "")

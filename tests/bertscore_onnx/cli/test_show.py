@@ -1,5 +1,3 @@
-"""`show`: in the terminal, and as files."""
-
 import pytest
 
 from bertscore_onnx import BERTScorer
@@ -9,7 +7,6 @@ PAIR = ("-c", "the cat sat", "-r", "a dog sat on it")
 
 @pytest.fixture(autouse=True)
 def usual_terminal(monkeypatch):
-    """Show tokens in 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
 
 

@@ -14,8 +14,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX closes t
 
 @pytest.fixture
 def run_in_shell():
-    """Run a command as a line of a shell, followed by redirections."""
-
     def run(*arguments, redirections="", **environment):
         command = shlex.join([sys.executable, "-m", "bertscore_onnx", *map(str, arguments)])
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}

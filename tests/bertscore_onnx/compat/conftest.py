@@ -30,7 +30,6 @@ def named_bundle(tiny_model):
 
 @pytest.fixture
 def baseline_path_of_minilm(tmp_path):
-    """A baseline for the seven layers of MiniLM."""
     path = tmp_path / "baseline.tsv"
     path.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(7)))
     return path

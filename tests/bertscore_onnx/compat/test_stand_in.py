@@ -1,5 +1,3 @@
-"""`import bert_score` gives the stand-in while it is installed."""
-
 import importlib
 import shutil
 import sys

@@ -28,14 +28,11 @@ PAIRS = (["the cat sat"], ["the dog sat on the mat"])
 
 @pytest.fixture
 def commit(hub, tiny_bundle):
-    """The commit of a repository that holds the tiny bundle."""
     return hub.add("org/tiny", tiny_bundle, VARIANT)
 
 
 @pytest.fixture
 def go_offline(monkeypatch):
-    """Return a function that forbids the network."""
-
     def go():
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         forget_sessions()

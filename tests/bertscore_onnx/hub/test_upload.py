@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def writable(hub, monkeypatch):
-    """The hub, to which the test may write."""
     hub.token = "right"  # noqa: S105 (of the test's hub)
     monkeypatch.setenv("HF_TOKEN", "right")
     return hub

@@ -1,5 +1,3 @@
-"""Similarities as a heat map."""
-
 import os
 import re
 

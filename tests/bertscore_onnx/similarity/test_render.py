@@ -1,5 +1,3 @@
-"""Two texts as HTML, as a page and in a terminal."""
-
 import re
 
 import pytest
@@ -20,7 +18,6 @@ def tokens_of(html):
 
 
 def tables_of(html):
-    """Return the rows of each table, as texts."""
     return [rows_of(table) for table in tree_of(html).iter("table")]
 
 

@@ -1,5 +1,3 @@
-"""Tables and sentences within the width of a terminal."""
-
 import random
 
 import pytest

@@ -1,5 +1,3 @@
-"""Reading columns of TSV, CSV and JSON lines."""
-
 import gzip
 import io
 import json
@@ -17,7 +15,6 @@ PAIR = '{"candidate": "a", "reference": "b"}\n'
 
 
 def read_values(content, table_format):
-    """Return the names of a table and the values of its rows."""
     table = open_table(Source("rows", io.BytesIO(content.encode())), table_format)
     return table.names, [list(values.values()) for _, values in table.records()]
 

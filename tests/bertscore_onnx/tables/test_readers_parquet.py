@@ -1,5 +1,3 @@
-"""Reading columns of Parquet, with its extra, a few rows at a time where they are large."""
-
 import sys
 
 import pytest
@@ -13,8 +11,6 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 @pytest.fixture
 def write_table(tmp_path):
-    """Write a Parquet file, in row groups of two rows, and return its path."""
-
     def write_table(columns, name="pairs.parquet", row_group_size=2, **options):
         parquet.write_table(pyarrow.table(columns), tmp_path / name, row_group_size, compression="zstd", **options)
         return tmp_path / name

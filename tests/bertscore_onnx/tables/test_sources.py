@@ -1,5 +1,3 @@
-"""Reading lines of files and pipes, compressed or not, and refusing what is not text."""
-
 import gzip
 import io
 import os

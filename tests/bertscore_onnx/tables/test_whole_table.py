@@ -1,5 +1,3 @@
-"""Reading tables of judgements, and asking for their columns."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Rows of tables that were read, and written beside scores."""
-
 import csv
 import io
 import json

@@ -1,5 +1,3 @@
-"""`bertscore-onnx compare`."""
-
 import json
 import re
 from contextlib import chdir
@@ -42,8 +40,6 @@ def test_prints_what_python_finds(run, files, tiny_bundle):
 
 @pytest.fixture
 def compared(run_json, files):
-    """Compare base, other and further systems; return the JSON."""
-
     def compared(*options, metric="bleu"):
         return run_json("compare", *files, "--metric", *metric.split(), *options)
 

@@ -23,29 +23,24 @@ GAPS = np.where(ROWS % 6 == 1, np.nan, LIKE)
 
 
 def table(columns, rows=ROWS):
-    """Return a CSV table of some rows."""
     lines = [[*columns], *([[*values][row] for values in columns.values()] for row in rows)]
     return "".join(",".join("" if cell != cell else str(cell) for cell in line) + "\n" for line in lines)
 
 
 def wide(new, old=OLD, rows=ROWS, **more):
-    """Return a table with a column for each system."""
     return {"s.csv": table({"id": ROWS, **more, "old": old, "new": new}, rows)}
 
 
 def each(new, old=OLD, rows=ROWS, name="score"):
-    """Return a table for each system, the new one with some of the rows."""
     return {"old.csv": table({"id": ROWS, name: old}), "new.csv": table({"id": ROWS, name: new}, rows)}
 
 
 def long(new, old=OLD, names=("old", "new"), more=None):
-    """Return a table with a row for each system and segment."""
     columns = {"system": [name for name in names for _ in ROWS], "id": [*ROWS] * 2, "score": [*old, *new]}
     return {"s.csv": table(columns | (more or {}), range(2 * NUMBER))}
 
 
 def runs(new):
-    """Return a table with two runs of each system."""
     columns = {"id": [*ROWS] * 2, "run": [1] * NUMBER + [2] * NUMBER, "old": [*OLD] * 2, "new": [*LIKE, *new]}
     return {"s.csv": table(columns, range(2 * NUMBER))}
 
@@ -74,7 +69,6 @@ def lm_eval(new, old=-20 * OLD, metric="perplexity", *, results=True, values=Non
 
 
 def inspect(new, old=BINARY, *, is_grade=True, without=()):
-    """Return logs of Inspect."""
     logs = {}
     for name, scores in (("old", old), ("new", new)):
         samples = [
@@ -102,8 +96,6 @@ LOGS = "--scores old.json new.json"
 
 @dataclass
 class Gate:
-    """A comparison with a gate."""
-
     files: dict
     options: str = KNOWN
     status: int = 0
@@ -112,12 +104,10 @@ class Gate:
 
 
 def fails(files, options=KNOWN, said="Failed: "):
-    """Return a gate that fails."""
     return Gate(files, options, 1, said)
 
 
 def errs(files, options, said):
-    """Return a gate that cannot judge."""
     return Gate(files, options, 2, said)
 
 

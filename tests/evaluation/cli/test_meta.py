@@ -1,5 +1,3 @@
-"""`bertscore-onnx meta`: the correlation of metrics with people."""
-
 import json
 import re
 from pathlib import Path
@@ -37,8 +35,6 @@ def table(tmp_path):
 
 @pytest.fixture
 def judged(run_json):
-    """Judge metrics with few permutations; return the result of each language pair."""
-
     def judged(*arguments, stdin=None):
         return run_json("meta", *arguments, *FEW, stdin=stdin)["language_pairs"]
 
@@ -395,7 +391,6 @@ def write_as(tmp_path):
 
 
 def changed(rows, at, **values):
-    """Return the rows with other values in one of them, by column."""
     row = [values.get(name, cell) for name, cell in zip(ANNOTATED.split(), rows[at], strict=True)]
     return [*rows[:at], row, *rows[at + 1 :]]
 

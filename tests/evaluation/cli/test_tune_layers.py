@@ -1,5 +1,3 @@
-"""`bertscore-onnx tune-layers`."""
-
 import gzip
 import json
 
@@ -35,8 +33,6 @@ def table(write):
 
 @pytest.fixture
 def tune(run, all_layers_bundle, table):
-    """Run the command on a table, the one above where none is given."""
-
     def tune(*options, judgements=table):
         return run("tune-layers", judgements, "--model", all_layers_bundle, *options)
 
@@ -45,7 +41,6 @@ def tune(run, all_layers_bundle, table):
 
 @pytest.fixture
 def expected(all_layers_bundle):
-    """The library's result on the pairs into English."""
     pairs, candidates, references, human = zip(*ROWS[:6], strict=True)
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
         return tune_layers(scorer, candidates, references, human, pairs)

@@ -1,5 +1,3 @@
-"""Resamples of systems and segments, against plain loops."""
-
 import itertools
 from dataclasses import replace
 from functools import partial

@@ -1,5 +1,3 @@
-"""Correlation, soft pairwise accuracy and tie calibration, against scipy and plain loops."""
-
 import itertools
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""An EvalSet: its files, its names, and reading a language pair."""
-
 import numpy as np
 import pytest
 

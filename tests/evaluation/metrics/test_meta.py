@@ -1,5 +1,3 @@
-"""Judging metrics by human scores of systems, from arrays to one result, and the result as tables."""
-
 import itertools
 import json
 import re
@@ -485,7 +483,6 @@ def result(tmp_path):
 
 
 def cells(table, name, header):
-    """Return the row of a metric in the table that has this header."""
     lines = table.splitlines()
     start = next(at for at, line in enumerate(lines) if header in line)
     return next(line.split() for line in lines[start:] if line.startswith(name))

@@ -1,5 +1,3 @@
-"""Ranks."""
-
 import numpy as np
 import pytest
 

@@ -71,7 +71,6 @@ def scores_by_loop(texts):
 
 
 def accuracy_by_loop(human, metric):
-    """Return acc*_eq at its best epsilon."""
     first, second = zip(*itertools.combinations(range(len(human)), 2), strict=True)
     of_human, of_metric = (side[[*first]] - side[[*second]] for side in (human, metric))
     shares = []

@@ -1,5 +1,3 @@
-"""Comparisons that a page must hold."""
-
 import numpy as np
 import pytest
 
@@ -24,18 +22,15 @@ def evil():
 
 
 def constant():
-    """Return a comparison of two systems that always score the same."""
     metrics = [metric_result("bertscore", ["a", "b"], [[0.9] * 5] * 2), metric_result("ter", ["a", "b"], [[0] * 5] * 2)]
     return comparison_of(metrics, [["x"] * 5] * 2, [["r"]] * 5)
 
 
 def one_segment():
-    """Return a comparison on one segment of empty texts."""
     return comparison_of([metric_result("bertscore", ["a", "b"], [[0.5], [0.7]])], [["x"], [""]], [[""]])
 
 
 def matches():
-    """Return a comparison whose examples have tokens, of all similarities."""
     tokens = [f"word{row}" for row in range(12)]
     similarity = stated_similarity(tokens, tokens, np.diag(np.linspace(-0.2, 1, 12)))
     metrics = [metric_result("bertscore", ["base", "new"], [[0.5, 0.5], [0.6, 0.4]])]
@@ -44,7 +39,6 @@ def matches():
 
 
 def groups():
-    """Return a comparison of seven systems by all pairs, in three groups, one of them small."""
     rng = np.random.default_rng(7)
     shared = rng.normal(size=100)
     scores = {f"a-system-{row}": shared + 0.1 * (row * 3 % 7) + rng.normal(0, 0.5, 100) for row in range(7)}

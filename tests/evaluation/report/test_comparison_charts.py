@@ -1,5 +1,3 @@
-"""The drawings of a comparison."""
-
 import re
 
 import numpy as np

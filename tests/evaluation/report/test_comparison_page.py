@@ -1,5 +1,3 @@
-"""The page of a comparison, and its fragment for notebooks."""
-
 import re
 
 import numpy as np

@@ -55,8 +55,6 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, files):
-    """Open a report at a width, all of it shown."""
-
     def open_report(name, width, scheme="light"):
         prefer(browser, scheme)
         browser.execute_cdp_cmd(

@@ -1,5 +1,3 @@
-"""Texts as the report writes them."""
-
 import pytest
 
 from bertscore_onnx_evaluation.report.wording import sentence, visible

@@ -1,5 +1,3 @@
-"""Comparing systems, from Python."""
-
 import json
 import re
 

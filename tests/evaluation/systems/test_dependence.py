@@ -14,7 +14,6 @@ def warned(scores, **options):
 
 
 def drawn(kind, rng, segments):
-    """Draw the scores of two systems of a kind."""
     base = rng.normal(0.85, 0.05, segments)
     return {
         "fine": np.stack([base, base + rng.normal(0, 0.03, segments)]),

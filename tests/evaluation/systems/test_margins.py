@@ -20,7 +20,6 @@ from tests.support.scores import WORDS
 
 
 def against_perfect(losses, worst=1.0):
-    """Return the metric of a baseline that always has the best score, and of systems with these losses."""
     losses = np.atleast_2d(losses)
     return SegmentMeans([np.full(losses.shape[1], worst), *(worst - losses)])
 

@@ -1,5 +1,3 @@
-"""Paired tests, resampling, intervals, Holm's correction and outcomes of segments."""
-
 import tracemalloc
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The approximation of Student's t, and the power of the permutation test."""
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -98,7 +98,6 @@ def test_texts_in_runs_are_scored_each(scorer):
 
 
 def without(table, is_left_out):
-    """Return a long table without some of its rows."""
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
     kept = [row for row in rows if not is_left_out(row)]
     return {name: [row[name] for row in kept] for name in table}

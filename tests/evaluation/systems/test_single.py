@@ -22,7 +22,6 @@ SHAPES = {
 
 
 def coverage(shape, number, trials, *, of_document=1):
-    """Return how often the interval holds the mean."""
     draw, mean = SHAPES[shape]
     held = 0
     for seed in range(trials):

@@ -1,5 +1,3 @@
-"""The words of a comparison."""
-
 from dataclasses import replace
 
 import numpy as np

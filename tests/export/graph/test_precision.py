@@ -136,7 +136,6 @@ def test_far_positions_are_exact_in_fp16(name, tmp_path):
 
 
 def long_text(folder):
-    """Return the vectors of a text longer than fp16 can count."""
     ids = np.random.default_rng(0).integers(10, 120, (1, 2100))
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     return session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]

@@ -1,5 +1,3 @@
-"""Graphs with weights in a separate file, batches without padding, and reasons to stop an export."""
-
 import shutil
 from types import SimpleNamespace
 

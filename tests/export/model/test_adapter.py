@@ -1,5 +1,3 @@
-"""An adapter is merged into the weights that it names."""
-
 import json
 import shutil
 

@@ -139,7 +139,6 @@ def test_the_catalogue_has_a_length_for_bounded_families():
 
 
 def export(model, num_layers, folder):
-    """Export a cut model; return its session, its row and the length of its longest text."""
     family, longest = family_and_length(model)
     source = Source(str(model))
     write_graph(load_cut(source, load_config(source), family, num_layers), folder)
@@ -162,7 +161,6 @@ def reference_model(model, num_layers):
 
 
 def token_ids(real_lengths, pad_id):
-    """Return random ids and their mask, (batch, tokens) each."""
     generator = torch.Generator().manual_seed(1)
     shape = (len(real_lengths), max(real_lengths))
     ids = torch.randint(FIRST_ORDINARY_ID, VOCABULARY, shape, generator=generator)

@@ -1,5 +1,3 @@
-"""Batchers of a fake scorer, closed at the end."""
-
 from concurrent.futures import wait
 
 import pytest

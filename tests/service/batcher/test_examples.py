@@ -73,7 +73,6 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
 
 @pytest.fixture
 def full_batcher(make_batcher, held):
-    """A batcher whose queue is full, and stays so."""
     batcher = make_batcher(max_queue=1)
     held(batcher)
     batcher.submit(["a"], ["x"])

@@ -12,7 +12,6 @@ TABLE = "id,candidate,reference\n1,the cat sat,a cat sat\n2,a house,the red hous
 
 @pytest.fixture
 def batch(run, write, tmp_path, tiny_bundle):
-    """Score a table into a folder."""
     path = write("pairs.csv", TABLE)
 
     def batch(*options, inputs=(path,), model=tiny_bundle):
@@ -80,7 +79,6 @@ def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bun
 
 @pytest.fixture
 def read_parts(tmp_path):
-    """Return the rows of all parts, as dicts."""
     pq = pytest.importorskip("pyarrow.parquet")
     return lambda: [
         row for part in sorted((tmp_path / "scores").glob("part-*")) for row in pq.read_table(part).to_pylist()

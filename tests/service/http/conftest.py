@@ -22,15 +22,12 @@ def models(rescaled_bundle):
 
 @pytest.fixture(scope="session")
 def client(models):
-    """A client of a server with that model and without keys."""
     with serving(models) as client:
         yield client
 
 
 @pytest.fixture
 def fake_batcher(models, monkeypatch):
-    """Put a `FakeBatcher` in the place of the model's batcher."""
-
     def put(error=None):
         model = models.select()
         fake = FakeBatcher(model.batcher, error)

@@ -1,5 +1,3 @@
-"""API keys, and the checks of a request's head."""
-
 import os
 
 import pytest

@@ -45,7 +45,6 @@ def paths_of(value, path=()):
 
 
 def replaced(value, path, new):
-    """Return the value with something else at one place."""
     if not path:
         return new
     copy = dict(value) if isinstance(value, dict) else list(value)

@@ -1,5 +1,3 @@
-"""Scores and matches over HTTP are those of a scorer."""
-
 import re
 
 import msgspec

@@ -1,5 +1,3 @@
-"""Every answer that is not a success."""
-
 import logging
 import socket
 import struct

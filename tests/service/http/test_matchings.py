@@ -1,5 +1,3 @@
-"""A server whose models match otherwise, and pairs in contexts."""
-
 import pytest
 
 from bertscore_onnx import BERTScorer

@@ -9,7 +9,6 @@ from tests.support.http_server import BODY, JSON, serving
 
 
 def samples(client):
-    """Return the metrics by name and labels."""
     families = text_string_to_metric_families(client.get("/metrics").text)
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value for family in families for sample in family.samples

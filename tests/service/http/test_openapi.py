@@ -17,7 +17,6 @@ JSON = "application/json"
 
 @pytest.fixture
 def document(client):
-    """The document of a server without keys."""
     return client.get("/openapi.json").json()
 
 

@@ -67,7 +67,6 @@ class Page:
 
 @pytest.fixture
 def opened(browser):
-    """Open the page of a server."""
     return partial(Page, browser)
 
 

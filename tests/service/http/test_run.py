@@ -1,5 +1,3 @@
-"""The socket to listen on, and the bounds on connections."""
-
 import logging
 import socket
 from contextlib import ExitStack

@@ -96,7 +96,6 @@ WORD = WORDS.split()
 
 
 def texts(number, seed):
-    """Return different short texts of known words."""
     return [" ".join(WORD[(seed + row * step) % len(WORD)] for step in range(1, 3 + row % 5)) for row in range(number)]
 
 
@@ -127,8 +126,6 @@ def score(tiny_bundle, tmp_path):
 
 @pytest.fixture
 def read_scores():
-    """Read all parts of a folder, in order, as one table."""
-
     def read(folder):
         return pa.concat_tables(pq.read_table(part) for part in sorted(folder.glob("part-*.parquet")))
 
@@ -137,7 +134,6 @@ def read_scores():
 
 @pytest.fixture
 def contents():
-    """Return the bytes of all files of a folder."""
     return lambda folder: {file.name: file.read_bytes() for file in folder.iterdir()}
 
 

@@ -31,8 +31,6 @@ SETTINGS_AND_COLUMNS = {
 
 @pytest.fixture
 def scored_rows(request, engine):
-    """Score a table on an engine; return its rows in the order of their ids."""
-
     def on_ray(table, bundle, **settings):
         import ray
 

@@ -22,8 +22,6 @@ def read_manifest(folder):
 
 @pytest.fixture
 def scored(score, read_scores, tmp_path):
-    """Score files, and return all rows with their scores as a dict of columns."""
-
     def scored(inputs, **options):
         score(inputs, **options)
         return read_scores(tmp_path / "scores").to_pydict()

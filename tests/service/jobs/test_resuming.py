@@ -23,8 +23,6 @@ from tests.support.processes import run_python
 
 @pytest.fixture
 def start_job(tiny_bundle, tmp_path):
-    """Start a job in a process of its own."""
-
     def start(inputs, output, *options):
         command = [sys.executable, "-m", "bertscore_onnx", "batch", "-m", tiny_bundle, "--device", "cpu", "-q"]
         arguments = ["--input", inputs, "--output", tmp_path / output, *options]
@@ -40,7 +38,6 @@ def stamps(folder):
 
 
 def kill_in_the_middle(process, folder, num_parts):
-    """Kill a job as soon as it has completed a number of parts."""
     while process.poll() is None and len(stamps(folder)) < num_parts:
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
@@ -367,7 +364,6 @@ def write_table(path, seed):
 
 
 def rewrite(path):
-    """Give the file other rows, in place."""
     stamp = path.stat()
     other = path.with_name("other" + path.suffix)
     write_table(other, 2)

@@ -35,7 +35,6 @@ def pairs(spark):
 
 @pytest.fixture
 def set_option(spark):
-    """Set an option of the session for one test."""
     names = []
 
     def set_(name, value):

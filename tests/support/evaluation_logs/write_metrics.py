@@ -34,15 +34,12 @@ class Drawing(LM):
         self._draw = random.Random(name)  # noqa: S311
 
     def loglikelihood(self, requests, disable_tqdm=False):
-        """Return drawn likelihoods."""
         return [(-20 * self._draw.random(), self._draw.random() < 0.5) for _ in requests]
 
     def loglikelihood_rolling(self, requests, disable_tqdm=False):
-        """Return drawn likelihoods."""
         return [-50 * self._draw.random() for _ in requests]
 
     def generate_until(self, requests, disable_tqdm=False):
-        """Return the answer, or another one."""
         return [self._draw.choice([request.doc["next"], "a fir of two birds"]) for request in requests]
 
 
@@ -53,7 +50,6 @@ def own(doc, results):
 
 
 def task(name, kind, metrics, **more):
-    """Return the configuration of a task."""
     target = {"loglikelihood": "{{next}}", "loglikelihood_rolling": "{{text}}", "generate_until": "{{next}}"}
     return {
         "task": name,
@@ -70,7 +66,6 @@ def task(name, kind, metrics, **more):
 
 
 def main(folder: Path) -> None:
-    """Write the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     Path("items.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in ITEMS), encoding="utf-8")

@@ -38,7 +38,6 @@ def model(name):
 
 
 def main(folder: Path) -> None:
-    """Write the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     samples = [
         Sample(id=text, input=text, target=target, metadata={"target_text": target})
