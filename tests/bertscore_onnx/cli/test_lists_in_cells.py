@@ -123,14 +123,6 @@ def test_series_of_the_same_labels_in_another_order_are_refused(scorer):
         assert scorer.score(candidates, others).F.tolist() == expected
 
 
-def test_frames_of_such_files_are_read(scorer, tmp_path, expected):
-    frame = pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": LISTS})
-    frame.to_csv(tmp_path / "in.csv", index=False)
-    with pytest.warns(UserWarning, match=SAID):
-        scored = scorer.score_frame(pd.read_csv(tmp_path / "in.csv"))
-    assert scored["f1"].tolist() == expected.F.tolist()
-
-
 @unsaid
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0)])
 def test_a_cell_is_read_alike_whatever_the_others_hold(scorer, order):

@@ -54,6 +54,7 @@ def filled(write, tiny_bundle, tmp_path):
         ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
+        ("matplotlib", "plot", ["compare", *SYSTEMS, "--metric", "bleu", "--figure", "{out}.svg"]),
         ("torch", "export,cpu", ["export", "--model", "x"]),
         *(
             pytest.param(name, "export,cpu", ["export", "--model", "x"], marks=needs_export)

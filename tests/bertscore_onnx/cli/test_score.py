@@ -102,10 +102,6 @@ def test_underscored_names_of_bert_score_work(run, arguments, write):
     assert result.stdout == run(*arguments, "--seg-level", *hyphenated).stdout != run(*arguments, "-s").stdout
 
 
-def test_a_model_of_the_home_folder_goes_by_its_name(run, files, installed_bundle):
-    assert run("score", "-m", "tiny-bert", *files).stdout.startswith("bertscore-onnx|model:tiny-bert|layer:2|")
-
-
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize(
     ("options", "field", "message"),

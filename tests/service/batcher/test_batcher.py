@@ -91,17 +91,6 @@ def test_small_requests_are_not_held_up_by_large_ones(make_batcher, fake, held):
     assert all(future.result(0).P.tolist() == [1] * 1000 for future in greedy)
 
 
-def test_large_requests_are_not_held_up_by_small_ones(make_batcher, fake, held):
-    batcher = make_batcher(max_batch_tokens=10 * (3 + 3), max_queue=2000)
-    held(batcher)
-    large = batcher.submit(["a"] * 50, ["x"] * 50)
-    small = [batcher.submit(["b"], ["x"]) for _ in range(1000)]
-    fake.gate.set()
-    wait([large, *small], GUARD)
-    last = max(number for number, call in enumerate(fake.batches) if "a" in call)
-    assert last <= 2 * 50 / 5 + 2
-
-
 def test_requests_of_like_length_are_scored_together(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
@@ -276,14 +265,6 @@ def test_a_cancelled_request_costs_nothing_and_makes_room(make_batcher, fake, he
     assert batcher.stats().cancelled == 1
 
 
-def test_scores_are_awaited_in_asyncio(make_batcher):
-    async def many():
-        batcher = make_batcher()
-        return await asyncio.gather(*(batcher.score(["a" * n], ["x"]) for n in range(20)))
-
-    assert [scores.P.tolist() for scores in asyncio.run(many())] == [[n] for n in range(20)]
-
-
 def test_a_call_in_asyncio_needs_no_thread_of_its_executor(make_batcher):
     let = threading.Event()
 
@@ -399,21 +380,6 @@ def test_a_callback_may_close_the_batcher(make_batcher):
     batcher.submit(["a"], ["x"]).add_done_callback(close)
     assert closed.wait(GUARD)
     assert not batcher.ready
-
-
-def test_a_signal_handler_may_use_the_batcher(make_batcher):
-    batcher = make_batcher(max_queue=1000)
-    seen = []
-    previous = signal.signal(signal.SIGALRM, lambda *_: seen.append(batcher.stats().submitted))
-    signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
-    try:
-        futures = [batcher.submit(["a"], ["x"]) for _ in range(500)]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)  # drops a pending alarm, which would kill the process
-        signal.signal(signal.SIGALRM, previous)
-    assert len(seen) > 10
-    assert all(future.result(GUARD) for future in futures)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt of a callback of gc
