@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
@@ -113,15 +112,7 @@ def clusters(scores: Floats, p: Floats, *, alpha: float = 0.05) -> NDArray[np.in
 
     Returns:
         Ranks from 1, (metrics,).
-
-    Raises:
-        InputError: shapes do not go together, or a value is missing.
     """
-    scores, p = np.asarray(scores, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    if scores.ndim != 1 or p.shape != (len(scores), len(scores)) or not (np.isfinite(scores).all() and (p >= 0).all()):
-        raise InputError(
-            f"Scores of shape {scores.shape} and p of shape {p.shape}; expected (n,) and (n, n), without missing ones."
-        )
     ranks = np.zeros(len(scores), dtype=np.int64)
     rank, members = 1, list[int]()
     for metric in np.argsort(-scores, kind="stable"):

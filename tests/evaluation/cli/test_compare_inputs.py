@@ -88,38 +88,22 @@ GAP = WIDE.replace(f"q8,{FIRST['A'][7]}", "q8,")
 RICH = table(
     {"id": IDS, **TEXTS, "latency_ms": range(NUMBER), "A": FIRST["A"], "title": FIRST["B"], "year": FIRST["C"]}
 )
-ODD = dict(zip(("mt", "best", "human"), FIRST.values(), strict=True))
-RUNS = {"run": [1] * NUMBER + [2] * NUMBER, "id": IDS * 2}
 MEAN = {name: np.mean([FIRST[name], SECOND[name]], axis=0).tolist() for name in "ABC"}
 BOTH = {"faithfulness": ab(), "relevancy": ab(SECOND)}
 MINE = {"precision": FIRST, "recall": SECOND, "f1": MEAN}
 LONG = {"model": ["A"] * 30 + ["B"] * 30, "id": IDS * 2, "x": FIRST["A"] + FIRST["B"], "y": SECOND["A"] + SECOND["B"]}
-LONG_RUNS = {"system": ["A"] * 60 + ["B"] * 60, "id": IDS * 4, "run": ([1] * 30 + [2] * 30) * 2}
 NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
 
 CASES = {
     # a wide table
-    "wide, unnamed": Case(
-        {"s.csv": WIDE},
-        "--scores s.csv",
-        said=("A, B, C, beside id", "--systems A B …; or, ", "--columns system=NAME segment=NAME score=NAME;"),
+    "as pandas writes a frame with its index": Case(
+        {f"{name}.csv": indexed(name, order) for name, order in (("A", None), ("B", ORDER))},
+        "--scores A.csv B.csv",
+        BOTH,
+        ("segments by the column without a name",),
     ),
     "wide, named": Case({"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")),
-    "wide, all": Case(
-        {"s.csv": WIDE}, "--scores s.csv --systems all", {"s": FIRST}, ("systems A, B, C; segments by id",)
-    ),
-    "wide, baseline": Case(
-        {"s.csv": WIDE}, "--scores s.csv --systems all --baseline B", {"s": ab(names="BAC")}, ("baseline is B",)
-    ),
-    "wide, another baseline": Case(
-        {"s.csv": WIDE}, "--scores s.csv --systems A B --baseline C", said=("baseline 'C' is none of",)
-    ),
     "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A --margin 1", said=("two systems, and A",)),
-    "wide, one wrong name": Case({"s.csv": WIDE}, "--scores s.csv --systems A D", said=("no column 'D'",)),
-    "wide, names with a comma": Case({"s.csv": WIDE}, "--scores s.csv --systems A,B", said=("one name", "spaces: A B")),
-    "texts and sizes beside, unnamed": Case(
-        {"s.csv": RICH}, "--scores s.csv", said=("latency_ms, A, title, year, beside id, question, answer",)
-    ),
     "texts and sizes beside, named": Case(
         {"s.csv": RICH},
         "--scores s.csv --systems title A year",
@@ -127,12 +111,6 @@ CASES = {
         ("ignored question, answer, latency_ms", "Higher is taken as better: s."),
     ),
     "texts and sizes beside, all": Case({"s.csv": RICH}, "--scores s.csv --systems all", said=("'question' holds",)),
-    "systems of any name": Case(
-        {"s.csv": table({"id": IDS, **ODD})}, "--scores s.csv --systems mt best human", {"s": ODD}
-    ),
-    "a missing score": Case(
-        {"s.csv": GAP}, "--scores s.csv --systems A B", said=("line 9: there is no value of 'A' for", "--missing drop.")
-    ),
     "scores of one system that are not available": Case(
         {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
         "--scores s.csv --systems A D",
@@ -144,18 +122,10 @@ CASES = {
         {"s": {name: scores[:7] + scores[8:] for name, scores in ab().items()}},
         ("Left out 1 of 30 segments, which some file lacks: q8.",),
     ),
-    "JSON lines": Case({"s.jsonl": json_lines({"id": IDS, **FIRST})}, "--scores s.jsonl --systems A B", {"s": ab()}),
-    "tabs": Case({"s.tsv": table({"id": IDS, **FIRST}, delimiter="\t")}, "--scores s.tsv --systems A B", {"s": ab()}),
     "semicolons, no header": Case(
         {"s.csv": table({"id": IDS, **FIRST}, delimiter=";", header=False)},
         NO_HEADER,
         {"s": {"3": FIRST["B"], "2": FIRST["A"]}},
-    ),
-    "wide with runs": Case(
-        {"s.csv": table({**RUNS, **{name: FIRST[name] + SECOND[name] for name in "AB"}})},
-        "--scores s.csv --systems A B",
-        {"s": ab(MEAN)},
-        ("run run",),
     ),
     "a role of no table": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems A B --columns run=seed", said=("seed", "run")
@@ -177,16 +147,6 @@ CASES = {
         {"s.csv": long(names=("model", "item", "output"))},
         "--scores s.csv --columns system=model segment=item score=output",
         {"output": FIRST},
-    ),
-    "long, other names, two files": Case(
-        {f"{name}.csv": long(names=("system", "item", "output")) for name in "st"},
-        "--scores s.csv t.csv --columns segment=item score=output",
-        {"s": FIRST, "t": FIRST},
-    ),
-    "long, other names, unnamed": Case(
-        {"s.csv": long(names=("model", "item", "output"))},
-        "--scores s.csv",
-        said=("--columns system=NAME segment=NAME score=NAME",),
     ),
     "long with metrics": Case(
         {
@@ -213,16 +173,6 @@ CASES = {
         "--scores AB.csv BC.csv",
         said=("AB.csv and BC.csv have scores of m for B",),
     ),
-    "all of the files for each system": Case(
-        {f"{name}.csv": table({"id": IDS, "score": FIRST[name]}) for name in "AB"},
-        "--scores A.csv B.csv --systems all",
-        {"score": ab()},
-    ),
-    "long with runs": Case(
-        {"s.csv": table({**LONG_RUNS, "score": FIRST["A"] + SECOND["A"] + FIRST["B"] + SECOND["B"]})},
-        "--scores s.csv",
-        {"s": ab(MEAN)},
-    ),
     "long without a system": Case({"s.csv": long()}, "--scores s.csv --systems A D", said=("lacks the system 'D'",)),
     "long without ids": Case(
         {"s.csv": table({"system": "AB", "score": [1, 2]})},
@@ -241,11 +191,6 @@ CASES = {
         "--scores B=2.csv A=1.csv",
         {"faithfulness": ab(names="BA"), "relevancy": ab(SECOND, "BA")},
     ),
-    "a file for each system, chosen": Case(
-        {f"{name}.csv": of_system(name) for name in "ABC"},
-        "--scores A.csv B.csv C.csv --systems C A",
-        {"faithfulness": ab(names="CA"), "relevancy": ab(SECOND, "CA")},
-    ),
     "a file for each run": Case(
         {
             "1.csv": table({"id": IDS, "score": FIRST["A"]}),
@@ -256,27 +201,6 @@ CASES = {
         "--scores A=1.csv A=2.csv B=3.csv B=4.csv",
         {"score": ab(MEAN)},
         ("A is 1.csv and 2.csv, B is 3.csv and 4.csv",),
-    ),
-    "a file for each system with runs": Case(
-        {f"{name}.csv": table({**RUNS, "score": FIRST[name] + SECOND[name]}) for name in "AB"},
-        "--scores A.csv B.csv",
-        {"score": ab(MEAN)},
-    ),
-    "one metric of several": Case(
-        {"A.csv": of_system("A"), "B.csv": of_system("B")},
-        "--scores A.csv B.csv --columns score=relevancy",
-        {"relevancy": ab(SECOND)},
-    ),
-    "as pandas writes a frame with its index": Case(
-        {f"{name}.csv": indexed(name, order) for name, order in (("A", None), ("B", ORDER))},
-        "--scores A.csv B.csv",
-        BOTH,
-        ("segments by the column without a name",),
-    ),
-    "one file alone": Case(
-        {"A.csv": of_system("A")},
-        "--scores A.csv",
-        said=("faithfulness, relevancy, beside id", "if all rows are of one system, give a table for each system"),
     ),
     "other columns": Case(
         {"A.csv": table({"id": IDS, "x": FIRST["A"]}), "B.csv": table({"id": IDS, "y": FIRST["B"]})},
@@ -458,9 +382,6 @@ TEXT_CASES = {
     "wide, named": Case(
         {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS
     ),
-    "wide, all": Case(
-        {"o.csv": table({"id": IDS, **OUTPUTS, "reference": GOLD}, order=ORDER)}, "-c o.csv --systems all", OUTPUTS
-    ),
     "wide, a reference in the way": Case(
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=question,gold --systems A B",
@@ -472,19 +393,10 @@ TEXT_CASES = {
         OUTPUTS,
         ("systems A, B; system model; candidate output; reference gold; segments by qid.",),
     ),
-    "long, semicolons": Case(
-        {"o.txt": table(LONG_TEXTS, delimiter=";")},
-        "-c o.txt --input-format csv,delimiter=semicolon --columns system=model segment=qid candidate=output "
-        "reference=gold",
-        OUTPUTS,
-    ),
     "long, unnamed": Case(
         {"o.csv": table(LONG_TEXTS)},
         "-c o.csv",
         said=("model, qid, output, gold, and", "--columns system=NAME segment=NAME candidate=NAME"),
-    ),
-    "one text": Case(
-        {"A.txt": LINES["A"], "ref.txt": LINES["ref"]}, "-c A.txt -r ref.txt --all-pairs", said=("A is alone",)
     ),
 }
 

@@ -1,7 +1,5 @@
 import numpy as np
-import pytest
 
-from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metrics.ranks import clusters
 
 
@@ -12,15 +10,3 @@ def test_a_rank_begins_where_any_member_is_significantly_better():
     p[1, 3] = 0.01  # of another cluster by then
     p[0, 3] = 0.05  # not below alpha
     assert clusters(scores, p).tolist() == [2, 1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("scores", "p", "message"),
-    [
-        (np.ones(2), np.ones((3, 3)), r"Scores of shape \(2,\) and p of shape \(3, 3\)"),
-        (np.array([1.0, np.nan]), np.ones((2, 2)), "without missing ones"),
-    ],
-)
-def test_scores_of_clusters_are_checked(scores, p, message):
-    with pytest.raises(InputError, match=message):
-        clusters(scores, p)

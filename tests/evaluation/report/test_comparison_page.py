@@ -102,16 +102,6 @@ def test_the_overview_has_a_cell_for_each_system_and_metric(comparison):
     assert text_of(next(page.iter("h1"))) == "Is system-1 better than base?"
 
 
-def test_all_pairs_are_there_with_holms_correction():
-    found = random_comparison(4, metrics=["bertscore"], all_pairs=True)
-    page = tree_of(report_html(found))
-    scores, matrix = [rows_of(one) for one in section(page, "metric-1").iter("table")]
-    assert scores[0][6] == "p Holm"
-    assert len(matrix) == 5
-    assert "makes 6 comparisons" in text_of(section(page, "method"))
-    assert "after Holm’s correction for 6 comparisons" in text_of(section(page, "method"))
-
-
 def test_many_comparisons_and_few_segments_come_with_a_warning():
     def report(*sizes, **options):
         return tree_of(report_html(random_comparison(*sizes, **options)))

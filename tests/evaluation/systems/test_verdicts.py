@@ -12,7 +12,6 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     headline,
     p_value,
     power,
-    runs,
     signed,
     verdict,
 )
@@ -136,16 +135,3 @@ def test_power_is_said_of_the_system_that_needs_most():
     assert power(replace(found, systems=(found.systems[0], planned))).endswith(
         " One of 0.0200 would be found 29 times in 100; with about 1,200 segments, 80 times."
     )
-
-
-def test_few_units_that_differ_are_named():
-    found = metric(0.01, 0.25, counts=(3, 0, 97))
-    sentence = verdict(found, found.systems[1], "base").sentence
-    assert sentence.endswith("p = 0.2500. Only 3 of 100 segments differ, too few to rely on the interval.")
-
-
-def test_runs_are_put_into_words():
-    found = metric(0.01, 0.4)
-    of_runs = tuple(replace(system, runs=5) for system in found.systems)
-    assert runs(replace(found, systems=of_runs)) == "Scores are means of 5 runs. Results are about these runs."
-    assert runs(found) == ""
