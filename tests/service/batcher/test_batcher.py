@@ -393,13 +393,13 @@ def test_an_interrupt_leaves_no_lock_locked(make_batcher):
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
         for number in range(1000):
-            with suppress(InterruptedError, QueueFullError):
-                signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 10 / 10_000)
-                for _ in range(100):
-                    batcher.submit(["a"], ["x"])
-                    batcher.stats()
             with suppress(InterruptedError):
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                with suppress(QueueFullError):
+                    signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 10 / 10_000)
+                    for _ in range(100):
+                        batcher.submit(["a"], ["x"])
+                        batcher.stats()
+                signal.setitimer(signal.ITIMER_REAL, 0)  # has no effect after an interrupt, which comes once
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert len(interrupts) > 100
