@@ -51,11 +51,15 @@ Measured = dict[str, tuple[str, str, str]]
 def main() -> None:
     """Write the figures of reports, if any, the picture, and the table between the marks of the page and the README."""
     page = with_reports(DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]])
-    DOCUMENT.write_text(page, encoding="utf-8")
-    PICTURE.write_text(picture(figures_of(page, "AVX2")), encoding="utf-8")
+    figures = figures_of(page, "AVX2")
+    if missing := [letter for letter in WORK if f"### ({letter}) " not in figures]:
+        raise SystemExit(f"The figures on AVX2 lack the cases {', '.join(missing)}: run `make bench` with them.")
+    written = {DOCUMENT: page, PICTURE: picture(figures)}
     for document in (PAGE, README):
-        text = with_figures(document.read_text(encoding="utf-8"), [f"{summary(page)}\n"], SUMMARY)
-        document.write_text(text, encoding="utf-8")
+        text = document.read_text(encoding="utf-8")
+        written[document] = with_figures(text, [f"{summary(page)}\n"], SUMMARY)
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def figures_of(page: str, instruction_set: str) -> str:
