@@ -108,7 +108,7 @@ def cell(found: Measured, name: str) -> str:
     text = short(time) + (f", {memory}" if memory != "-" and name in ("bert-score", "ours") else "")
     if name != "bert-score":
         text += f", {seconds(found['bert-score'][0]) / seconds(time):.1f} ×"
-    return text + (f", F ± {difference}" if name == "ours, int8" and difference != "-" else "")
+    return text + (f", F ± {float(difference):.3f}" if name == "ours, int8" and difference != "-" else "")
 
 
 def summary(page: str) -> str:
