@@ -74,7 +74,7 @@ modern-bert-score uses. In each language the least costly come first.
   roberta-large. Attention in long texts, and what the tokenizer takes, come on top.
 - *MB* is the size of the weights in fp32 after cutting the model at the layer.
 - *Tokens* is the most that the model takes; a dash means that its positions have no bound. If the tokenizer states a
-  lower maximum, a bundle has that one; without any, texts are truncated at 8,192 tokens.
+  lower maximum, the bundle has that; without any maximum, texts are truncated at 8,192 tokens.
 
 | language | model | layer | tokens | MB | cost | baselines |
 |---|---|---|---|---|---|---|
@@ -126,8 +126,8 @@ formulas on transformers' vectors: export these with `--tokenizer-mode fast`. Bo
 are the ids of [the original tokenizers](tokenizers.md) in all cases.
 
 Random weights show that the computation is right, but not the loss with real weights. Two families were also compared
-with real ones: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2). [Export a model](export.md#reduced-precision) and
-[Which encoder?](which_encoder.md) have their figures.
+with real weights: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2). [Export a
+model](export.md#reduced-precision) and [Which encoder?](which_encoder.md) have their figures.
 """
 
 
