@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,11 @@ class Chunk:
         self._pairs.append(pairs)
         self._new_texts += texts if pairs.tokenised is None else ()
 
+    def planned(self) -> Self:
+        """Return the chunk, which is complete now, with its runs planned."""
+        self.runs.plan()
+        return self
+
     @property
     def num_context(self) -> NDArray[np.int64]:
         """The tokens of a context in each row, (rows,)."""
@@ -101,20 +106,18 @@ class Chunk:
 
     def sides(self, embeddings: TokenEmbeddings) -> tuple[EncodedTexts, EncodedTexts]:
         """Return the candidates and the references, given the rows that the model encoded."""
-        counts = np.array([(row.num_unknown, max(row.num_tokens, 1)) for row in self._rows]).reshape(-1, 2)
         is_truncated = np.array([row.is_truncated for row in self._rows], dtype=np.bool_)
+        unknown = np.array([row.num_unknown / max(row.num_tokens, 1) for row in self._rows], dtype=np.float64)
 
         def encoded(side: Side, *others: Side) -> EncodedTexts:
             side = side.joined(others) if others else side
             if side.encoded is not None:
                 return side.encoded
             rows = np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
-            unknown = counts[:, 0] / counts[:, 1]
             return EncodedTexts(embeddings, rows, side.counts, self._model, is_truncated, unknown)
 
-        return encoded(*(pairs.candidates for pairs in self._pairs)), encoded(
-            *(pairs.references for pairs in self._pairs)
-        )
+        candidates = encoded(*(pairs.candidates for pairs in self._pairs))
+        return candidates, encoded(*(pairs.references for pairs in self._pairs))
 
 
 class ChunkLimit:
@@ -246,17 +249,14 @@ class Pipeline(Closeable):
                         or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
                         or chunk.num_characters >= MAX_CHARACTERS
                     ):
-                        chunk.runs.plan()
-                        yield chunk
+                        yield chunk.planned()
                         chunk = self._chunk(call, known, runs_early=runs_early)
         except Exception as error:
             if chunk.num_candidates and not is_interrupt(error):
-                chunk.runs.plan()
-                yield chunk
+                yield chunk.planned()
             raise
         if chunk.num_candidates:
-            chunk.runs.plan()
-            yield chunk
+            yield chunk.planned()
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
@@ -270,8 +270,7 @@ class Pipeline(Closeable):
         """Encode the sides that are not encoded yet, each of their texts once."""
         chunk = self._chunk(Call(), known)
         chunk.add(Pairs(sides[0], sides[1] if len(sides) > 1 else singles(())))
-        chunk.runs.plan()
-        encoded = chunk.sides(self.matching.prepare(chunk.runs.finish(), chunk.num_context))
+        encoded = chunk.sides(self.matching.prepare(chunk.planned().runs.finish(), chunk.num_context))
         return [*encoded][: len(sides)], chunk.stats
 
     def count_documents(self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None) -> DocumentCounts:
@@ -314,9 +313,8 @@ class Pipeline(Closeable):
     def _chunk(self, call: Call, known: Mapping[Text, TokenisedText] | None, *, runs_early: bool = False) -> Chunk:
         """Begin a chunk: on the device if its vectors can be matched there."""
         arguments = self.encoder, call, self.tokenizer.max_length, self.tokenizer.num_special_tokens
-        runs = HostRuns(*arguments)
-        if self.keeps_vectors:
-            runs = DeviceRuns(*arguments, self._chunk_scale * self._chunk_tokens if runs_early else 0)
+        most_early = self._chunk_scale * self._chunk_tokens if runs_early else 0
+        runs = DeviceRuns(*arguments, most_early) if self.keeps_vectors else HostRuns(*arguments)
         return Chunk(partial(self._tokenise_new, known=known or {}), runs, self.model)
 
     def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> TokenEmbeddings:

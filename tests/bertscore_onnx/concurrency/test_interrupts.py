@@ -10,6 +10,8 @@ INTERRUPTED = """
 import random, signal, sys, threading, time
 from queue import SimpleQueue
 from bertscore_onnx import BERTScorer
+from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx_service import MicroBatcher
 from tests.support.scores import WORDS
 
 class Late(Exception):
@@ -21,15 +23,15 @@ def ring(*_):
 draw, words = random.Random(0), WORDS.split()
 texts = [" ".join(draw.choices(words, k=draw.randint(1, 9))) for _ in range(200)]
 scorers = [BERTScorer(sys.argv[1], device="cpu", nthreads=number, idf=number > 1) for number in (1, 2)]
+batcher = MicroBatcher(scorers[0])
 expected = [scorer.score(texts, texts[::-1]) for scorer in scorers]
 works = [
     lambda scorer, some: scorer.score(some, some[::-1]),
     lambda scorer, some: list(scorer.stream([*zip(some, some[::-1])])),
     lambda scorer, some: scorer.encode(some),
     lambda scorer, some: scorer.tokenise(collect_pairs(some, some)),
+    lambda scorer, some: batcher.submit(some[:2], some[:2]),
 ]
-from bertscore_onnx.scoring.inputs import collect_pairs
-
 signal.signal(signal.SIGALRM, ring)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main, pauses = threading.get_ident(), SimpleQueue()
@@ -56,6 +58,7 @@ for scorer in scorers:
     other = threading.Thread(target=lambda: results.append(scorer.score(texts, texts[::-1])))
     other.start()
     other.join(60)
+assert batcher.submit(texts[:2], texts[:2]).result(60) == scorers[0].score(texts[:2], texts[:2])
 print(sum(caught), results == [scores for scores in expected for _ in range(2)], time.time())
 """
 
