@@ -3,6 +3,7 @@
 import math
 import re
 from base64 import b64decode
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,15 @@ def load_tokenizer_json(path: Path) -> tuple[Tokenizer, int | None]:
     ids = model.vocab.values() if isinstance(model.vocab, dict) else ()
     if (largest := max([*ids, *(token["id"] for token in added)], default=0)) > MAX_ID:
         raise ValueError(f"it has the id {largest}, and at most {MAX_ID:,} is accepted")
-    if (growth := _growth(content.normalizer)) > MAX_ADDED:
+    if (growth := math.prod(map(_growth, _objects(content.normalizer)))) > MAX_ADDED:
         raise ValueError(
             f"its normalizers may lengthen a text {growth:.0e} times, and at most {MAX_ADDED:,} is accepted"
         )
-    if (number := _num_special(content.post_processor)) > MAX_ADDED:
+    if (number := sum(map(_num_special, _objects(content.post_processor)))) > MAX_ADDED:
         raise ValueError(f"it puts {number:,} tokens around a text, and at most {MAX_ADDED:,} are accepted")
-    _check_patterns([content.normalizer, content.pre_tokenizer])
+    for part in _objects([content.normalizer, content.pre_tokenizer]):
+        if isinstance(pattern := part.get("Regex"), str):
+            _check_pattern(pattern)
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -76,21 +79,24 @@ def load_tokenizer_json(path: Path) -> tuple[Tokenizer, int | None]:
     return tokenizer, model.unk_id if model.unk_token is None else tokenizer.token_to_id(model.unk_token)
 
 
-def _growth(normalizer: Any) -> float:
-    """Return about how many times longer a text may become by a normalizer, or by several."""
-    if isinstance(normalizer, list):
-        return math.prod(map(_growth, normalizer))
-    if not isinstance(normalizer, dict):
-        return 1
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value of JSON, the outer ones first."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _objects(item)
+
+
+def _growth(normalizer: dict[str, Any]) -> float:
+    """Return about how many times longer a text may become by a normalizer itself."""
     if isinstance(table := normalizer.get("precompiled_charsmap"), str):
         return _growth_by_table(b64decode(table))
-    added = len(normalizer.get("content") or normalizer.get("prepend") or "")
-    replaced = 1
+    added, replaced = len(normalizer.get("content") or normalizer.get("prepend") or ""), 1
     if isinstance(pattern := normalizer.get("pattern"), dict):
-        replaced = len(pattern.get("String") or "")
-        if isinstance(regex := pattern.get("Regex"), str):
-            replaced = int(_takes_a_character(regex))
-    return max(1.0, added / replaced if replaced else 1.0 + added) * _growth(normalizer.get("normalizers"))
+        regex = pattern.get("Regex")
+        replaced = int(_takes_a_character(regex)) if isinstance(regex, str) else len(pattern.get("String") or "")
+    return max(1.0, added / replaced if replaced else 1.0 + added)
 
 
 def _growth_by_table(table: bytes) -> int:
@@ -113,25 +119,11 @@ def _takes_a_character(pattern: str) -> bool:
     return "|" not in pattern and not pattern.startswith(("*", "?", "{0", "{,"), first.end())
 
 
-def _num_special(processor: Any) -> int:
-    """Return the number of tokens that a post-processor, or several, puts around a text."""
-    if isinstance(processor, list):
-        return sum(map(_num_special, processor))
-    if not isinstance(processor, dict):
-        return 0
+def _num_special(processor: dict[str, Any]) -> int:
+    """Return the number of tokens that a post-processor itself puts around a text."""
     special = processor.get("special_tokens")
     names = [part["SpecialToken"]["id"] for part in processor.get("single") or [] if "SpecialToken" in part]
-    number = sum(len(special[name]["ids"]) for name in names if isinstance(special, dict) and name in special)
-    return number + _num_special(processor.get("processors"))
-
-
-def _check_patterns(node: Any) -> None:
-    """Raise a ValueError for a pattern that may take exponential time, or very much memory."""
-    if isinstance(node, dict) and isinstance(pattern := node.get("Regex"), str):
-        _check_pattern(pattern)
-    if isinstance(node, dict | list):
-        for child in node.values() if isinstance(node, dict) else node:
-            _check_patterns(child)
+    return sum(len(special[name]["ids"]) for name in names if isinstance(special, dict) and name in special)
 
 
 def _check_pattern(pattern: str) -> None:
