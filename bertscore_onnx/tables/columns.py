@@ -156,10 +156,11 @@ _UNREADABLE_PARTS = re.compile(r"^\{|\.\.\.|[\[(][^\])]*[\[(]", re.DOTALL)
 def _listed_texts(text: str, place: str) -> list[str | None] | None:
     """Return the texts and nulls of a list in JSON, or as Python or numpy prints it; None if it is none.
 
-    Raises an InputError, with the place, if it is one of lists, a set, or cut short.
+    Raises an InputError, with the place, if it is one of lists, a set, a Series, or cut short.
     """
     text = text.strip()
-    if text[:1] not in ("[", "(", "{", "a") or text[-1:] not in ("]", ")", "}"):
+    is_series = text.startswith("0 ") and re.search(r"\n(?:Name: .*, )?dtype: \w+$", text) is not None
+    if not is_series and (text[:1] not in ("[", "(", "{", "a") or text[-1:] not in ("]", ")", "}")):
         return None
     import ast  # both cost start-up time and are needed only here
 
@@ -167,7 +168,7 @@ def _listed_texts(text: str, place: str) -> list[str | None] | None:
 
     with suppress(msgspec.MsgspecError, RecursionError):
         return msgspec.json.decode(text, type=list[str | None])
-    is_nested = False
+    is_nested = is_series
     with suppress(msgspec.MsgspecError, RecursionError):
         is_nested = any(isinstance(item, list) for item in msgspec.json.decode(text, type=list[Any]))
     if _PRINTED_LIST.fullmatch(text):
@@ -178,7 +179,7 @@ def _listed_texts(text: str, place: str) -> list[str | None] | None:
         _UNREADABLE.fullmatch(text) and _UNREADABLE_PARTS.search(re.sub(_PRINTED_TEXT, "", text, flags=re.DOTALL))
     ):
         raise InputError(
-            f"{place} holds {shortened(text)!a}, which is a list of lists, a set, or not printed whole; expected a "
+            f"{place} holds {shortened(text)!a}, which is a list of lists, a set, a Series, or cut short; expected a "
             "text, or a list of texts. Write it as JSON."
         )
     return None

@@ -91,14 +91,19 @@ def test_other_prints_of_lists_are_read(scorer, cell):
 
 @pytest.mark.parametrize(
     "cell",
-    ["[['a', 'b']]", '[["a"], ["b"]]', "[('a', 'b')]", "['a' 'b' ... 'z']", "{'a', 'b'}", "array([['a', 'b']])"],
+    [
+        *("[['a', 'b']]", '[["a"], ["b"]]', "[('a', 'b')]", "['a' 'b' ... 'z']", "{'a', 'b'}", "array([['a', 'b']])"),
+        str(pd.Series(["a", "b"])),
+    ],
 )
 def test_lists_that_cannot_be_read_are_refused(scorer, cell):
-    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .*list of lists, a set, or not printed"):
+    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .*list of lists, a set, a Series"):
         scorer.score_frame({"candidate": ["a tree"], "reference": [cell]})
 
 
-@pytest.mark.parametrize("text", ["('yes')", "[applause] (and) [laughter]", "[1, 2]", "['a' and 'b']"])
+@pytest.mark.parametrize(
+    "text", ["('yes')", "[applause] (and) [laughter]", "[1, 2]", "['a' and 'b']", "0 \ndtype: a b"]
+)
 def test_a_text_in_brackets_stays_one(scorer, text):
     assert scorer.score_frame({"candidate": [text], "reference": [text]})["f1"] == pytest.approx(1)
 
