@@ -67,7 +67,8 @@ def read_config(folder: Path) -> PublishedConfig:
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ExportError(f"Cannot read {file}: {error}. Copy it from the model's repository.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ExportError(f"Cannot read {file} ({reason}). Copy it from the model's repository.") from error
     if not isinstance(settings, dict):
         raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
     model_type = settings.get("model_type", "unknown")

@@ -146,7 +146,7 @@ def listen(host: str, port: int) -> socket.socket:
             listener.listen(_BACKLOG)
         except OSError as error:
             raise InputError(
-                f"Cannot listen on {host}, port {port}: {error}. Choose others with --host and --port."
+                f"Cannot listen on {host}, port {port} ({error.strerror}). Choose others with --host and --port."
             ) from error
         on_failure.pop_all()
     return listener
