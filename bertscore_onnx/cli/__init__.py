@@ -69,7 +69,7 @@ class Command(TyperCommand):
             if hasattr(error, "possibilities"):  # it is an unknown option, perhaps the value of another
                 error.possibilities = self.choices.get(error.option_name) or error.possibilities
             raise
-        if rest:
+        if rest and not ctx.resilient_parsing:  # as when a shell completes a word
             first = self.params[0]
             is_argument = first.param_type_name == "argument"
             form = f"a single {first.metavar}" if is_argument else f"an option before it, such as {first.opts[0]}"

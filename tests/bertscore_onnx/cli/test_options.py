@@ -90,6 +90,7 @@ def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(instal
         ("inspect roberta-large-m", "roberta-large-mnli"),
         ("export --model roberta-large-m", "roberta-large-mnli"),
         ("sc", "score"),
+        ("compare a.txt --long", "--long-text"),
     ],
 )
 def test_a_shell_gets_completions(home, words, expected):
