@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError, meant
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
-from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     MetricScores,
@@ -29,7 +28,13 @@ from bertscore_onnx_evaluation.metric_scores import (
 from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.comparison_record import Example
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, document_numbers, over_runs
+from bertscore_onnx_evaluation.systems.corpus_scores import (
+    CorpusScores,
+    SegmentMeans,
+    by_group,
+    document_numbers,
+    over_runs,
+)
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
     Documents,
@@ -392,18 +397,12 @@ def group_results(
 
     Groups of fewer than `MIN_UNITS` units are not tested. p and bounds are corrected for all groups and systems.
     """
-    group_of = np.array(groups)
     num_claims = len({*groups}) * (len(names) - 1)
     scored: list[tuple[str, int, int, list[float], PairedTestResult | None, MarginBounds | None]] = []
-    for name in sorted({*groups}, key=natural_key):
-        segments = np.flatnonzero(group_of == name)
-        group, num_units = corpus.of_segments(segments), len(segments)
-        if documents is not None:
-            _, numbers = np.unique(documents[segments], return_inverse=True)
-            group, num_units = group.by_document(numbers), int(numbers.max()) + 1
-        tested = test(group) if num_units >= MIN_UNITS else None
+    for name, num_segments, group in by_group(corpus, groups, documents):
+        tested = test(group) if group.shape[1] >= MIN_UNITS else None
         bounds = None if margin is None else margin_bounds(group, num_claims)
-        scored.append((name, len(segments), num_units, group.observed().tolist(), tested, bounds))
+        scored.append((name, num_segments, group.shape[1], group.observed().tolist(), tested, bounds))
     corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
     results = []
     for name, num_segments, num_units, scores, tested, bounds in scored:

@@ -1,6 +1,6 @@
 """Corpus scores whose units can be swapped: means over segments, and functions of sums over them."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import row_labels
 from bertscore_onnx_evaluation.systems.inputs import Value, in_order, is_prf, numbers_of, score_matrix
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
@@ -339,6 +340,19 @@ class SummedStatistics:
 
 CorpusScores = SegmentMeans | SummedStatistics
 """The metrics that the paired tests take."""
+
+
+def by_group(
+    corpus: CorpusScores, groups: Sequence[str], documents: NDArray[np.int64] | None
+) -> Iterator[tuple[str, int, CorpusScores]]:
+    """Yield the name of each group, its number of segments, and its scores by unit, given the group of each segment."""
+    group_of = np.array(groups)
+    for group in sorted({*groups}, key=natural_key):
+        segments = np.flatnonzero(group_of == group)
+        part = corpus.of_segments(segments)
+        if documents is not None:
+            part = part.by_document(np.unique(documents[segments], return_inverse=True)[1])
+        yield group, len(segments), part
 
 
 def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, by_group
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units, paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, PlannedPower, SystemResult
 
@@ -65,14 +64,10 @@ def single_groups(
     measured: Callable[[CorpusScores], SystemResult],
 ) -> tuple[GroupResult, ...]:
     """Return the score of one system in each group, if there are any; small ones have no interval."""
-    group_of, results = np.array(groups), []
-    for group in sorted({*groups}, key=natural_key):
-        segments = np.flatnonzero(group_of == group)
-        part = metric.of_segments(segments)
-        if documents is not None:
-            part = part.by_document(np.unique(documents[segments], return_inverse=True)[1])
+    results = []
+    for group, num_segments, part in by_group(metric, groups, documents):
         result, num_units = measured(part), part.shape[1]
         if num_units < MIN_UNITS:
             result = replace(result, score_low=None, score_high=None)
-        results.append(GroupResult(group, len(segments), num_units, (result,)))
+        results.append(GroupResult(group, num_segments, num_units, (result,)))
     return tuple(results)
