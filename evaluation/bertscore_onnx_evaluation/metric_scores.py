@@ -54,8 +54,6 @@ class MetricScores:
     """How they were made, if known, such as `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`."""
     base_name: str = ""
     """The metric's name in all language pairs, if it has another in one, such as BLEU of BLEU-refB."""
-    segment_signature: str = ""
-    """How the scores of segments were made, if not as the scores of systems: BLEU takes them with `eff:yes`."""
     lower_is_better: bool = False
     """True for an error rate such as TER."""
     corpus: CorpusScores | None = None
@@ -323,7 +321,6 @@ def corpus_metric(
         corpus.observed(),
         np.array([[sentence_score(segment) for segment in system] for system in statistics]),
         str(metric.get_signature()),
-        segment_signature=str(sentence_metric.get_signature()),
         lower_is_better=corpus.lower_is_better,
         corpus=corpus,
     )
