@@ -155,7 +155,8 @@ def check_early(source: Source, num_layers: int | None, *, all_layers: bool, has
     It is read before PyTorch is imported, which takes half a minute on some machines.
     """
     folder = Path(source.name_or_path)
-    if folder.exists():
+    is_of_the_hub = len(folder.parts) <= 2 and not source.name_or_path.startswith((".", "/", "~"))
+    if folder.exists() or not is_of_the_hub:
         with loading("configuration", source):
             settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if not has_output and source.is_named_by_folder:

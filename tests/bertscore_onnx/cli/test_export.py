@@ -97,3 +97,10 @@ def test_stages_are_printed_as_they_begin_and_none_without_any(capsys):
     with stages(2) as begin:
         begin("Loading")
         assert capsys.readouterr().err == "[1/2] Loading ..."
+
+
+def test_the_path_of_no_folder_is_refused_before_the_first_stage(run):
+    result = run("export", "--model", "./absent", "--num-layers", 1)
+    assert result.exit_code == 2
+    assert "there is no such folder" in result.stderr
+    assert "[1/5]" not in result.stderr
