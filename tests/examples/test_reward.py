@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reward import bertscore_reward
@@ -45,17 +44,6 @@ def test_conversations(scorer, batcher):
     assert reward_of(batcher, messages, REFERENCES) == scorer.score(CANDIDATES, REFERENCES).F.tolist()
     calls = [[{"role": "assistant", "content": None, "tool_calls": []}, {"role": "assistant", "content": "a dog ran"}]]
     assert reward_of(batcher, calls, ["a dog ran"]) == pytest.approx([1], abs=1e-6)
-
-
-def test_an_empty_completion_is_worth_0(batcher):
-    assert reward_of(batcher, ["", "a cat"], ["a cat", "a cat"]) == pytest.approx([0, 1], abs=1e-6)
-
-
-def test_several_trainers_share_a_model(scorer, batcher):
-    expected = scorer.score(CANDIDATES, REFERENCES).F.tolist()
-    with ThreadPoolExecutor(4) as pool:
-        rewards = list(pool.map(lambda _: reward_of(batcher, CANDIDATES, REFERENCES), range(8)))
-    assert rewards == [pytest.approx(expected, abs=1e-6)] * 8
 
 
 def test_a_missing_column(batcher):
