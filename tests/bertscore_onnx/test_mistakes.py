@@ -451,6 +451,7 @@ IN_PYTHON = {
     "a number in a frame": (lambda s: s.score_frame(FRAME.assign(reference=1)), "row 0", "a number", "expected a text"),
     "two names": (lambda s: s.score_frame(FRAME, names=("p", "r")), "('p', 'r')", "expected three different names"),
     "numbers as names": (lambda s: s.score_frame(FRAME, names=(1, 2, 3)), "(1, 2, 3)", "three different names"),
+    "a taken name": (lambda s: s.score_frame(FRAME, names=("p", "r", "f", "unknown")), "'unknown')", "other than"),
     "no names": (lambda s: s.score_frame(FRAME, names=None), "are called None", "three different names"),
     "lists as names": (lambda s: s.score_frame(FRAME, names=[["p"], "r", "f"]), "[['p'], 'r', 'f']", "different names"),
     "names without an order": (lambda s: s.score_frame(FRAME, names={"p", "r", "f"}), "three different names"),

@@ -108,5 +108,6 @@ def test_it_outlives_the_scorer(tiny_bundle):
 def test_the_function_refuses_texts_that_another_model_encoded(scorer, tiny_bundle):
     encoded = scorer.encode(REFERENCES)
     assert np.array_equal(score(CANDIDATES, encoded, tiny_bundle).F, scorer.score(CANDIDATES, REFERENCES).F)
-    with pytest.raises(InputError, match="encoded by"):
-        score(CANDIDATES, encoded, tiny_bundle, long_text="window")
+    for settings in ({"long_text": "window"}, {"max_length": 8}):
+        with pytest.raises(InputError, match="encoded by"):
+            score(CANDIDATES, encoded, tiny_bundle, **settings)

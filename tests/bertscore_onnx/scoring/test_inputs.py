@@ -49,3 +49,10 @@ def test_an_order_is_doubted_from_half_as_many_trigrams_again_and_five_for_each_
     both, sets = CHARACTERS[: in_both + 2 if in_both else 0], CHARACTERS[30 : 32 + in_sets]
     with pytest.warns(UserWarning, match="sacreBLEU") if is_warned else nullcontext():
         collect_pairs([CHARACTERS, "b"], [[both, "x"], [sets, "y"]])
+
+
+@pytest.mark.parametrize(("number", "is_warned"), [(16, True), (17, False)])
+def test_the_order_of_many_references_is_not_doubted(number, is_warned):
+    texts = [3 * character for character in CHARACTERS[:number]]
+    with pytest.warns(UserWarning, match="sacreBLEU") if is_warned else nullcontext():
+        collect_pairs(texts, [texts] * number)

@@ -51,7 +51,7 @@ ONE_SEGMENT_EACH = np.tile([1.0, 2.0, 4.0], (2, 1))
     ("measure", "reason"),
     [
         (lambda: correlate_pairs(np.full(3, 0.1), np.arange(3)), "the human scores are constant"),
-        (lambda: correlate_pairs(np.arange(3), np.full(3, 0.1)), "the metric's scores are constant"),
+        (lambda: correlate_pairs(np.arange(3), np.array([0.1 + 0.2, 0.3, 0.3])), "the metric's scores are constant"),
         (lambda: correlate_pairs(np.array([1, np.nan]), np.arange(2)), "1 judged, and a correlation needs two"),
         (lambda: soft_pairwise_accuracy(np.ones((1, 3)), np.ones((1, 3))), "a pair needs two systems"),
         (lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))), "no segment is judged for every system"),

@@ -46,6 +46,11 @@ def test_one_unit_less_than_needed_has_too_little_power(difference):
     assert number == 6 or curve.power(difference, number - 1) < 0.8
 
 
+def test_units_that_differ_by_chance_alone_need_a_larger_difference():
+    every, some = (PowerCurve(0.3, num_units, 20, 3.0).detectable() for num_units in (20, 1000))
+    assert some > 1.02 * every
+
+
 def test_equal_gains_everywhere_have_no_power_curve():
     assert paired_permutation([np.zeros(30), np.full(30, 0.1)], num_swaps=1).power_curves == (None,)
     assert paired_permutation([np.zeros(30), np.zeros(30)], num_swaps=1).power_curves == (None,)

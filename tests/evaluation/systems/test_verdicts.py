@@ -60,6 +60,12 @@ def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
     assert verdict(found, found.systems[0], "base") is None
 
 
+@pytest.mark.parametrize(("differing", "remark"), [(19, "Only 19 of 100 segments differ"), (20, "")])
+def test_an_interval_is_relied_on_from_20_units_that_differ(differing, remark):
+    found = metric(0.01, 0.001, counts=(differing, 0, 100 - differing))
+    assert verdict(found, found.systems[1], "base").remarks.partition(",")[0] == remark
+
+
 def test_holms_p_decides_between_several_systems():
     found = metric(0.01, 0.02)
     new = replace(found.systems[1], p_holm=0.06)
