@@ -467,7 +467,7 @@ sys.exit(ended.returncode)
         ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "run `git lfs pull`"),
         ({"without": ["onnx/model.onnx"]}, "has no onnx/model.onnx or model.onnx"),
         ({"without": ["tokenizer.json"]}, "has no tokenizer.json"),
-        ({"without": ["config.json"]}, "config.json: "),
+        ({"without": ["config.json"]}, "config.json (No such file or directory). Copy it"),
         ({"without": ["tokenizer_config.json", "special_tokens_map.json"]}, "does not say which tokens are special"),
         ({"config": {"hidden_size": 64}}, "returns published_last_hidden_state of the shape (2, 7, 32)"),
         ({"config": {"num_hidden_layers": None}}, "has no number as encoder_layers"),
