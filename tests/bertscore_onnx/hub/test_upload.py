@@ -101,6 +101,14 @@ def test_only_files_of_the_manifest_are_pushed(writable, bundle):
     assert not {f"{VARIANT}/secret.txt", f"{VARIANT}/source.json"} & files_of(writable).keys()
 
 
+def test_links_are_pushed_as_their_files(writable, tiny_bundle, tmp_path):
+    (tmp_path / "links").mkdir()
+    for file in tiny_bundle.iterdir():
+        (tmp_path / "links" / file.name).symlink_to(file)
+    push(tmp_path / "links", "org/tiny")
+    assert files_of(writable)[f"{VARIANT}/model.onnx"] == (tiny_bundle / "model.onnx").read_bytes()
+
+
 def test_a_damaged_bundle_is_not_pushed(writable, bundle):
     (bundle / "tokenizer.json").write_bytes(b"{}")
     with pytest.raises(DigestError):
