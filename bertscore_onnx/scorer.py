@@ -730,8 +730,7 @@ class BERTScorer(Closeable):
 
     def _finish(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""
-        scores = scores if self.manifest.all_layers else scores.of_layer(0)
-        return self._rescaling.apply(scores) if self._rescaling.baselines else scores
+        return self._rescaling.apply(scores if self.manifest.all_layers else scores.of_layer(0))
 
     def _max_items(self, batch_size: int | None) -> int | None:
         if batch_size is None:

@@ -178,15 +178,13 @@ class Pipeline(Closeable):
         windows."""
         if session.provider.keeps_vectors and self.matching.mask is None and long_text != "window":
             self._matching_graph = MatchingGraph(session.provider)
-        self.keeps_vectors: bool = self._matching_graph is not None
-        """Whether vectors stay on a device, and are matched there."""
-        layers = self.encoder.layers_on_device if self.keeps_vectors else self.num_layers
+        layers = self.num_layers if self._matching_graph is None else self.encoder.layers_on_device
         self._chunk_tokens = CHUNK_BYTES // (4 * layers * self.manifest.hidden_size)
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
         self.matching_spec: str | None = None if matching.is_default else str(matching)
         """The spec of a matching that is not the default."""
-        if not matching.is_default:
-            self.model += f", matching={matching}"
+        if self.matching_spec is not None:
+            self.model += f", matching={self.matching_spec}"
 
     def score(
         self,
@@ -219,7 +217,7 @@ class Pipeline(Closeable):
                     yield match(chunk, encode(chunk))
         except BaseException:  # of the caller too, who may have gone
             call.is_stopped.set()
-            if self.keeps_vectors:
+            if self._matching_graph is not None:
                 with suppress(ClosedError):
                     self.encoder.wait()  # runs may still write into the vectors of a chunk
             raise
@@ -314,7 +312,7 @@ class Pipeline(Closeable):
         """Begin a chunk: on the device if its vectors can be matched there."""
         arguments = self.encoder, call, self.tokenizer.max_length, self.tokenizer.num_special_tokens
         most_early = self._chunk_scale * self._chunk_tokens if runs_early else 0
-        runs = DeviceRuns(*arguments, most_early) if self.keeps_vectors else HostRuns(*arguments)
+        runs = HostRuns(*arguments) if self._matching_graph is None else DeviceRuns(*arguments, most_early)
         return Chunk(partial(self._tokenise_new, known=known or {}), runs, self.model)
 
     def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> TokenEmbeddings:
@@ -332,6 +330,7 @@ class Pipeline(Closeable):
         threads, beta = self.encoder.matching_threads, self.matching.matching.beta
         on_device = None if self._matching_graph is None else self._matching_graph.match_pairs
         raw, nothing = match_pairs(candidates, references, weights, threads, beta, on_device)
+        unscored = count_unscored(nothing, counts)
         chunk.runs.release()
         limit.learn(chunk)
         is_truncated, unknown = (
@@ -342,4 +341,4 @@ class Pipeline(Closeable):
             )
         )
         scores = best_of_references(Scores(*raw, None, is_truncated, unknown), counts)
-        return scores, replace(chunk.stats, **count_unscored(nothing, counts))
+        return scores, replace(chunk.stats, **unscored)
