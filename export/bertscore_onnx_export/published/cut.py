@@ -219,10 +219,12 @@ def _rename_output(model: ModelProto, vectors: str) -> str:
 
 
 def _cast_inputs(graph: Any) -> None:
-    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false."""
+    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false, and say its shapes."""
     casts = {}
     for value in graph.input:
         kind = value.type.tensor_type.elem_type
+        if value.name in INPUTS and not value.type.tensor_type.HasField("shape"):
+            value.CopyFrom(make_tensor_value_info(value.name, kind, ["batch", "tokens"]))
         if value.name in _WHOLE and kind != TensorProto.INT64:
             casts[value.name] = make_node("Cast", [value.name], [f"published_{value.name}"], to=kind)
             value.type.tensor_type.elem_type = TensorProto.INT64
@@ -303,8 +305,8 @@ def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[i
         values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"{file} does not run: {first_line(error).rstrip('.')}. Its inputs may have fixed shapes, or each other's "
-            "names."
+            f"{file} does not run: {first_line(error).rstrip('.')}. Expected a graph that takes input_ids and "
+            "attention_mask of any shape (batch, tokens); or export the model itself with --model."
         ) from error
     return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
 
