@@ -125,15 +125,16 @@ class Models:
 
 
 def save_random_roberta(folder: Path, texts: list[str]) -> None:
-    """Save a random RoBERTa with a tokenizer trained on the texts."""
+    """Save a random RoBERTa with a tokenizer trained on the texts, slow and fast."""
     import torch
     from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaConfig, RobertaModel
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
 
     trained = ByteLevelBPETokenizer()
     special_tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
     _save_tokenizer(trained, folder, "RobertaTokenizer", 512)
+    RobertaTokenizerFast.from_pretrained(folder).backend_tokenizer.save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
     config = RobertaConfig(layer_norm_eps=1e-5, **ROBERTA_LARGE)
     RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
