@@ -62,7 +62,7 @@ class _Rows:
                 if segment is None or options.missing == "raise":
                     raise InputError(
                         f"{table.place(row)}: the column {name!r} holds no score, but {human_column!r} a judgement. "
-                        'Add the score, or leave out the segment for all systems with missing="drop".'
+                        "Add the score, or leave out the segment for all systems with --missing drop."
                     )
                 self.dropped.add((self.language_pairs[row], self.segments[row]))
         if options.metrics and segment is None:

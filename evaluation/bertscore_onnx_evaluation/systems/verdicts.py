@@ -436,8 +436,7 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, uni
         return f"It is at most {most} worse than {baseline}, less than {size}{seen}."
     if -gain > margin:
         return f"It is worse than {baseline} by more than {size}{seen}."
-    exclude = "excludes" if units[0] == 1 else "exclude"
-    return f"It may be worse than {baseline} by up to {most}{seen}; {plural(*units)} cannot {exclude} less."
+    return f"It may be worse than {baseline} by up to {most}{seen}; {plural(*units)} cannot exclude less."
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:

@@ -162,7 +162,7 @@ GATES = {
     ),
     "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03", "may be worse"),
     "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005", "may be worse"),
-    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2", "may be worse"),
+    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2", "1 segment cannot exclude less"),
     "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.2", "12 segments cannot exclude less"),
     "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05", "may be worse"),
     "margin, lower is better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03", "may be worse"),

@@ -104,7 +104,9 @@ def test_rows_of_one_segment_name_one_document(refused, table):
 
 def test_a_segment_without_a_score_is_named_or_left_out(run, judged, refused, table):
     rows = [*JUDGED[:-1], (*JUDGED[-1][:5], "")]
-    assert "line 61: the column 'BLEU' holds no score" in refused("meta", table(rows, header=HEADER), "--score", "BLEU")
+    error = refused("meta", table(rows, header=HEADER), "--score", "BLEU")
+    assert "line 61: the column 'BLEU' holds no score" in error
+    assert "for all systems with --missing drop." in error
     found = judged(table(rows, header=HEADER), "--score", "BLEU", "--missing", "drop")["a-b"]
     expected = judged(table(JUDGED[:-3], header=HEADER), "--score", "BLEU")["a-b"]
     assert found["notes"][0].startswith("1 segment left out")
