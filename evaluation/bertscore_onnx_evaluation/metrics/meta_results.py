@@ -264,12 +264,13 @@ class MetaEvaluation(Result):
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for result in self.language_pairs:
+            said = {"notes": " ".join(self._said(result)), "signature": self.signature}
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind}
                 for level, agreement in (("system", metric.system), ("segment", metric.segment)):
                     if agreement:
                         row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
-                yield row
+                yield row | said
 
     def _blocks(self) -> Iterator[str]:
         yield from self._verdict_and_means()
@@ -286,8 +287,7 @@ class MetaEvaluation(Result):
 
     def _latex(self) -> Iterator[str]:
         for result in self.language_pairs:
-            comments = [_verdict_of(result), *_sentinels(result), *_missing(result, shown_only=True), *result.notes]
-            yield _latex(result, self.test, self.permutations, [*comments, *self._signatures().split("\n")])
+            yield _latex(result, self.test, [*self._said(result), *self._signatures().split("\n")])
 
     def figure(self) -> "Figure":
         """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
@@ -309,13 +309,21 @@ class MetaEvaluation(Result):
                 title, about, *_ = _MEASURES[label(key)]
                 title = f"{result.language_pair}: {title} of {about}, with 95 % interval"
                 panels.append(Panel(title, rows, line.value if line else None, words))
-        return rows_figure(panels)
+        return rows_figure(panels, [*(" ".join(self._said(result)) for result in self.language_pairs), self.signature])
 
-    def _verdict_and_means(self) -> Iterator[str]:
-        """Yield which metric agrees best, and the means over several language pairs."""
+    def _said(self, result: LanguagePairResult) -> list[str]:
+        """Return the verdict, that on a language pair, and its notes, in sentences."""
+        verdicts = [self._verdict]
+        if len(self.language_pairs) > 1:
+            verdicts.append(f"{result.language_pair}: {_verdict_of(result)}")
+        notes = [*_sentinels(result), *_missing(result, shown_only=True), *result.notes]
+        return [*verdicts, *(f"{note}." for note in notes)]
+
+    @property
+    def _verdict(self) -> str:
+        """Which metric agrees best, of several language pairs by the means."""
         if len(self.language_pairs) == 1:
-            yield _verdict_of(self.language_pairs[0])
-            return
+            return _verdict_of(self.language_pairs[0])
         means = {mean.name: mean for mean in self.means if mean.kind != "sentinels"}
         with_spa = min(len(result.systems) for result in self.language_pairs) >= MIN_SYSTEMS
         values = {
@@ -324,7 +332,13 @@ class MetaEvaluation(Result):
             if name != "spa" or with_spa
         }
         words = verdict({name: of for name, of in values.items() if of}, self.mean_tests)
-        yield f"Over {len(self.language_pairs)} language pairs, {words or 'no metric is ranked.'}"
+        return f"Over {len(self.language_pairs)} language pairs, {words or 'no metric is ranked.'}"
+
+    def _verdict_and_means(self) -> Iterator[str]:
+        """Yield which metric agrees best, and the means over several language pairs."""
+        yield self._verdict
+        if len(self.language_pairs) == 1:
+            return
         rows = {
             mean.name: {
                 name: measure
@@ -335,7 +349,8 @@ class MetaEvaluation(Result):
         }
         yield f"Means over language pairs\n{_measures_table(rows, self.mean_tests).text()}"
         units = listed(sorted({result.units for result in self.language_pairs}))
-        yield from _matrix(self.mean_tests, [*means], self.test, units)
+        names = [mean.name for mean in self.means if mean.kind != "sentinels"]
+        yield from _matrix(self.mean_tests, names, self.test, units)
         yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
 
     def _signatures(self) -> str:
@@ -387,13 +402,12 @@ def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, Measu
         best, *others = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
         title, about, write, _ = _MEASURES[name]
         facts = [f"{title} {write(of_metrics[best])}", *_relations(best, others, tests[name])]
-        if not clauses:
-            sentinels = [test for test in tests[name].sentinels if test.metric == best]
-            is_better = bool(sentinels) and sentinels[0].p_holm < SIGNIFICANT
-            if sentinels and not is_better:
-                facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
-            elif is_better and not others:
-                facts.append("better than every sentinel")
+        sentinels = [test for test in tests[name].sentinels if test.metric == best]
+        is_better = bool(sentinels) and sentinels[0].p_holm < SIGNIFICANT
+        if sentinels and not is_better:
+            facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
+        elif is_better and not others:
+            facts.append("better than every sentinel")
         verb = "" if clauses else "agrees best " if others else "agrees "
         subject = f"{best} " if best != previous else ""
         clauses.append(f"{subject}{verb}on {about} ({'; '.join(facts)})")
@@ -526,7 +540,7 @@ def _competitors(result: LanguagePairResult) -> list[str]:
     return [metric.name for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
 
 
-def _latex(result: LanguagePairResult, test: str, permutations: int, comments: Sequence[str]) -> str:
+def _latex(result: LanguagePairResult, test: str, comments: Sequence[str]) -> str:
     rows, competitors = _measures_of(result), _competitors(result)
     table = _measures_table(rows, result.tests)
     columns = [column for column in table.columns if not column[1].endswith("_interval")]
@@ -538,11 +552,13 @@ def _latex(result: LanguagePairResult, test: str, permutations: int, comments: S
     explained = [_MEASURES[label(key)].legend for key in result.ranked_by]
     sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
     explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in sentinels]
-    caption = (
-        f"Agreement of metrics with human scores, {_title(result)}; the best values are bold. {'; '.join(explained)}. "
-        f"A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT}, {permutations:,} "
-        f"permutations {way}{result.units}, two-sided, after Holm's correction)."
-    )
+    caption = f"Agreement of metrics with human scores, {_title(result)}; the best values are bold."
+    caption += f" {'; '.join(explained)}." * bool(explained)
+    if any(tests.ranks for tests in result.tests.values()):
+        caption += (
+            f" A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT} by "
+            f"{way}{result.units}, two-sided, after Holm's correction)."
+        )
     return Table(columns, table.rows).latex(caption, comments=comments)
 
 
@@ -603,11 +619,12 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
     for name, tests in result.tests.items():
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
-            names = ", ".join(f"{test.metric} ({test.delta:+.3f}, p {p_value(3)(test.p_holm)})" for test in not_better)
+            names = ", ".join(f"{test.metric} (p {p_value(3)(test.p_holm)})" for test in not_better)
             best = f"{not_better[0].sentinel}, the best sentinel"
             yield f"{_MEASURES[name].title}: not significantly better than {best}: {names}"
         elif tests.sentinels:
-            yield f"{_MEASURES[name].title}: every metric is significantly better than every sentinel"
+            names = ", ".join(test.metric for test in tests.sentinels)
+            yield f"{_MEASURES[name].title}: significantly better than every sentinel: {names}"
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, units: str) -> Iterator[str]:

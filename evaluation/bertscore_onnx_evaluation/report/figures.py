@@ -78,8 +78,8 @@ class Panel:
     line_title: str = ""
 
 
-def rows_figure(panels: Sequence[Panel]) -> "Figure":
-    """Draw panels below each other; what the line is stands above each."""
+def rows_figure(panels: Sequence[Panel], caption: Sequence[str]) -> "Figure":
+    """Draw panels below each other, with a caption; what the line is stands above each."""
     figure, all_axes = _panels([len(panel.rows) for panel in panels])
     for axes, panel in zip(all_axes, panels, strict=True):
         _draw_rows(axes, panel.rows)
@@ -87,6 +87,7 @@ def rows_figure(panels: Sequence[Panel]) -> "Figure":
             axes.axvline(panel.line, color=_GREY, linestyle="--", linewidth=0.8, zorder=0)
             axes.set_title(f"dashed: {panel.line_title}", fontsize=7, color=_GREY, loc="right", parse_math=False)
         _label(axes, panel.title)
+    _caption(figure, caption)
     return figure
 
 

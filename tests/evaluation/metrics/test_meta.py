@@ -562,8 +562,56 @@ def test_latex_has_the_best_values_in_bold(three_metrics):
     assert rows[1][1] == rf"$\mathbf{{{value:.3f}}}$"
     assert [sum("mathbf" in row[column] for row in rows) for column in (1, 3)] == [1, 1]
     legends = (r"acc$^{*}_{\mathrm{eq}}$: share of pairs", "SPA: soft pairwise accuracy", "reads no meaning")
-    for words in (r"\toprule", r"\bottomrule", "300 permutations", "Holm's correction", *legends):
+    for words in (r"\toprule", r"\bottomrule", "permutations:300", "Holm's correction", *legends):
         assert words in latex
+
+
+@pytest.fixture(scope="module")
+def equal_systems():
+    """Return judgements of equal systems, of whose means a metric says nothing."""
+    rng = np.random.default_rng(3)
+    human = rng.normal(size=(6, 60))
+    human -= human.mean(axis=1, keepdims=True)
+    noise = rng.normal(0, 0.5, human.shape)
+    quality = human + noise - noise.mean(axis=1, keepdims=True) + rng.normal(0, 0.3, (6, 1))
+    same = np.tile(rng.normal(size=60), (6, 1))
+    return [judged(human, {"good": quality, "same": same}, language_pair=name) for name in ("cs-en", "de-en")]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_metric_no_better_than_random_numbers_is_not_crowned_by_either_measure(equal_systems, number):
+    first = meta_evaluate(equal_systems[:number]).table().replace("\n", " ").partition(" cs-en")[0]
+    assert re.search(
+        r"good agrees best on outputs of a segment \(acc\*_eq 0\.\d+; significantly better than same\) and on systems "
+        r"\(SPA 0\.\d+; not significantly better than sentinel-random, which reads no meaning\)\.",
+        first,
+    )
+
+
+def test_every_format_has_the_verdicts_and_the_notes(equal_systems):
+    result = meta_evaluate([*equal_systems[:1], replace(equal_systems[1], dropped=("7",))])
+    first, *_ = result.table().replace("\n", " ").partition("  Means")
+    [caption] = result.figure().texts
+    for text in (result.table("tsv"), result.table("latex").replace("\n% ", " "), caption.get_text()):
+        words = text.replace("\n", " ")
+        assert words.count("Over 2 language pairs, good agrees best") >= 2
+        assert first in words
+        assert "1 segment left out, where a judged output has no score by some metric." in words
+        assert result.signature in words
+
+
+def test_a_sentence_about_all_metrics_names_those_with_a_value():
+    human, difficulty, quality = difficulty_and_quality()
+    table = meta_evaluate([judged(human, {"good": quality, "same": difficulty})]).table()
+    assert "\nSPA: significantly better than every sentinel: good\n" in table
+
+
+def test_latex_without_ranks_explains_none():
+    human, _, quality = difficulty_and_quality(segments=12)
+    caption = meta_evaluate([judged(human, {"m": quality})]).table("latex").partition(r"\caption{")[2]
+    assert caption.startswith(
+        "Agreement of metrics with human scores, cs-en: 8 systems, 12 segments; the best values are bold.}"
+    )
 
 
 def test_a_missing_value_is_a_dash_and_has_its_reason_once():
