@@ -278,7 +278,7 @@ def write_scores(
                 groups[kept.groups.popleft()].add(score)
             yield score, kept.take()
         if kept.is_blank:
-            raise InputError("Nothing was scored: all candidates, or all references, are blank. Check the files.")
+            raise InputError("Nothing was scored: every pair has a blank side. Check the files.")
 
     scored = scored_rows()
     try:

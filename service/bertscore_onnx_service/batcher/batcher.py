@@ -12,7 +12,7 @@ from bertscore_onnx.errors import ForkError, InputError, InputTypeError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
-from bertscore_onnx.text.texts import Context, Reference, Text
+from bertscore_onnx.text.texts import Context, Reference, Text, describe
 from bertscore_onnx_service.batcher.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx_service.batcher.stats import BatcherStats
 from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, probe
@@ -182,6 +182,10 @@ class MicroBatcher(Closeable):
         self._check_process()
         seconds = self._deadline if deadline is None else deadline
         check_seconds("deadline", seconds)
+        try:
+            hash(client)  # here: a worker would fail at every batch
+        except TypeError as error:
+            raise InputTypeError(f"client is {describe(client)}; expected a hashable value.") from error
         request = Request(pairs, seconds, client)
         try:
             self._queue.admit(request)

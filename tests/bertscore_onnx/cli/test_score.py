@@ -48,11 +48,12 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, argument
 
 @pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
 def test_blank_files_are_an_error(refused, tiny_bundle, tmp_path):
-    (tmp_path / "blank.txt").write_text(" \n\n")
-    (tmp_path / "ref.txt").write_text("a\nb\n")
-    for sides in (("blank.txt", "ref.txt"), ("ref.txt", "blank.txt")):
+    for name, text in {"blank": " \n\n", "full": "a\nb\n", "first": "a\n\n", "last": "\nb\n"}.items():
+        (tmp_path / name).write_text(text)
+    for sides in (("blank", "full"), ("full", "blank"), ("first", "last")):
         cand, ref = (tmp_path / side for side in sides)
-        assert "Nothing was scored" in refused("score", "-m", tiny_bundle, "-c", cand, "-r", ref)
+        message = refused("score", "-m", tiny_bundle, "-c", cand, "-r", ref)
+        assert "Nothing was scored: every pair has a blank side." in message
 
 
 @pytest.mark.slow
