@@ -270,7 +270,7 @@ def compare(
             planned=planned,
         )
         if joined.groups:
-            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin)
+            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin, seed=seed)
             mean = mean_of_groups(by_segment, names, joined.groups, numbers, test)
             result = replace(result, groups=groups, mean_of_groups=mean)
         results.append(result)
@@ -392,6 +392,7 @@ def group_results(
     test: Callable[[CorpusScores], PairedTestResult],
     *,
     margin: float | None = None,
+    seed: int = SEED,
 ) -> tuple[GroupResult, ...]:
     """Score and test the systems on the segments of each group, whose name is given for each segment.
 
@@ -401,7 +402,7 @@ def group_results(
     scored: list[tuple[str, int, int, list[float], PairedTestResult | None, MarginBounds | None]] = []
     for name, num_segments, group in by_group(corpus, groups, documents):
         tested = test(group) if group.shape[1] >= MIN_UNITS else None
-        bounds = None if margin is None else margin_bounds(group, num_claims)
+        bounds = None if margin is None else margin_bounds(group, num_claims, seed=seed)
         scored.append((name, num_segments, group.shape[1], group.observed().tolist(), tested, bounds))
     corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
     results = []

@@ -12,7 +12,15 @@ from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
-from bertscore_onnx_evaluation.systems.verdicts import MetricResult, headline, power, remarks, runs, untested_groups
+from bertscore_onnx_evaluation.systems.verdicts import (
+    MetricResult,
+    headline,
+    power,
+    remarks,
+    runs,
+    untested_groups,
+    within_margin,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenSimilarity
@@ -167,9 +175,13 @@ class ComparisonRecord:
         return of_metrics + [left_out] * bool(self.dropped)
 
     def _remarks(self, metric: MetricResult) -> list[str]:
-        """Return the remarks on each system."""
+        """Return the remarks on each system, and within groups what is said of the margin."""
         systems = [metric.systems[row] for row in metric.ranked]
         words = [(system.name, remarks(metric, system, self.systems[0])) for system in systems]
+        for group in metric.groups:
+            units = group.num_units, metric.units[1]
+            margins = [(one.name, within_margin(metric, one, self.systems[0], units)) for one in group.systems[1:]]
+            words += [(f"{group.name}: {name}", margin) for name, margin in margins]
         return [f"{name}: {remark}" for name, remark in words if remark]
 
     def _of_metrics(self, *sentences_of: Callable[[MetricResult], list[str]]) -> list[str]:

@@ -170,7 +170,12 @@ def test_each_group_has_to_be_as_good_too():
     assert found.metrics[0].systems[1].not_worse
     assert (news.systems[1].not_worse, talks.systems[1].not_worse) == (True, False)
     assert [one.partition(":")[0] for one in found.regressions] == ["score, talks"]
-    assert "It is worse than old by more than 0.0800" in found.regressions[0]
+    sentence = "talks: new: It is worse than old by more than 0.0800."
+    assert sentence in found.regressions[0]
+    assert all(sentence in " ".join(found.table(form).split()) for form in ("text", "tsv", "latex"))
+    assert all(sentence in words for words in (found.methods, " ".join(found.to_dict()["notes"])))
+    other = compare(scores={"old": scores, "new": worse}, by=groups, margin=0.08, seed=2).metrics[0].groups[1]
+    assert other.systems[1].largest_loss != talks.systems[1].largest_loss
     few = compare(scores={"old": scores, "new": scores}, by=["a"] * 395 + ["b"] * 5, margin=0.08,
                   higher_is_better=["score"])  # fmt: skip
     [sentence] = few.regressions
