@@ -18,7 +18,7 @@ from bertscore_onnx.text.texts import Reference, Text
 from bertscore_onnx_evaluation.metrics.correlation import CLOSE, Floats, correlate_pairs, finite, pearson_of_moments
 from bertscore_onnx_evaluation.metrics.statistics import UnitSums, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.paired_tests import NUM_RESAMPLES, SEED, bootstrap_counts
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, NUM_RESAMPLES, SEED, bootstrap_counts
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT, intervals, tail_share
 
 if TYPE_CHECKING:
@@ -133,10 +133,28 @@ class LayerTuning(Result):
         """The other layers for which it is not significant that another is better: p is 0.05 or more."""
         return tuple(result.layer for result in self.layers if result.p is not None and result.p >= SIGNIFICANT)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the judgements: pairs left out, too few of them, or reversed ones."""
+        warnings = [f"{name} is left out of all means: {reason}." for name, reason in self.left_out.items()]
+        judged, units = (
+            sum(n for name, n in counts.items() if name not in self.left_out)
+            for counts in (self.language_pairs, self.units)
+        )
+        if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
+            warnings.append(
+                f"{judged} judgements of {units} references, segments or documents are few. Below {MIN_JUDGEMENTS} and "
+                f"{MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
+            )
+        if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in self.layers):
+            warnings.append("F correlates negatively with the judgements at every layer. Are higher judgements better?")
+        return warnings
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
         return {
             "signature": self.signature,
+            "warnings": self.warnings,
             "resamples": self.num_resamples,
             "seed": self.seed,
             "best_layer": self.best_layer,
@@ -160,7 +178,7 @@ class LayerTuning(Result):
         from bertscore_onnx_evaluation.report.figures import layers_figure
 
         curve = [(str(one.layer), one.f1.pearson, one.f1.low, one.f1.high) for one in self.layers]
-        return layers_figure(curve, self.layers.index(self.best))
+        return layers_figure(curve, self.layers.index(self.best), [" ".join(self.warnings), self.signature])
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         write = number(6, missing="")
@@ -170,7 +188,8 @@ class LayerTuning(Result):
                 values |= {name: score.pearson, f"{name}_low": score.low, f"{name}_high": score.high}
             values |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
             values |= {f"f1_{name}": value for name, value in result.f1.language_pairs.items()}
-            yield {"layer": result.layer} | {name: write(value) for name, value in values.items()}
+            written = {name: write(value) for name, value in values.items()}
+            yield {"layer": result.layer, **written, "notes": " ".join(self.warnings)}
 
 
 def tune_layers(

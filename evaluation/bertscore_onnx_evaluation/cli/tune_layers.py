@@ -134,8 +134,8 @@ def tune_layers(
             verbose=False if quiet else None,
         )
     if not quiet:
-        for caution in _cautions(tuning):
-            echo(f"Warning: {caution}")
+        for warning in tuning.warnings:
+            echo(f"Warning: {warning}")
     if output_format == "text":
         _print_report(tuning)
     else:
@@ -199,26 +199,6 @@ def _losses(tuning: "LayerTuning") -> str:
         return f"All others are significantly worse (p below {SIGNIFICANT})."
     bound = "At most: at 95 %, for a layer named beforehand."
     return f"Perhaps as good (p of {SIGNIFICANT} or more): {losses}. {bound}"
-
-
-def _cautions(tuning: "LayerTuning") -> list[str]:
-    """Return what is wrong with the judgements: pairs left out, too few of them, or reversed ones."""
-    from bertscore_onnx_evaluation.layers import MIN_JUDGEMENTS
-    from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
-
-    cautions = [f"{name} is left out of all means: {reason}." for name, reason in tuning.left_out.items()]
-    judged, units = (
-        sum(n for name, n in counts.items() if name not in tuning.left_out)
-        for counts in (tuning.language_pairs, tuning.units)
-    )
-    if judged < MIN_JUDGEMENTS or units < MIN_UNITS:
-        cautions.append(
-            f"{judged} judgements of {units} references, segments or documents are few. Below {MIN_JUDGEMENTS} and "
-            f"{MIN_UNITS}, the best layer is largely luck, and intervals are too narrow."
-        )
-    if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in tuning.layers):
-        cautions.append("F correlates negatively with the judgements at every layer. Are higher judgements better?")
-    return cautions
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:

@@ -91,7 +91,9 @@ def rows_figure(panels: Sequence[Panel], caption: Sequence[str]) -> "Figure":
     return figure
 
 
-def layers_figure(layers: Sequence[tuple[str, float | None, float | None, float | None]], best: int) -> "Figure":
+def layers_figure(
+    layers: Sequence[tuple[str, float | None, float | None, float | None]], best: int, caption: Sequence[str]
+) -> "Figure":
     """Draw a value at each layer with the band of its intervals, and the best layer; a curve for each scorer.
 
     A layer is its name, such as `3 by code-bert-score`, its value and the ends of the interval.
@@ -110,6 +112,7 @@ def layers_figure(layers: Sequence[tuple[str, float | None, float | None, float 
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
     _label(axes, f"layer; the best is {layers[best][0]}")
+    _caption(figure, caption)
     return figure
 
 

@@ -76,7 +76,7 @@ def test_the_report_has_a_row_for_each_layer_and_ends_with_the_command(tune, exp
 def test_tsv_is_a_row_for_each_layer(tune, expected):
     header, *rows = [line.split("\t") for line in tune("--format", "tsv").stdout.splitlines()]
     assert header[:2] == ["layer", "precision"]
-    assert header[-2:] == ["f1_cs-en", "f1_de-en"]
+    assert header[-3:] == ["f1_cs-en", "f1_de-en", "notes"]
     assert [float(row[header.index("f1")]) for row in rows] == [
         pytest.approx(layer.f1.pearson, abs=1e-6) for layer in expected.layers
     ]

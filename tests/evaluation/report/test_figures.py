@@ -70,6 +70,12 @@ def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
     assert [*best.get_xdata(), *best.get_ydata()] == [tuning.best_layer, tuning.best_pearson]
     band = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert {layer.f1.low for layer in tuning.layers} | {layer.f1.high for layer in tuning.layers} <= {*band}
+    [few] = tuning.warnings
+    assert few.startswith("40 judgements of ")
+    [caption] = tuning.figure().texts
+    assert few in " ".join(caption.get_text().split())
+    assert tuning.to_dict()["warnings"] == [few]
+    assert tuning.table("tsv").count(few) == len(tuning.layers)
 
 
 def test_a_caption_has_the_correction_and_any_name_is_valid_in_svg(tmp_path):
