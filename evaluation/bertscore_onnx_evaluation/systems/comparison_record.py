@@ -280,7 +280,7 @@ class ComparisonRecord:
     @property
     def bibtex(self) -> str:
         """The BibTeX entries that the paragraph should cite."""
-        names = {metric.name for metric in self.metrics}
+        names = {metric.computed_name for metric in self.metrics}
         uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"})
         entries = ((any(map(is_bertscore, names)), _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
         return "\n\n".join(entry for is_cited, entry in entries if is_cited)

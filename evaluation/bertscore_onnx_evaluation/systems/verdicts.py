@@ -184,6 +184,11 @@ class MetricResult:
         return sorted({min(numbers), max(numbers)}) if numbers else []
 
     @property
+    def computed_name(self) -> str:
+        """The name of a metric that was computed here; nothing where scores were given, whatever their name."""
+        return "" if self.signature.startswith(f"{self.name}|scores:given") else self.name
+
+    @property
     def is_binary(self) -> bool:
         """Whether all scores are 0 or 1."""
         return bool(np.isin(self.segment_scores, (0, 1)).all())
@@ -194,7 +199,7 @@ class MetricResult:
 
         Given scores have 4 if none is above 10, else 2, if that is enough.
         """
-        _, usual = COMPUTED.get(self.name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
+        _, usual = COMPUTED.get(self.computed_name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
         ends = [(system.delta_low, system.delta_high) for system in self.systems]
         ends += [(system.score_low, system.score_high) for system in self.systems]
         needed = [1 - floor(log10(high - low)) for low, high in ends if low is not None and high and high > low]
@@ -203,7 +208,7 @@ class MetricResult:
     @property
     def title(self) -> str:
         """The name for readers."""
-        return COMPUTED.get(self.name, (self.name, 0))[0]
+        return COMPUTED.get(self.computed_name, (self.name, 0))[0]
 
     @property
     def ranked(self) -> tuple[int, ...]:
@@ -425,7 +430,7 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, uni
         digits += 1
     size, most = fixed(margin, digits), fixed(loss, digits)
     seen = "" if system.is_scale_known else ", on the scale seen"
-    seen += ", which is not guaranteed" if metric.name.partition(",")[0] in ("bleu", "chrf", "ter") else ""
+    seen += ", which is not guaranteed" if metric.computed_name.partition(",")[0] in ("bleu", "chrf", "ter") else ""
     if system.equivalent:
         sides = ((loss, "worse"), (gain, "better"))
         bounds = [f"at most {fixed(bound, digits)} {side}" for bound, side in sides if bound >= 0]

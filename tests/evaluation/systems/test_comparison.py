@@ -206,7 +206,7 @@ def test_the_situations_have_something_to_say(monkeypatch):
         "segments left out": "1 segment left out",
         "groups": "Not tested, since they have fewer than 20 segments: web.",
         "unequal documents": "whose sizes differ so much",
-        "two metrics": "TER (lower is better)",
+        "two metrics": "ter (lower is better)",
         "a power": "80 times",
         "few swaps": "no p can be below 0.05",
         "texts": "30 segments with 2 references",
@@ -235,6 +235,17 @@ def test_the_entries_are_those_of_what_was_used():
         "@inproceedings{post-2018-call,",
         "@software{bertscore-onnx,",
     ]
+
+
+@pytest.mark.parametrize("name", ["bertscore", "bleu", "ter"])
+def test_given_scores_are_no_scores_of_ours_by_their_name(name):
+    """They may be P, or sentence BLEU: means, for which bounds hold."""
+    scores = np.random.default_rng(1).uniform(0.4, 0.9, size=(2, 40))
+    found = compare(scores={name: {"base": scores[0], "new": scores[1]}}, margin=0.5)
+    assert f"We compared new with base by {name} on 40 segments." in found.methods
+    assert found.bibtex.startswith("@software{bertscore-onnx,")
+    assert f"\n\n{name}" in found.table()
+    assert "not guaranteed" not in found.table()
 
 
 @pytest.mark.parametrize("change", [lambda scores: scores, lambda scores: 10 * scores, lambda scores: scores + 7])
