@@ -86,7 +86,7 @@ class SystemResult:
     """The high end."""
     detectable: float | None = None
     """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
-    20 differ."""
+    20 differ, or all by the same."""
     not_worse: bool | None = None
     """Whether it is worse than the baseline by less than the margin: whether `largest_loss` is below it; None without a
     margin, as are the next fields, and where all scores are the same and nothing says how large a loss can be."""
@@ -456,20 +456,23 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
 def power(metric: MetricResult) -> str:
     """Return how large a difference the tests find, and how often they find the requested differences.
 
-    Systems with fewer than 20 units that differ from the baseline's are left out. Of one system alone it holds for
+    Systems of which fewer than 20 units differ, or all by the same, are left out. Of one system alone it holds for
     differences that spread as its scores do.
     """
     num_units, unit = metric.units
     is_alone = len(metric.systems) == 1
     tested = [system for system in metric.systems if system.detectable]
-    without = [system.name for system in metric.systems[1:] if system not in tested and system.differing]
+    untested = [system for system in metric.systems[1:] if system not in tested and system.differing]
     by_size = ", counted by their sizes" if metric.effective_units < num_units else ""
-    too_few = (
-        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(without)} differ from the baseline's{by_size}, too few to "
-        "plan with."
-    )
+    few = [one.name for one in untested if by_size or (one.differing or 0) < MIN_PLANNED_UNITS]
+    same = [one.name for one in untested if one.name not in few]
+    unplanned = [
+        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(few)} differ from the baseline's{by_size}, too few to plan "
+        "with."
+    ] * bool(few)
+    unplanned += [f"The {unit}s of {listed(same)} that differ do so by the same: no spread to plan with."] * bool(same)
     if not tested:
-        return too_few if without else ""
+        return " ".join(unplanned)
     worst = max(tested, key=lambda system: system.detectable or 0)
     at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
     as_scores = ", if differences from another system spread as these scores do" if is_alone else ""
@@ -484,9 +487,7 @@ def power(metric: MetricResult) -> str:
         most = f"; with about {_two_digits(max(needed))} {unit}s, 80 times" if len(needed) == len(powers) else ""
         size = score(planned.difference, metric)
         sentences.append(f"One of {size} would be found {at_least}{times} times in 100{most}.")
-    if without:
-        sentences.append(too_few)
-    return " ".join(sentences)
+    return " ".join(sentences + unplanned)
 
 
 def _two_digits(estimate: float) -> str:

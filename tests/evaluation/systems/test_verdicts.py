@@ -136,7 +136,9 @@ def test_power_is_said_of_the_system_that_needs_most():
     assert power(replace(found, systems=(found.systems[0], new))) == (
         "With 100 segments a difference of about 0.050 would be found 80 times in 100."
     )
-    assert power(found) == "Fewer than 20 segments of new differ from the baseline's, too few to plan with."
+    assert power(found) == "The segments of new that differ do so by the same: no spread to plan with."
+    few = replace(found, systems=(found.systems[0], replace(found.systems[1], differing=19)))
+    assert power(few) == "Fewer than 20 segments of new differ from the baseline's, too few to plan with."
     planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))
     assert power(replace(found, systems=(found.systems[0], planned))).endswith(
         " One of 0.0200 would be found 29 times in 100; with about 1,200 segments, 80 times."
