@@ -113,7 +113,9 @@ class ComparisonRecord:
     def test_settings(self) -> str:
         """The test with its settings, in words."""
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        return f"paired permutation test{by}, {count(self.num_resamples)} swaps, seed {self.seed}"
+        is_exact = self.metrics[0].units[0] <= MAX_EXACT
+        swaps = "all swaps" if is_exact else f"{count(self.num_resamples)} swaps, seed {self.seed}"
+        return f"paired permutation test{by}, {swaps}"
 
     @property
     def warnings(self) -> list[str]:
