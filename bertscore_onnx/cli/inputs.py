@@ -168,8 +168,8 @@ class KeptRows:
         """The file of the candidates, once it is open."""
         self.table: TableReader | None = None
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
-        self.least_references = self.most_references = 1
-        """The fewest and the most references of a pair; a list in a pipe counts as one."""
+        self.numbers_of_references: set[int] = set()
+        """How many references pairs have; of a pipe, those that were read."""
         self.has_several_references = False
         """Whether a pair of the files has several references, or one of a pipe may have them."""
         self.has_contexts = False
@@ -233,6 +233,7 @@ class TextPairs:
             if watching is not None:
                 watching.groups.extend(group for _, group, _ in rows if group)
                 watching.add((candidate, references))
+                watching.numbers_of_references.add(len(references))
                 watching.is_blank &= not (candidate.strip() and any(text.strip() for text in references))
             context = rows[-1][0] if num_texts < len(files) else None
             text, *texts_in_context = in_context([candidate, *references], context, "context")
@@ -259,7 +260,6 @@ def open_pairs(
         with_texts = [(file, source) for file, source in opened if not file.is_context]
         num_texts = sum(1 if file.format == "text" else len(file.columns) for file, _ in with_texts)
         may_have_lists = any(file.format == "jsonl" and not source.is_seekable for file, source in with_texts)
-        kept.least_references = kept.most_references = num_texts - 1
         with_lists = [
             (position, len(file.columns))
             for position, (file, _) in enumerate(seekable)
@@ -267,8 +267,6 @@ def open_pairs(
         ]
         contexts = [position for position, (file, _) in enumerate(seekable) if file.is_context]
         kept.has_contexts = any(file.is_context and not source.is_seekable for file, source in opened)
-
-        numbers_of_references = set[int]()
 
         def checked(held: HeldRows | None = None) -> int:
             number = 0
@@ -278,7 +276,8 @@ def open_pairs(
                     numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
                     other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
                     raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-                numbers_of_references.add(sum((len(rows[at][0]) - most for at, most in with_lists), num_texts - 1))
+                added = sum(len(rows[at][0]) - most for at, most in with_lists)
+                kept.numbers_of_references.add(num_texts - 1 + added)
                 kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at][0])
             return number
 
@@ -290,9 +289,7 @@ def open_pairs(
             if held is None:
                 raise
             number = checked(held)
-        if numbers_of_references:
-            kept.least_references, kept.most_references = min(numbers_of_references), max(numbers_of_references)
-        kept.has_several_references = may_have_lists or kept.most_references > 1
+        kept.has_several_references = may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
         pairs = TextPairs(opened, number, kept, held)
         yield pairs if len(seekable) == len(opened) else iter(pairs)
 

@@ -252,12 +252,15 @@ def write_scores(
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
-    of_references = scorer.signature.with_references(kept.least_references, kept.most_references)
-    signature = str(of_references.in_context() if kept.has_contexts else of_references)
     means = Means(unrelated, all_layers=scorer.manifest.all_layers)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
     if output.with_texts and output.file is None:
         write_utf8()
+
+    def signature() -> str:
+        numbers = kept.numbers_of_references or {1}
+        of_references = scorer.signature.with_references(min(numbers), max(numbers))
+        return str(of_references.in_context() if kept.has_contexts else of_references)
 
     def rows() -> "RowsToWrite":
         from bertscore_onnx.tables.batches import ScoreColumns
@@ -292,10 +295,10 @@ def write_scores(
         echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
         raise
     if output.summary_stream == "stdout":
-        _print_means(signature, means, groups, sys.stdout)
+        _print_means(signature(), means, groups, sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
         of_groups = {} if output.format == "tsv" and not output.has_pairs else groups  # these are written already
-        _print_means(signature, means, of_groups, sys.stderr)
+        _print_means(signature(), means, of_groups, sys.stderr)
     if output.summary_stream and output.format != "jsonl" and not (means.all_layers or quiet) and sys.stderr.isatty():
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
@@ -390,19 +393,19 @@ def lines(
     scored: Iterator[ScoredRow],
     rows: Callable[[], "RowsToWrite"],
     means: Means,
-    signature: str,
+    signature: Callable[[], str],
     groups: Groups = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield the lines to write, each as soon as its pair is scored; all pairs are scored at the end.
 
-    `rows` describes the rows once the first was read.
+    `rows` describes the rows once the first was read, `signature` the scores once all were.
     """
     from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, delimited
 
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature, **_summary(means, groups)}) + "\n"
+            yield _json({"signature": signature(), **_summary(means, groups)}) + "\n"
         elif output.format == "tsv":
             rows_of_groups = _means_of_groups(groups, "group")
             for cells in ([*rows_of_groups[0]], *(row.values() for row in rows_of_groups)):
@@ -416,13 +419,15 @@ def lines(
                 writer = JsonWriter(rows())
             else:
                 writer = DelimitedWriter(rows(), "csv" if output.format == "csv" else "tsv")
-            start = f'{{"signature": {_json(signature)}, "segments": [\n' if output.format == "json" else writer.head
+            start = '{"segments": [\n' if output.format == "json" else writer.head
         yield start + writer.line(row, score)
     if output.format == "json":
-        yield "], " + _json(_summary(means, groups)).removeprefix("{") + "\n"
+        yield "], " + _json({"signature": signature(), **_summary(means, groups)}).removeprefix("{") + "\n"
 
 
-def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: str) -> None:
+def _write_parquet(
+    file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: Callable[[], str]
+) -> None:
     """Write a Parquet file; after an error it has the rows that were scored."""
     from bertscore_onnx.tables.writers import ParquetWriter
 
@@ -431,7 +436,7 @@ def _write_parquet(file: str, scored: Iterator[ScoredRow], rows: Callable[[], "R
         try:
             try:
                 for score, row in scored:
-                    writer = writer or ParquetWriter(opened_file, rows(), signature)
+                    writer = writer or ParquetWriter(opened_file, rows(), signature())
                     writer.add(row, score)
             finally:
                 if writer is not None:

@@ -83,7 +83,7 @@ def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, argum
 def test_a_reader_that_goes_away_early_exits_2(run_until_first_line, tiny_bundle, write, options):
     texts = write("texts.txt", "the cat\n" * 10_000)
     first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options)
-    assert first.startswith((b"precision\trecall\tf1\n", b'{"signature": '))
+    assert first.startswith((b"precision\trecall\tf1\n", b'{"segments": ['))
     assert (status, stderr) == (2, b"")
 
 

@@ -1,4 +1,4 @@
-"""The same scores have one signature by every door: contexts that are all null or blank are none."""
+"""The same scores have one signature by every door: blank contexts are none, and lists in a pipe are references."""
 
 import json
 
@@ -24,3 +24,15 @@ def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, i
     )
     result = run("score", "-m", tiny_bundle, "-c", file, "--context", file, "--format", "json")
     assert json.loads(result.stdout)["signature"] == expected
+
+
+@pytest.mark.usefixtures("stdin_is_a_pipe")
+@pytest.mark.parametrize("options", [[], ["-o", "-"]])
+def test_references_in_a_pipe_are_counted(run, tiny_bundle, scorer, options):
+    references = [["a mat"], ["the cat", "a dog", "a mat"]]
+    pairs = zip(TEXTS, references, strict=True)
+    lines = [json.dumps({"candidate": text, "references": of_text}) for text, of_text in pairs]
+    arguments = ["-c", "-", "--input-format", "jsonl", "--format", "json", *options]
+    result = run("score", "-m", tiny_bundle, *arguments, stdin="\n".join(lines).encode())
+    assert json.loads(result.stdout)["signature"] == str(scorer.score(TEXTS, references).signature)
+    assert "|references:1-3|" in result.stdout
