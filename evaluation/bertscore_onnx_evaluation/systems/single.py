@@ -18,12 +18,13 @@ def single_result(
     """Return the score of one system with its 95 % interval, and the power for differences that spread as it does.
 
     The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
-    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1 this is the
-    sign test against 0.5, and the interval Clopper and Pearson's.
+    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1, or
+    documents of one size that are all 0 or all 1, this is the sign test against 0.5, and the interval Clopper and
+    Pearson's.
     """
     [scores], sizes = metric.unit_scores()
     ratios = scores / sizes
-    is_binary = (sizes == 1).all() and np.isin(scores, (0, 1)).all()
+    is_binary = (sizes == sizes[0]).all() and np.isin(ratios, (0, 1)).all()
     constant = 0.5 if is_binary else float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
     against = SegmentMeans(np.stack([constant * sizes, scores]))
     against.sizes = sizes

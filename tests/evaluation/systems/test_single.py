@@ -10,6 +10,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import compare
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
 from bertscore_onnx_evaluation.systems.single import single_result
+from tests.evaluation.simulations import errors
 
 SCORES = np.random.default_rng(1).normal(0.8, 0.1, 60)
 GRADES = np.array([1, 2, 3, 4, 5])
@@ -18,7 +19,9 @@ SHAPES = {
     "BERTScore-like": (lambda rng, number: rng.beta(30, 4, number), 30 / 34),
     "grades": (lambda rng, number: rng.choice(GRADES, number, p=[0.03, 0.07, 0.2, 0.4, 0.3]), 3.87),
     "9 of 10 right": (lambda rng, number: (rng.random(number) < 0.9).astype(float), 0.9),
+    "MQM": (lambda rng, number: errors(rng, (number,), 0.3), 0.3 * 3 * 2),
 }
+"""How scores are distributed, and their mean."""
 
 
 def coverage(shape, number, trials, *, of_document=1):
@@ -49,7 +52,7 @@ def test_the_interval_holds_the_mean_over_many_trials(shape, number, of_document
     rate = coverage(shape, number, 2000, of_document=of_document)
     unit = "documents" if of_document > 1 else "segments"
     record_property(f"{shape}, {unit} | {number}", f"{rate:.3f}")
-    assert rate >= 0.93
+    assert rate >= (0.85 if shape == "MQM" else 0.93)  # of few skewed scores the largest may be missing
 
 
 @pytest.mark.parametrize(("right", "total"), [(36, 40), (40, 40), (0, 30), (100, 200)])
@@ -59,6 +62,11 @@ def test_of_zeros_and_ones_the_interval_is_exact(right, total):
     exact = stats.binomtest(right, total).proportion_ci(0.95)
     assert [system.score_low, system.score_high] == pytest.approx([exact.low, exact.high])
     assert "the interval is Clopper and Pearson's." in found.table()
+    documents = np.repeat(np.arange(total), 5).tolist()
+    [of_documents] = (
+        compare(scores={"a": [1] * 5 * right + [0] * 5 * (total - right)}, documents=documents).metrics[0].systems
+    )
+    assert [of_documents.score_low, of_documents.score_high] == pytest.approx([exact.low, exact.high])
 
 
 def test_the_interval_of_bleu_is_about_sacrebleus():
