@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from numbers import Real
 
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.errors import ForkError, InputError, InputTypeError
@@ -227,6 +228,6 @@ class MicroBatcher(Closeable):
 
 def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
     """Raise an InputError unless a thread can wait that long; endless waits are refused."""
-    if not 0 <= seconds <= threading.TIMEOUT_MAX or (seconds == 0 and not zero):
+    if not (isinstance(seconds, Real) and 0 <= seconds <= threading.TIMEOUT_MAX) or (seconds == 0 and not zero):
         least = "0 or more" if zero else "more than 0"
-        raise InputError(f"{name} is {seconds}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")
+        raise InputError(f"{name} is {seconds!r}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")

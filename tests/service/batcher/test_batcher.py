@@ -196,6 +196,7 @@ def test_an_idle_batcher_releases_memory_once(make_batcher, fake, monkeypatch):
         ("text", ["x"], {}, InputTypeError),
         (["a", "b"], ["x"], {}, InputError),
         (["a"], ["x"], {"deadline": -1}, InputError),
+        (["a"], ["x"], {"deadline": "5"}, InputError),
         (["a"], ["x"], {"client": (["a"],)}, InputTypeError),
     ],
 )
