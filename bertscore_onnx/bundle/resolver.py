@@ -222,6 +222,6 @@ def _raise_unknown(name: str) -> NoReturn:
     raise UnknownModelError(
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and the working folder has no "
         f"such folder; give the absolute path of one elsewhere.{near and f' The nearest names are {near}.'} "
-        "`bertscore-onnx models` lists all; any other model of the Hub can be exported: `bertscore-onnx export --model "
-        f"{name} --num-layers N`. A bundle on the Hub is hf://ORG/REPO."
+        "`bertscore-onnx models` lists all; `bertscore-onnx export` makes a bundle of any other model of the Hub. A "
+        "bundle on the Hub is hf://ORG/REPO."
     )

@@ -130,8 +130,9 @@ def test_a_missing_bundle_is_answered_with_the_export_command(home, arguments, o
 )
 def test_the_error_for_an_unknown_name_has_the_three_nearest(installed, name, nearest):
     installed("tiny-bert", 2)
-    with pytest.raises(UnknownModelError, match=f"The nearest names are {nearest}"):
+    with pytest.raises(UnknownModelError, match=f"The nearest names are {nearest}") as caught:
         resolve_bundle(name)
+    assert f"--model {name}" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
