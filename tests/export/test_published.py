@@ -593,6 +593,16 @@ def test_the_mask_of_every_kind_of_attention_is_accepted(published, name, paddin
     assert read_manifest(bundle).padding == padding
 
 
+@pytest.mark.parametrize("num_layers", [1, LAYERS])
+def test_nodes_behind_the_layers_need_no_names(published, tmp_path, num_layers):
+    def twice_alike(name):
+        return [onnx.helper.make_node("Identity", *ends) for ends in ((["inner"], ["same"]), (["same"], [name]))]
+
+    graph = partial(behind_vectors, nodes=twice_alike)
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
+    assert_scores_as_own_export(folder, "bert", num_layers, tmp_path)
+
+
 def test_a_graph_without_names_is_used_whole(published, tmp_path):
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=without_names)
     assert export(folder, tmp_path / "bundle", LAYERS).exit_code == 0

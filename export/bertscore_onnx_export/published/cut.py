@@ -389,7 +389,7 @@ def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> st
     for node in nodes:
         copy = model.graph.node.add()
         copy.CopyFrom(node)
-        copy.name = f"{node.name}_again"
+        copy.name = node.name and f"{node.name}_again"  # many nodes may have none
         copy.input[:] = [copies.get(name, name) for name in node.input]
         copy.output[:] = [copies[name] for name in node.output]
     return copies[graph.vectors]
