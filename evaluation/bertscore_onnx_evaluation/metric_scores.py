@@ -314,9 +314,7 @@ def corpus_metric(
     sentence_metric.num_refs = metric.num_refs  # which it has no references to count
     sentence_score = _score_of_sums(sentence_metric)
     lower_is_better = name in LOWER_IS_BETTER
-    corpus = SummedStatistics(
-        statistics, _score_of_sums(metric), lower_is_better=lower_is_better, largest=np.inf if lower_is_better else 100
-    )
+    corpus = SummedStatistics(statistics, _score_of_sums(metric), lower_is_better=lower_is_better)
     return MetricScores(
         corpus.observed(),
         np.array([[sentence_score(segment) for segment in system] for system in statistics]),

@@ -257,12 +257,14 @@ class ComparisonRecord:
         corrected = ", each by itself, without a correction" if num_tests > 1 or groups else ""
         by_group = f" Tests within {plural(groups, 'group')} of segments were corrected together." if groups else ""
         software = f"All figures were computed with bertscore-onnx {__version__} ({signatures})."
+        corpus = [metric.title for metric in self.metrics if metric.is_of_corpus]
+        parts = f", by {listed(corpus)} those in the segments that each takes" if corpus else ""
         if not others:
             return f"We scored {baseline} by {metrics}. {self.legend} {notes}{software}"
         return (
             f"We compared {listed(others)} with {baseline} by {metrics} on {self.material}. Differences were tested "
             f"with a two-sided paired permutation test ({self._swaps}){holm}; 95 % intervals of differences hold "
-            f"those that the same swaps do not reject{corrected}.{by_group} {notes}{software}"
+            f"those that the same swaps do not reject{parts}{corrected}.{by_group} {notes}{software}"
         )
 
     @property
@@ -283,7 +285,7 @@ class ComparisonRecord:
     def bibtex(self) -> str:
         """The BibTeX entries that the paragraph should cite."""
         names = {metric.computed_name for metric in self.metrics}
-        uses_sacrebleu = bool(names & {"bleu", "chrf", "ter"})
+        uses_sacrebleu = any(metric.is_of_corpus for metric in self.metrics)
         entries = ((any(map(is_bertscore, names)), _BERTSCORE), (uses_sacrebleu, _SACREBLEU), (True, _SOFTWARE))
         return "\n\n".join(entry for is_cited, entry in entries if is_cited)
 

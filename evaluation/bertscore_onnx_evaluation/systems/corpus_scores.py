@@ -48,6 +48,20 @@ class UnitValues(NamedTuple):
         return np.sqrt(squares * num_units / max(1, num_units - 1)) / self.sizes.sum()
 
 
+class Swapped(NamedTuple):
+    """Differences of pairs of systems when some units are kept and the others swapped, (swaps, pairs) each."""
+
+    whole: NDArray[np.float64]
+    """The differences in all units."""
+    kept: NDArray[np.float64]
+    others: NDArray[np.float64]
+    """The differences in the units that are kept, and in the others before the swap; where there are none, in all."""
+
+
+Swapping = Callable[[NDArray[np.float64]], Swapped]
+"""Swaps the units that have a 0, and keeps those that have a 1, (swaps, units)."""
+
+
 class SegmentMeans:
     """A metric whose corpus score is the mean over segments, such as BERTScore: swapping is one matrix product."""
 
@@ -169,11 +183,6 @@ class SegmentMeans:
         """Return the scores of the systems, unit by unit."""
         return UnitValues(self.segment_scores, self.sizes)
 
-    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the smallest and the largest difference of a unit, (pairs,) each; a mean of them is within."""
-        ratios = self.unit_values(pairs).values / self.sizes
-        return ratios.min(axis=1), ratios.max(axis=1)
-
     def signs(self, pair: NDArray[np.int64]) -> tuple[int, int] | None:
         """Return the units that the second system of a pair gains and loses if all differences have one size."""
         [values], [rounding] = self.unit_values(pair[None]).values, self._rounding_of_pairs(pair[None])
@@ -182,14 +191,26 @@ class SegmentMeans:
             return None
         return int((values > 0).sum()), int((values < 0).sum())
 
-    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """Return the function of swaps that returns the second system's mean minus the first's, (swaps, pairs).
+    def swapping(self, pairs: NDArray[np.int64]) -> Swapping:
+        """Return the function of swaps that returns the second system's mean minus the first's.
 
-        It takes 1 for each segment that is kept, which counts for a system, and 0 for each that is swapped, which
-        counts against it, (swaps, segments). Differences that are closer than `rounding` may be equal.
+        Differences that are closer than `rounding` may be equal.
         """
-        values, total = self.unit_values(pairs).values, self.sizes.sum()
-        return lambda kept: (2 * (kept @ values.T) - values.sum(axis=1)) / total
+        (values, sizes), rounding = self.unit_values(pairs), self.rounding(pairs) * self.sizes.sum()
+        lowest, highest = (values / sizes).min(axis=1), (values / sizes).max(axis=1)  # a mean of them is within
+        total, total_size = values.sum(axis=1), sizes.sum()
+
+        def swapped(kept: NDArray[np.float64]) -> Swapped:
+            of_kept, kept_size = kept @ values.T, (kept @ sizes)[:, None]
+
+            def mean(sums: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+                sums = np.where(np.abs(sums) <= rounding, 0, sums)
+                return np.clip(np.where(size > 0, sums, total) / np.where(size > 0, size, total_size), lowest, highest)
+
+            others = mean(total - of_kept, total_size - kept_size)
+            return Swapped((2 * of_kept - total) / total_size, mean(of_kept, kept_size), others)
+
+        return swapped
 
 
 class SummedStatistics:
@@ -201,7 +222,6 @@ class SummedStatistics:
         score: Callable[[NDArray[np.floating]], float],
         *,
         lower_is_better: bool = False,
-        largest: float = np.inf,
     ) -> None:
         """Take the statistics and the function.
 
@@ -209,8 +229,6 @@ class SummedStatistics:
             statistics: what each segment adds, (systems, segments, statistics).
             score: from the sums, (statistics,), to the corpus score.
             lower_is_better: true for an error rate such as TER.
-            largest: no score is above it, nor below 0, such as 100 for BLEU; intervals stay within the differences
-                that it allows.
 
         Raises:
             InputError: the statistics have another shape, or are not finite.
@@ -227,7 +245,6 @@ class SummedStatistics:
         self._statistics = statistics
         is_whole = (statistics == np.rint(statistics)).all()
         self._is_exact = is_whole and np.abs(statistics).max() * num_segments <= EXACT
-        self._largest = largest
         self.num_runs: tuple[int, ...] = ()
         self.sizes = np.ones(num_segments)
         """The number of segments of each unit, (units,)."""
@@ -256,10 +273,10 @@ class SummedStatistics:
         def mean(sums: NDArray[np.floating]) -> float:
             return float(np.mean([self._score(of_group) for of_group in sums.reshape(num_groups, width)]))
 
-        return SummedStatistics(apart, mean, lower_is_better=self.lower_is_better, largest=self._largest)
+        return SummedStatistics(apart, mean, lower_is_better=self.lower_is_better)
 
     def _of(self, statistics: NDArray[np.float64], num_runs: tuple[int, ...]) -> "SummedStatistics":
-        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better, largest=self._largest)
+        metric = SummedStatistics(statistics, self._score, lower_is_better=self.lower_is_better)
         metric.num_runs = num_runs
         return metric
 
@@ -280,18 +297,15 @@ class SummedStatistics:
         """Return how far differences of the systems of each pair may be apart, and be equal, (pairs,)."""
         return ROUNDING * np.abs(self.observed()[pairs]).max(axis=1)
 
-    def bounds(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the smallest and the largest difference that the score allows, (pairs,) each."""
-        return np.full(len(pairs), -self._largest), np.full(len(pairs), self._largest)
-
     def unit_values(self, pairs: NDArray[np.int64]) -> UnitValues:
         """Return the differences of pairs of systems, (pairs, 2), unit by unit, by the slopes of the score.
 
-        A unit counts as much as the score would change if there were a little more of it.
+        A unit differs from the others as much as the score would change if there were a little more of it.
         """
         num_units = self.shape[1]
         linear = np.stack([statistics @ self._slopes(statistics.sum(axis=0)) for statistics in self._statistics])
         values = num_units * (linear[pairs[:, 1]] - linear[pairs[:, 0]])
+        values += (self.deltas(pairs) - values.mean(axis=1))[:, None]  # slopes lack the part that all units share
         return UnitValues(values, np.ones(num_units))
 
     def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -313,29 +327,29 @@ class SummedStatistics:
         above, below = (np.where(np.eye(len(sums), dtype=bool), moved, sums) for moved in (high, low))
         return (self._scores(above) - self._scores(below)) / (high - low)
 
-    def swapping(self, pairs: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """Return the function of swaps that returns the differences of scores, as for `SegmentMeans`."""
+    def swapping(self, pairs: NDArray[np.int64]) -> Swapping:
+        """Return the function of swaps that returns the differences of scores."""
+        first, second = pairs.T
 
-        def differences(kept: NDArray[np.float64]) -> NDArray[np.float64]:
-            kept_sums, swapped_sums = self._sums(kept), self._sums(1 - kept)
-            return np.stack(
-                [
-                    self._scores(kept_sums[:, second] + swapped_sums[:, first])
-                    - self._scores(kept_sums[:, first] + swapped_sums[:, second])
-                    for first, second in pairs
-                ],
-                axis=1,
-            )
+        def swapped(kept: NDArray[np.float64]) -> Swapped:
+            of_kept, others = self._sums(kept), self._sums(1 - kept)  # (swaps, systems, statistics)
+            whole = [
+                self._scores(of_kept[:, one] + others[:, other]) for one, other in ((second, first), (first, second))
+            ]
+            is_empty = np.stack([~kept.any(axis=1), kept.all(axis=1)])[:, :, None, None]
+            parts = self._scores(np.where(is_empty, of_kept + others, [of_kept, others]))  # (2, swaps, systems)
+            return Swapped(whole[0] - whole[1], *(parts[:, :, second] - parts[:, :, first]))
 
-        return differences
+        return swapped
 
     def _sums(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum the statistics of segments so many times each, (rows, segments); (rows, systems, statistics)."""
         return np.stack([times @ statistics for statistics in self._statistics], axis=1)  # each alone, as in sacreBLEU
 
     def _scores(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Score each row of sums, (rows, statistics)."""
-        return np.array([self._score(row) for row in sums], dtype=np.float64)
+        """Score each row of sums, (…, statistics)."""
+        rows = sums.reshape(-1, sums.shape[-1])
+        return np.array([self._score(row) for row in rows], dtype=np.float64).reshape(sums.shape[:-1])
 
 
 CorpusScores = SegmentMeans | SummedStatistics

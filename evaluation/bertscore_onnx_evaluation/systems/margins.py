@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SummedStatistics
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores
 from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED
 from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
@@ -42,8 +42,6 @@ def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) ->
     """
     pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
     gains, sizes = metric.unit_values(pairs)
-    if isinstance(metric, SummedStatistics):  # slopes lack the part that all units share
-        gains += (metric.deltas(pairs) - gains.mean(axis=1))[:, None]
     losses = gains if metric.lower_is_better else -gains
     worst, is_known = metric.worst_losses(pairs)
     most, is_most_known = metric.worst_losses(pairs[:, ::-1])

@@ -185,7 +185,8 @@ def paired_permutation(
         elif differing.sum() <= MAX_EXACT < num_units:
             every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
             p[row] = every.p()[0]
-    return _result(metric, pairs, p, _agreeing(interval, p, deltas), names)
+    interval = _agreeing(interval, p, deltas) if isinstance(metric, SegmentMeans) else interval
+    return _result(metric, pairs, p, interval, names)
 
 
 class _Swaps(NamedTuple):
@@ -223,20 +224,17 @@ def _swaps(
 
     If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme as the data if δ is
     the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
-    For a score that is no mean, it is half of what the swap changes, over the share of segments that it takes.
+    For a score that is no mean, these are the differences in the swapped units, and in the others.
     """
     delta, rounding, reached = metric.deltas(pairs), metric.rounding(pairs), np.zeros(len(pairs))
     kept_values = _place(total, own)
     lows = highs = np.empty((len(pairs), 0))
-    differences_of, bounds, total_size = metric.swapping(pairs), metric.bounds(pairs), metric.sizes.sum()
+    swapping = metric.swapping(pairs)
     for way in ways:
-        kept = way.astype(np.float64)
-        swapped, kept_size = differences_of(kept), kept @ metric.sizes  # (swaps, pairs), (swaps,)
-        reached += (np.abs(swapped) >= np.abs(delta) - rounding).sum(axis=0)
-        for size, change in ((total_size - kept_size, delta - swapped), (kept_size, delta + swapped)):
-            share, is_taken = (size / total_size)[:, None], size[:, None] > 0
-            change = np.where(np.abs(change) <= rounding, 0, change) / 2
-            values = np.clip(change / np.where(is_taken, share, 1), *bounds)
+        swapped = swapping(way.astype(np.float64))
+        reached += (np.abs(swapped.whole) >= np.abs(delta) - rounding).sum(axis=0)
+        for part, values in ((~way, swapped.others), (way, swapped.kept)):
+            is_taken = part.any(axis=1, keepdims=True)
             lows = _smallest(lows, np.where(is_taken, values, -np.inf), kept_values)
             highs = -_smallest(-highs, np.where(is_taken, -values, -np.inf), kept_values)
     return _Swaps(reached, np.sort(lows), -np.sort(-highs), total, own)

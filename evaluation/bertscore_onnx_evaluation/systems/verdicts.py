@@ -189,6 +189,11 @@ class MetricResult:
         return "" if self.signature.startswith(f"{self.name}|scores:given") else self.name
 
     @property
+    def is_of_corpus(self) -> bool:
+        """Whether it was computed here, and is no mean over segments."""
+        return self.computed_name.partition(",")[0] in ("bleu", "chrf", "ter")
+
+    @property
     def is_binary(self) -> bool:
         """Whether all scores are 0 or 1."""
         return bool(np.isin(self.segment_scores, (0, 1)).all())
@@ -430,7 +435,7 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, uni
         digits += 1
     size, most = fixed(margin, digits), fixed(loss, digits)
     seen = "" if system.is_scale_known else ", on the scale seen"
-    seen += ", which is not guaranteed" if metric.computed_name.partition(",")[0] in ("bleu", "chrf", "ter") else ""
+    seen += ", which is not guaranteed" if metric.is_of_corpus else ""
     if system.equivalent:
         sides = ((loss, "worse"), (gain, "better"))
         bounds = [f"at most {fixed(bound, digits)} {side}" for bound, side in sides if bound >= 0]

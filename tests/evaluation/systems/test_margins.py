@@ -14,6 +14,7 @@ from bertscore_onnx_evaluation import SegmentMeans, SummedStatistics, compare
 from bertscore_onnx_evaluation.metric_scores import score_systems
 from bertscore_onnx_evaluation.systems.compare_systems import margin_result
 from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
+from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult, verdict
 from tests.evaluation.simulations import LOSSES
 from tests.support.scores import WORDS
@@ -244,8 +245,8 @@ def test_errors_at_the_margin_in_any_group(record_property):
 
 
 @cache
-def corpora(name, rate):
-    """Return the corpus of 3,000 segments of two systems, of which the second changes more of the words."""
+def corpora(name, rate, cut=0.0):
+    """Return the corpus of 3,000 segments of two systems; the second changes more words, or cuts the last of some."""
     rng = np.random.default_rng(6)
     words = WORDS.split()
     references = [rng.choice(words, rng.integers(5, 30)).tolist() for _ in range(3000)]
@@ -258,6 +259,8 @@ def corpora(name, rate):
         ]
 
     texts = [changed(0.5), changed(0.5 + rate)]
+    if cut:
+        texts[1] = [text.rsplit(" ", 1)[0] if rng.random() < cut else text for text in texts[0]]
     return score_systems({name: {}}, texts, [[" ".join(text) for text in references]] * 2)[name].corpus
 
 
@@ -274,3 +277,20 @@ def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
     size = "small" if rate < 0.1 else "large"
     record_property(f"{name} | {size} difference, 200 segments", f"{np.mean(found):.3f}")
     assert isinstance(corpus, SummedStatistics)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(
+    ("case", "rate", "cut"),
+    [("small difference", 0.02, 0), ("large difference", 0.2, 0), ("a fifth lose the last word", 0, 0.2)],
+)
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_intervals_of_corpus_scores_hold_the_difference(name, case, rate, cut, record_property):
+    corpus, pair = corpora(name, rate, cut), np.array([[0, 1]])
+    [delta] = corpus.deltas(pair)
+    rng, found = np.random.default_rng(2), []
+    for _ in range(600):
+        drawn = paired_permutation(corpus.of_segments(rng.integers(3000, size=200)), num_swaps=1000)
+        found.append(drawn.interval[0, 0] <= delta <= drawn.interval[0, 1])
+    record_property(f"{name}, interval | {case}", f"{np.mean(found):.3f}")
+    assert np.mean(found) >= 0.92

@@ -408,3 +408,17 @@ def test_segments_are_counted_against_the_baseline(options, won, lost, tied):
 def test_arguments_are_checked(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_the_interval_of_bleu_is_about_that_of_a_bootstrap():
+    """BLEU punishes texts that are too short, so that the lengths of other test sets change a difference too."""
+    sacrebleu = pytest.importorskip("sacrebleu")
+    rng = np.random.default_rng(4)
+    references = [" ".join(f"w{word}" for word in rng.integers(60, size=rng.integers(3, 60))) for _ in range(200)]
+    systems = {"whole": references, "cut": [text.rsplit(" ", 1)[0] for text in references]}
+    [found] = compare(systems, references, metrics=["bleu"], num_resamples=2000).metrics[0].systems[1:]
+    metric = sacrebleu.metrics.BLEU(references=[references])
+    statistics = np.array(metric._extract_corpus_statistics(systems["cut"], None))
+    drawn = [statistics[rng.integers(200, size=200)].sum(axis=0).tolist() for _ in range(2000)]
+    low, high = np.quantile([metric._compute_score_from_stats(sums).score - 100 for sums in drawn], [0.025, 0.975])
+    assert [found.delta_low, found.delta_high] == pytest.approx([low, high], abs=0.2 * (high - low))
