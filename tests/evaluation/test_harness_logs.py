@@ -175,6 +175,24 @@ def test_the_median_of_a_log_is_no_mean():
     assert "loss was left out: its value for all items is not the mean of their scores." in judged(logs)[1]
 
 
+def test_each_filter_has_its_own_aggregate_and_the_direction_of_the_metric(tmp_path):
+    paths = []
+    for path in files("lm-eval-0.4.13"):
+        folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
+        paths.append(folder / path.name)
+        [results] = folder.glob("results_*")
+        record = json.loads(results.read_bytes())
+        record["higher_is_better"]["sums"]["digits"] = False
+        record["results"]["sums"]["digits,whole"] = 0.5  # as a median may be
+        results.write_text(json.dumps(record), encoding="utf-8")
+    found, stderr = judged(paths)
+    assert found.keys() == {"exact_match,number", "exact_match,whole", "digits,number"}
+    assert "digits,whole was left out: its value for all items" in stderr
+    careful, hasty, is_hasty_better = found["digits,number"]
+    assert hasty < careful
+    assert is_hasty_better
+
+
 def test_a_key_is_not_called_like_another_scorer(tmp_path):
     paths = inspect_json(
         tmp_path, lambda sample: sample.update(scores={"a/b": {"value": 1}, "a": {"value": {"b": 0.5}}})
@@ -263,6 +281,14 @@ def test_a_missing_item_or_score_is_refused_with_its_id(samples, is_row):
 def test_other_items_under_the_same_ids_are_refused(samples):
     change(samples[1], lambda row: row.update(doc_hash=row["doc_hash"][::-1]))
     with pytest.raises(InputError, match=r"careful.jsonl, line 1: the item '0' is another one than in .*hasty"):
+        harness_scores(samples)
+
+
+@pytest.mark.parametrize("changes", [{}, {"filter": "another", "doc_hash": "of another item"}])
+def test_an_item_that_occurs_again_in_a_log_is_refused(samples, changes):
+    items = parsed(samples[0])
+    write_rows(samples[0], [*items, items[2] | changes])
+    with pytest.raises(InputError, match=r"hasty.jsonl, line 13: the item '2' occurs again; it is in .*, line 3 too"):
         harness_scores(samples)
 
 

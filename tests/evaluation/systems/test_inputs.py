@@ -209,6 +209,9 @@ def test_scores_stand_beside_texts_by_the_names_of_systems():
         compare(texts, REFERENCES, scores={"BLEU": NUMBERS}, metrics=["bleu"])
     with pytest.raises(InputError, match="has 3 values and scores has 24 rows"):
         compare({"A": ["a"] * 3, "B": ["b"] * 3}, ["c"] * 3, scores=AB)
+    gap = pandas.DataFrame(NUMBERS).replace({"C": {NUMBERS["C"][3]: None}})
+    with pytest.raises(InputError, match="row 3: there is no value of 'C'"):  # before there is no scorer
+        compare(texts, REFERENCES, scores={"COMET": gap}, metrics=["bertscore"])
 
 
 def test_lower_scores_are_better_where_that_is_said():
@@ -364,6 +367,8 @@ def test_further_columns_of_references_are_named_or_taken():
     two = compare(candidates, references, columns={"reference": ["reference", "reference2"]}, **options)
     assert two.choices[1].roles["reference"] == ("reference", "reference2")
     assert two.metrics[0].systems[0].score == pytest.approx(100)
+    in_one = {**options, "systems": "all", "columns": {"reference": ["reference", "reference2"]}}
+    assert compare(candidates.merge(references), **in_one).systems == ("A", "B", "C")
 
 
 @pytest.mark.parametrize("value", ["P", "R", "F"])

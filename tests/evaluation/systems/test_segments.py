@@ -272,6 +272,11 @@ def test_an_index_in_a_file_is_a_position_or_the_ids(tmp_path, name):
         compared_files((first, moved[moved[name] != 7]), ("csv", "csv"), tmp_path)
     with pytest.raises(InputError, match="'prediction' differs"):
         compared_files((first, moved.assign(**{name: range(40)})), ("csv", "csv"), tmp_path)
+    wide = pandas.DataFrame({"A": first["score"], "B": second["score"]}).loc[moved.index]
+    wide.to_csv(tmp_path / "wide.csv", index_label=name)
+    wide.to_parquet(tmp_path / "wide.parquet")
+    for file in ("wide.csv", "wide.parquet"):
+        assert compare(scores=read_scores(str(tmp_path / file)), systems="all").systems == ("A", "B")
     scores = [table[["score"]] for table in (first, moved)]
     for number, table in enumerate(scores):
         table.to_parquet(tmp_path / f"{number}.parquet")  # which has an index that does not count its rows
