@@ -615,13 +615,12 @@ def _or_text(write: Format) -> Format:
 
 
 def _sentinels(result: LanguagePairResult) -> Iterator[str]:
-    """Yield which metrics are not significantly better than the best sentinel, by each measure."""
+    """Yield which metrics are not significantly better than a sentinel, by each measure."""
     for name, tests in result.tests.items():
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
-            names = ", ".join(f"{test.metric} (p {p_value(3)(test.p_holm)})" for test in not_better)
-            best = f"{not_better[0].sentinel}, the best sentinel"
-            yield f"{_MEASURES[name].title}: not significantly better than {best}: {names}"
+            names = ", ".join(f"{test.metric} ({test.sentinel}, p {p_value(3)(test.p_holm)})" for test in not_better)
+            yield f"{_MEASURES[name].title}: not significantly better than a sentinel: {names}"
         elif tests.sentinels:
             names = ", ".join(test.metric for test in tests.sentinels)
             yield f"{_MEASURES[name].title}: significantly better than every sentinel: {names}"

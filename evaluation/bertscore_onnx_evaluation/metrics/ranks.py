@@ -39,9 +39,9 @@ class SentinelTest:
 
     metric: str
     sentinel: str
-    """The best one."""
+    """The one with the largest p; of equal ones the best."""
     delta: float
-    """The metric's value minus the best sentinel's."""
+    """The metric's value minus that sentinel's."""
     p: float
     """The largest of the p-values against each sentinel; 1 if any is as good."""
     p_holm: float
@@ -57,7 +57,7 @@ class MeasureTests:
     differences: Mapping[tuple[str, str], Difference] = field(default_factory=dict)
     """By the names of two metrics, in both orders."""
     sentinels: tuple[SentinelTest, ...] = ()
-    """Each metric against the best sentinel."""
+    """Each metric against the sentinels."""
     smallest_p: float = 0.0
     """The smallest p that random exchanges can give; 0 if all ways to exchange units were tried."""
 
@@ -92,10 +92,14 @@ def compare_metrics(values: Mapping[str, float], p_values: PValues, *, smallest_
     }
     tests: list[SentinelTest] = []
     if number < len(names):
-        best = number + int(scores[number:].argmax())
-        largest = np.where(deltas > 0, p, 1)[:number, number:].max(axis=1)
-        rows = zip(metrics, deltas[:, best].tolist(), largest.tolist(), holm(largest).tolist(), strict=False)
-        tests = [SentinelTest(metric, names[best], *numbers) for metric, *numbers in rows]
+        by_score = number + np.argsort(-scores[number:], kind="stable")  # the best sentinel first
+        against = np.where(deltas > 0, p, 1)[:number, by_score]
+        hardest, largest = by_score[against.argmax(axis=1)], against.max(axis=1)
+        corrected_p = holm(largest)
+        tests = [
+            SentinelTest(metric, names[of], float(deltas[row, of]), float(largest[row]), float(corrected_p[row]))
+            for row, (metric, of) in enumerate(zip(metrics, hardest.tolist(), strict=True))
+        ]
     ranks = clusters(scores[:number], corrected).tolist()
     return MeasureTests(dict(zip(metrics, ranks, strict=True)), differences, tuple(tests), smallest_p)
 
