@@ -178,9 +178,8 @@ def test_a_metric_has_to_beat_every_sentinel(scored, texts):
     assert {name: test.p for name, test in found.items()} == pytest.approx(expected)
     assert found["good"].p_holm == pytest.approx(min(2 * expected["good"], 1))
     assert {name: p(metrics[name], sentinels[test.sentinel]) for name, test in found.items()} == pytest.approx(expected)
-    assert f"not significantly better than a sentinel: overlap ({found['overlap'].sentinel}, p " in " ".join(
-        result.table().split()
-    )
+    text = " ".join(result.table().split())
+    assert f"not significantly better than a sentinel: overlap ({found['overlap'].sentinel}, p " in text
 
 
 def test_where_each_segment_has_one_output_the_difficulty_is_no_sentinel():
