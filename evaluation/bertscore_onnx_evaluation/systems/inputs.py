@@ -269,7 +269,7 @@ class InputReader:
             first = {segment: min(run_rows.values()) for segment, run_rows in rows_of[name].items()} | first
         columns: dict[str, list[Any]] = {}
         lacking: dict[tuple[str, int], str] = {}
-        absent = None if self.missing == "raise" or "candidate" in roles else np.nan  # a mean of the other runs
+        absent = None if "candidate" in roles else np.nan  # a mean of the other runs
         for name in values:
             runs = sorted({run for run_rows in rows_of[name].values() for run in run_rows}, key=natural_key)
             column = columns.setdefault(name, [])

@@ -114,7 +114,7 @@ CASES = {
     "scores of one system that are not available": Case(
         {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
         "--scores s.csv --systems A D",
-        said=("line 2: there is no value of 'D'", "with --missing drop."),
+        said=("line 2: there is no value of 'D'",),
     ),
     "a missing score, dropped": Case(
         {"s.csv": GAP},

@@ -112,6 +112,14 @@ def test_a_segment_without_runs_is_named_or_left_out(scores):
     assert found.num_segments == NUM_SEGMENTS - 1
 
 
+def test_a_segment_whose_text_a_run_lacks_is_left_out(scores):
+    table = long_table(scores[:, :2])
+    table["candidate"] = [f"text {score}" for score in table.pop("score")]
+    table["reference"] = [f"text {segment}" for segment in table["segment"]]
+    table = without(table, lambda row: (row["system"], row["segment"], row["run"]) == ("other", 7, 1))
+    assert compare(table, metrics=["chrf"], num_resamples=20, missing="drop").dropped == ("7",)
+
+
 def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
     def failed(row):
         return (row["system"], row["segment"], row["run"]) in {("other", 7, 4), ("other", 7, 0), ("base", 9, 1)}
