@@ -181,7 +181,7 @@ class LayerTuning(Result):
         return layers_figure(curve, self.layers.index(self.best), [" ".join(self.warnings), self.signature])
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        write = number(6, missing="")
+        write, notes = number(6, missing=""), " ".join(self.warnings)
         for result in self.layers:
             values: dict[str, float | None] = {}
             for name, score in (("precision", result.precision), ("recall", result.recall), ("f1", result.f1)):
@@ -189,7 +189,7 @@ class LayerTuning(Result):
             values |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
             values |= {f"f1_{name}": value for name, value in result.f1.language_pairs.items()}
             written = {name: write(value) for name, value in values.items()}
-            yield {"layer": result.layer, **written, "notes": " ".join(self.warnings)}
+            yield {"layer": result.layer, **written, "notes": notes}
 
 
 def tune_layers(

@@ -55,7 +55,7 @@ class Swapped(NamedTuple):
     """The differences in all units."""
     kept: NDArray[np.float64]
     others: NDArray[np.float64]
-    """The differences in the units that are kept, and in the others before the swap; where there are none, in all."""
+    """The differences in the units that are kept, and in the others before the swap; any number where none are."""
 
 
 Swapping = Callable[[NDArray[np.float64]], Swapped]
@@ -205,7 +205,7 @@ class SegmentMeans:
 
             def mean(sums: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
                 sums = np.where(np.abs(sums) <= rounding, 0, sums)
-                return np.clip(np.where(size > 0, sums, total) / np.where(size > 0, size, total_size), lowest, highest)
+                return np.clip(sums / np.where(size > 0, size, 1), lowest, highest)
 
             others = mean(total - of_kept, total_size - kept_size)
             return Swapped((2 * of_kept - total) / total_size, mean(of_kept, kept_size), others)
@@ -330,15 +330,18 @@ class SummedStatistics:
     def swapping(self, pairs: NDArray[np.int64]) -> Swapping:
         """Return the function of swaps that returns the differences of scores."""
         first, second = pairs.T
+        systems = np.unique(pairs)  # others need no scores
+        first_place, second_place = np.searchsorted(systems, pairs.T)
 
         def swapped(kept: NDArray[np.float64]) -> Swapped:
             of_kept, others = self._sums(kept), self._sums(1 - kept)  # (swaps, systems, statistics)
             whole = [
                 self._scores(of_kept[:, one] + others[:, other]) for one, other in ((second, first), (first, second))
             ]
+            of_kept, others = of_kept[:, systems], others[:, systems]
             is_empty = np.stack([~kept.any(axis=1), kept.all(axis=1)])[:, :, None, None]
             parts = self._scores(np.where(is_empty, of_kept + others, [of_kept, others]))  # (2, swaps, systems)
-            return Swapped(whole[0] - whole[1], *(parts[:, :, second] - parts[:, :, first]))
+            return Swapped(whole[0] - whole[1], *(parts[:, :, second_place] - parts[:, :, first_place]))
 
         return swapped
 

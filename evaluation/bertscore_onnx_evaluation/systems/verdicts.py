@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, listed, plural
+from bertscore_onnx_evaluation.metric_scores import SACREBLEU
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
 from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
 
@@ -191,7 +192,7 @@ class MetricResult:
     @property
     def is_of_corpus(self) -> bool:
         """Whether it was computed here, and is no mean over segments."""
-        return self.computed_name.partition(",")[0] in ("bleu", "chrf", "ter")
+        return self.computed_name.partition(",")[0] in SACREBLEU
 
     @property
     def is_binary(self) -> bool:
