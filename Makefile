@@ -104,7 +104,7 @@ test-hub: export HF_HUB_OFFLINE := 0
 test-hub: $(INSTALLED)
 	$(RUN) -m pytest -m hub tests/hub
 
-# Simulate the error rates, coverage and power of the tests of systems, metrics and layers, and write them into
+# Simulate the error rates and coverage of the tests of systems, metrics and layers, and write them into
 # tests/evaluation/simulations.md; takes twenty minutes. Other tools take part where they are installed.
 calibration: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 --junitxml=build/calibration.xml -m calibration \

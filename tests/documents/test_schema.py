@@ -28,14 +28,14 @@ def rows(missing=0):
     [
         lambda: compare(scores=SYSTEMS, all_pairs=True),
         lambda: compare(scores=SYSTEMS, margin=0.5),
-        lambda: compare(scores=SYSTEMS, power=[0.2, 1], documents=list("abcdefgh") * 5),
+        lambda: compare(scores=SYSTEMS, documents=list("abcdefgh") * 5),
         lambda: compare(scores=rows(missing=3), missing="drop", num_resamples=50),
         lambda: compare(scores={name: [of, of + 0.1] for name, of in SYSTEMS.items()}),
         lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15, margin=0.5),
         lambda: compare(TEXTS, ["the cat", "the dog"] * 15, metrics=["chrf", "ter"]),
-        lambda: compare(scores={"a": SYSTEMS["a"]}, by=["news"] * 25 + ["talks"] * 15, power=[0.1]),
+        lambda: compare(scores={"a": SYSTEMS["a"]}, by=["news"] * 25 + ["talks"] * 15),
     ],
-    ids=["pairs", "margin", "power", "dropped", "runs", "groups", "texts", "single"],
+    ids=["pairs", "margin", "documents", "dropped", "runs", "groups", "texts", "single"],
 )
 def test_every_comparison_is_as_the_schema_describes(found):
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(found().to_json()))

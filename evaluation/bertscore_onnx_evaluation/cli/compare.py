@@ -91,10 +91,6 @@ def compare(
     margin: Annotated[
         float | None, test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
     ] = None,
-    power: Annotated[
-        list[float] | None,
-        test_option("--power", metavar="D...", help="Also print how often a true difference of D is found."),
-    ] = None,
     fail_if_worse: Annotated[
         bool, test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
     ] = False,
@@ -221,7 +217,6 @@ def compare(
             by=by,
             context_sentences=num_context,
             margin=margin,
-            power=power or (),
             num_examples=3 * (html is not None or output_format == "json") if examples is None else examples,
             verbose=False if quiet else None,
         )

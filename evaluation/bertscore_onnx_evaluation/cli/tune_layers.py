@@ -186,7 +186,7 @@ def _print_report(tuning: "LayerTuning") -> None:
 
 def _losses(tuning: "LayerTuning") -> str:
     """Describe the loss of the layers that are not significantly worse."""
-    from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+    from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 
     if all(layer.p is None for layer in tuning.layers):
         return "There are too few judgements to test the others."

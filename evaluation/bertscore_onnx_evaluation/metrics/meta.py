@@ -51,6 +51,7 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
 )
 from bertscore_onnx_evaluation.metrics.statistics import (
     MIN_PERMUTATIONS,
+    NORMAL,
     SegmentStatistics,
     UnitSums,
     bootstrap_error,
@@ -61,8 +62,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
     student_p,
     system_sums,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, effective_units
-from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT, effective_units
 
 Test = Literal["segments", "boot-both"]
 MIN_DRAWN_SYSTEMS = 5

@@ -29,7 +29,7 @@ from bertscore_onnx_evaluation.metrics.correlation import HUMAN_CONSTANT, Measur
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
 from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, holm
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, SIGNIFICANT, holm
 
 PValues = Callable[[Sequence[str]], Floats]
 """Two-sided p of the difference of every two metrics, (metrics, metrics), by their names."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +26,9 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     scipy_module,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, bootstrap_counts
-from bertscore_onnx_evaluation.systems.power import NORMAL, SIGNIFICANT, widening
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, SIGNIFICANT, bootstrap_counts
+
+NORMAL = NormalDist()
 
 CHUNK_CELLS = 2_000_000
 """Signs in memory at a time: 16 MB."""
@@ -261,6 +264,11 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) ->
         return np.nan, np.nan
     error = np.sqrt((influences**2).sum() * effective / (effective - 1))
     return float(error), min(degrees_of_freedom(influences), effective - 1)
+
+
+def widening(num_units: int) -> float:
+    """Return sqrt(n / (n - 1)), the factor by which resampling underestimates a standard error."""
+    return sqrt(1 + 1 / max(1, num_units - 1))
 
 
 def bootstrap_error(resampled: Floats, num_units: int) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import distributions, intervals, scatter
 from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     LABELS,
     SYMBOLS,

@@ -33,7 +33,6 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     SegmentMeans,
     by_group,
     document_numbers,
-    over_runs,
 )
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
@@ -53,6 +52,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     PairedTestResult,
     check_draws,
     holm,
+    over_runs,
     paired_permutation,
     segment_outcomes,
 )
@@ -61,7 +61,6 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
     MetricResult,
     PairResult,
-    PlannedPower,
     SystemResult,
     with_ranks,
 )
@@ -91,7 +90,6 @@ def compare(
     by: str | Iterable[Hashable] | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
-    power: Iterable[float] = (),
     num_examples: int = 5,
     verbose: bool | None = False,
     **unknown: Never,
@@ -150,8 +148,6 @@ def compare(
             BERTScore; Doc-BERTScore takes two.
         margin: a difference in the score, above 0; for each system, and in each group, the result then has the largest
             loss that is not excluded, and whether it is below the margin. Only with a single metric.
-        power: true differences in the score, each above 0; for each the result then has how often a test would find
-            it, and how many segments find it 80 times in 100. Only with a single metric.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
@@ -168,7 +164,6 @@ def compare(
         ("metrics", metrics, Iterable, "names of metrics"),
         ("columns", columns, Mapping, "a mapping of roles to columns"),
         ("margin", margin, Real, "a number"),
-        ("power", power, Iterable, "a list of numbers"),
         ("num_resamples", num_resamples, Real, "a number"),
         ("seed", seed, Real, "a number"),
         ("context_sentences", context_sentences, Integral, "an integer"),
@@ -208,14 +203,12 @@ def compare(
     precomputed = given_metrics(joined.scores, lower_is_better, options, higher_is_better=higher_is_better)
     known = {*lower_is_better, *higher_is_better}
     num_segments = len(joined.segments)
-    planned = tuple(power)
-    for name, sizes in (("margin", () if margin is None else (margin,)), ("power", planned)):
-        num_metrics = len(options) + len(precomputed)
-        if sizes and not (all(isinstance(size, Real) and 0 < size < math.inf for size in sizes) and num_metrics == 1):
-            raise InputError(
-                f"The {name} is {', '.join(map(str, sizes))}, with {num_metrics} metrics; expected numbers above 0, "
-                "and one metric, since others have another scale."
-            )
+    num_metrics = len(options) + len(precomputed)
+    if margin is not None and not (0 < margin < math.inf and num_metrics == 1):
+        raise InputError(
+            f"The margin is {margin}, with {num_metrics} metrics; expected a number above 0, and one metric, since "
+            "others have another scale."
+        )
     for kind, is_given in (("A margin", margin is not None), ("A test of all pairs", all_pairs)):
         if is_given and len(names) == 1:
             raise InputError(f"{kind} is about two systems, and {names[0]} is alone. Leave it out, or add another.")
@@ -253,7 +246,7 @@ def compare(
         units = corpus.shape[1], "segment" if numbers is None else "document"
         if len(names) == 1:
             measured = partial(single_result, names[0], num_swaps=num_resamples, seed=seed)
-            result = single_metric(name, metric, measured(corpus, planned), settings, corpus, units)
+            result = single_metric(name, metric, measured(corpus), settings, corpus, units)
             groups = single_groups(by_segment, joined.groups, numbers, measured)
             results.append(replace(result, groups=groups))
             continue
@@ -267,7 +260,6 @@ def compare(
             all_pairs=all_pairs,
             margin=margin,
             bounds=None if margin is None else margin_bounds(corpus, len(names) - 1, seed=seed),
-            planned=planned,
         )
         if joined.groups:
             groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin, seed=seed)
@@ -314,7 +306,6 @@ def metric_result(
     all_pairs: bool = False,
     margin: float | None = None,
     bounds: MarginBounds | None = None,
-    planned: Sequence[float] = (),
 ) -> MetricResult:
     """Put together the scores and the tests of one metric; with a margin it takes the bounds."""
     segment_scores = np.asarray(metric.segment)
@@ -341,7 +332,7 @@ def metric_result(
         )
         if row is None:
             return score
-        curve, of_pair = tested.power_curves[row], test_result(row)
+        of_pair = test_result(row)
         retrained = over_runs(runs[0], runs[system], of_pair["delta"], of_pair["delta_error"]) if runs else {}
         return replace(
             score,
@@ -351,10 +342,6 @@ def metric_result(
             lost=lost[system],
             tied=tied[system],
             differing=int(tested.differing[row]),
-            detectable=None if curve is None else curve.detectable(),
-            power=tuple(PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
-            if curve and curve.is_known
-            else (),
             **({} if margin is None or bounds is None else margin_result(margin, bounds, row)),
         )
 

@@ -231,7 +231,6 @@ class Comparison(ComparisonRecord, Result):
             said = {"notes": notes, "signature": metric.signature}
             for system in metric.systems:
                 values = _values(system)
-                del values["power"]
                 dropped = {"dropped": len(self.dropped)} if self.dropped else {}
                 yield {"metric": metric.name, "system": system.name, **values, **said, **dropped}
             for pair in metric.pairs:

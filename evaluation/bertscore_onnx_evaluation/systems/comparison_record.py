@@ -10,12 +10,10 @@ from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     headline,
-    power,
     remarks,
     runs,
     untested_groups,
@@ -165,9 +163,8 @@ class ComparisonRecord:
 
     @property
     def notes(self) -> list[str]:
-        """What the tables do not show: few units that differ, margins, runs, power, groups, segments left out."""
-        of_tests = (lambda metric: [power(metric)], lambda metric: [self.mcnemar(metric)])
-        return [*self._caveats, *self._of_metrics(*of_tests)]
+        """What the tables do not show: few units that differ, margins, runs, groups, segments left out."""
+        return [*self._caveats, *self._of_metrics(lambda metric: [self.mcnemar(metric)])]
 
     @property
     def _caveats(self) -> list[str]:

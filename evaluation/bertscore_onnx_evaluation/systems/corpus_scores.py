@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import reduce
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,6 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import row_labels
 from bertscore_onnx_evaluation.systems.inputs import Value, in_order, is_prf, numbers_of, score_matrix
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another order. Differences
@@ -36,15 +35,12 @@ class UnitValues(NamedTuple):
     sizes: NDArray[np.float64]
     """(units,)."""
 
-    def deviations(self) -> NDArray[np.float64]:
-        """Return how far each unit is from its part of the difference, (pairs, units)."""
-        ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
-        return self.values - ratio * self.sizes
-
     def errors(self) -> NDArray[np.float64]:
         """Return the standard errors of the differences, (pairs,)."""
         num_units = len(self.sizes)
-        squares = (self.deviations() ** 2).sum(axis=1)
+        ratio = self.values.sum(axis=1, keepdims=True) / self.sizes.sum()
+        deviations = self.values - ratio * self.sizes  # of each unit from its part of the difference
+        squares = (deviations**2).sum(axis=1)
         return np.sqrt(squares * num_units / max(1, num_units - 1)) / self.sizes.sum()
 
 
@@ -427,35 +423,6 @@ def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
     is_missing = np.isnan(runs) if np.issubdtype(runs.dtype, np.floating) else np.zeros(runs.shape, dtype=bool)
     is_missing &= ~is_missing.all(axis=0)
     return np.where(is_missing, np.nan, checked_scores(np.where(is_missing, 0, runs)))
-
-
-def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> dict[str, Any]:
-    """Test a difference over other runs and other segments, from the scores of two systems, (runs, segments) each.
-
-    It is that of systems trained again; p and the ends of the interval are fields of `SystemResult`. The variance is
-    that of the means of runs, and that of segments, `error` squared, less what runs add to it, with Satterthwaite's
-    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies. Needs scipy.
-    """
-    from scipy.special import stdtr, stdtrit
-
-    if min(len(first), len(second)) < 2:
-        return {}
-    of_runs, within, squares = 0.0, 0.0, 0.0
-    for runs in (first, second):
-        num_runs, num_segments = runs.shape
-        residuals = runs - np.nanmean(runs, axis=0)
-        of_effects = float(np.nanmean(residuals, axis=1).var(ddof=1)) / num_runs
-        of_cells = float(np.nansum(residuals**2)) / (num_runs - 1) / num_segments / (num_runs * num_segments)
-        of_runs, within = of_runs + of_effects, within + of_cells
-        squares += of_effects**2 / (num_runs - 1) + of_cells**2 / (num_segments * (num_runs - 1))
-    variance = of_runs + max(0.0, error**2 - within)
-    if variance <= (ROUNDING * np.nanmax(np.abs(first))) ** 2:
-        return {}
-    freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
-    freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
-    half = float(stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
-    p = float(2 * stdtr(freedom, -abs(delta) / variance**0.5))
-    return {"runs_p": p, "runs_low": delta - half, "runs_high": delta + half}
 
 
 def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, plural
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
-from bertscore_onnx_evaluation.systems.power import NORMAL
 
 FEW = 20
 """Where one in so many repeats or stands alone, it may be by chance."""
@@ -59,7 +59,7 @@ def alike_neighbours(differences: Sequence[NDArray[np.float64]]) -> str:
     if number < MIN_UNITS:
         return ""
     found = max(map(_autocorrelation, differences))
-    if (found + 1 / number) * number**0.5 <= NORMAL.inv_cdf(1 - FALSE_ALARMS / len(differences)):
+    if (found + 1 / number) * number**0.5 <= NormalDist().inv_cdf(1 - FALSE_ALARMS / len(differences)):
         return ""
     return (
         f"Neighbouring segments are alike (autocorrelation {found:.2f}), so that p may be too small: if they belong to "

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores
-from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED
-from bertscore_onnx_evaluation.systems.power import SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED, SIGNIFICANT
 
 MIN_DRAWS, MAX_DRAWS = 1000, 10_000
 """Draws of the weights."""

@@ -2,7 +2,7 @@
 
 Corpus scores are means over segments, or functions of sums. Riezler and Maxwell, "On some pitfalls in
 automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same seed, numbers of
-swaps and segments share their swaps.
+swaps and segments share their swaps. `over_runs` tests a difference over other runs too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,20 @@ from dataclasses import dataclass
 from html import escape
 from itertools import combinations
 from math import ceil, log, log1p
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans, UnitValues
+from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
-from bertscore_onnx_evaluation.systems.power import DEGENERATE, MIN_TESTED_UNITS, SIGNIFICANT, PowerCurve
+
+SIGNIFICANT = 0.05
+"""A p below it is significant, two-sided."""
+
+MIN_TESTED_UNITS = 6
+"""With fewer units that differ no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above it."""
 
 MIN_UNITS = 20
 """Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
@@ -107,8 +112,6 @@ class PairedTestResult:
     """The number of units in which the two systems differ, (pairs,)."""
     effective_units: float
     """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ s²."""
-    power_curves: tuple[PowerCurve | None, ...]
-    """The power of the test of each pair, at the smallest of Holm's levels; None where all units differ by the same."""
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
     p_holm: NDArray[np.float64]
@@ -343,21 +346,6 @@ def effective_units(sizes: NDArray[np.float64]) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
-def _power_curve(units: UnitValues, pair: int, differing: NDArray[np.bool_], num_tests: int) -> PowerCurve | None:
-    """Return the power of the test of a pair; None if its units are too few, or differ by the same."""
-    pair_units = UnitValues(units.values[pair : pair + 1, differing], units.sizes[differing])
-    if len(pair_units.sizes) < 2:
-        return None
-    number = effective_units(pair_units.sizes)
-    error = float(pair_units.errors()[0] * pair_units.sizes.sum() / units.sizes.sum())
-    largest = np.abs(units.values[pair]).max()
-    if error <= DEGENERATE * largest:
-        return None
-    squares = (pair_units.deviations()[0] / largest) ** 2
-    kurtosis = float((squares**2).mean() / squares.mean() ** 2) * (number + 1) / (number - 1)  # 3 for normal ones
-    return PowerCurve(error, len(differing), number, kurtosis, SIGNIFICANT / num_tests)  # the smallest of Holm's levels
-
-
 def _result(
     metric: CorpusScores,
     pairs: NDArray[np.int64],
@@ -369,20 +357,47 @@ def _result(
     units, delta = metric.unit_values(pairs), metric.deltas(pairs)
     is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
     interval = np.where(is_degenerate, delta[:, None], interval)
-    differing = metric.differing(pairs)
     return PairedTestResult(
         metric.observed(),
         pairs,
         delta,
         interval,
         units.errors(),
-        differing.sum(axis=1),
+        metric.differing(pairs).sum(axis=1),
         effective_units(metric.sizes),
-        tuple(_power_curve(units, row, different, len(pairs)) for row, different in enumerate(differing)),
         p,
         holm(p),
         names,
     )
+
+
+def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> dict[str, Any]:
+    """Test a difference over other runs and other segments, from the scores of two systems, (runs, segments) each.
+
+    It is that of systems trained again; p and the ends of the interval are fields of `SystemResult`. The variance is
+    that of the means of runs, and that of segments, `error` squared, less what runs add to it, with Satterthwaite's
+    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies. Needs scipy.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    if min(len(first), len(second)) < 2:
+        return {}
+    of_runs, within, squares = 0.0, 0.0, 0.0
+    for runs in (first, second):
+        num_runs, num_segments = runs.shape
+        residuals = runs - np.nanmean(runs, axis=0)
+        of_effects = float(np.nanmean(residuals, axis=1).var(ddof=1)) / num_runs
+        of_cells = float(np.nansum(residuals**2)) / (num_runs - 1) / num_segments / (num_runs * num_segments)
+        of_runs, within = of_runs + of_effects, within + of_cells
+        squares += of_effects**2 / (num_runs - 1) + of_cells**2 / (num_segments * (num_runs - 1))
+    variance = of_runs + max(0.0, error**2 - within)
+    if variance <= (ROUNDING * np.nanmax(np.abs(first))) ** 2:
+        return {}
+    freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
+    freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
+    half = float(stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
+    p = float(2 * stdtr(freedom, -abs(delta) / variance**0.5))
+    return {"runs_p": p, "runs_low": delta - half, "runs_high": delta + half}
 
 
 def segment_outcomes(

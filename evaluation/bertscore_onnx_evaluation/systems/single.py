@@ -1,4 +1,4 @@
-"""One system alone: its score with an interval, and the differences that a test on as many units would find."""
+"""One system alone: its score with an interval."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, by_group
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units, paired_permutation
-from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, PlannedPower, SystemResult
+from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, SystemResult
 
 
-def single_result(
-    name: str, metric: CorpusScores, planned: Sequence[float] = (), *, num_swaps: int, seed: int
-) -> SystemResult:
-    """Return the score of one system with its 95 % interval, and the power for differences that spread as it does.
+def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int) -> SystemResult:
+    """Return the score of one system with its 95 % interval.
 
     The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
     system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1, or
@@ -30,14 +28,9 @@ def single_result(
     against.sizes = sizes
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
     low, high = constant + tested.interval[0]
-    [curve] = tested.power_curves
     is_known = np.isfinite([low, high]).all() and (is_binary or np.ptp(ratios) > 0)
     result = SystemResult(name, float(metric.observed()[0]))
-    result = replace(result, score_low=float(low), score_high=float(high)) if is_known else result
-    if curve is None or not curve.is_known:
-        return result
-    power = (PlannedPower(size, curve.power(size), curve.needed(size)) for size in planned)
-    return replace(result, detectable=curve.detectable(), power=tuple(power))
+    return replace(result, score_low=float(low), score_high=float(high)) if is_known else result
 
 
 def single_metric(

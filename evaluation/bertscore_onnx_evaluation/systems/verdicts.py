@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import SACREBLEU
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS
-from bertscore_onnx_evaluation.systems.power import MIN_PLANNED_UNITS, SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
 
 COMPUTED = {
     "bertscore": ("BERTScore F1", 4),
@@ -25,17 +24,6 @@ COMPUTED = {
 
 MAX_DIGITS = 12
 """Beyond them is rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPower:
-    """The power of the test for one true difference that was asked for."""
-
-    difference: float
-    power: float
-    """The share of tests that would find it, with as many segments, or documents, as there are; at least."""
-    needed: int | None
-    """The number of segments, or documents, that would find it with a power of 80 %; at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +73,6 @@ class SystemResult:
     """The low end of the 95 % interval of that difference."""
     runs_high: float | None = None
     """The high end."""
-    detectable: float | None = None
-    """The smallest difference from the baseline that this many units show with a power of 80 %; None where fewer than
-    20 differ, or all by the same."""
     not_worse: bool | None = None
     """Whether it is worse than the baseline by less than the margin: whether `largest_loss` is below it; None without a
     margin, as are the next fields, and where all scores are the same and nothing says how large a loss can be."""
@@ -100,8 +85,6 @@ class SystemResult:
     """The largest true gain, likewise."""
     is_scale_known: bool | None = None
     """Whether these hold for any losses, and not only for those on the scale of the scores seen."""
-    power: tuple[PlannedPower, ...] = ()
-    """The power for each difference that was asked for."""
     rank_low: int | None = None
     """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
     rank_high: int | None = None
@@ -307,7 +290,7 @@ def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
     if system.delta is None or system.p is None:
         return ""
     few, (number, unit), differing = "", metric.units, system.differing or 0
-    if differing < min(MIN_PLANNED_UNITS, number):
+    if differing < min(MIN_UNITS, number):
         verb = "differs" if differing == 1 else "differ"
         few = f"Only {count(differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
         few = few if differing else f"None of {plural(number, unit)} differs; on others they may."
@@ -457,49 +440,6 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
     if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
         return "unclear"
     return "better" if (delta < 0) == metric.lower_is_better else "worse"
-
-
-def power(metric: MetricResult) -> str:
-    """Return how large a difference the tests find, and how often they find the requested differences.
-
-    Systems of which fewer than 20 units differ, or all by the same, are left out. Of one system alone it holds for
-    differences that spread as its scores do.
-    """
-    num_units, unit = metric.units
-    is_alone = len(metric.systems) == 1
-    tested = [system for system in metric.systems if system.detectable]
-    untested = [system for system in metric.systems[1:] if system not in tested and system.differing]
-    by_size = ", counted by their sizes" if metric.effective_units < num_units else ""
-    few = [one.name for one in untested if by_size or (one.differing or 0) < MIN_PLANNED_UNITS]
-    same = [one.name for one in untested if one.name not in few]
-    unplanned = [
-        f"Fewer than {MIN_PLANNED_UNITS} {unit}s of {listed(few)} differ from the baseline's{by_size}, too few to plan "
-        "with."
-    ] * bool(few)
-    unplanned += [f"The {unit}s of {listed(same)} that differ do so by the same: no spread to plan with."] * bool(same)
-    if not tested:
-        return " ".join(unplanned)
-    worst = max(tested, key=lambda system: system.detectable or 0)
-    at_least = "at least " if len(tested) > 1 or metric.is_corrected else ""
-    as_scores = ", if differences from another system spread as these scores do" if is_alone else ""
-    sentences = [
-        f"With {plural(num_units, unit)} a difference of about {_two_digits(worst.detectable or 0)} would be found "
-        f"{at_least}80 times in 100{as_scores}."
-    ]
-    for number, planned in enumerate(worst.power):
-        powers = [system.power[number] for system in tested]
-        times = min(round(100 * planned_power.power) for planned_power in powers)
-        needed = [planned_power.needed for planned_power in powers if planned_power.needed]
-        most = f"; with about {_two_digits(max(needed))} {unit}s, 80 times" if len(needed) == len(powers) else ""
-        size = score(planned.difference, metric)
-        sentences.append(f"One of {size} would be found {at_least}{times} times in 100{most}.")
-    return " ".join(sentences + unplanned)
-
-
-def _two_digits(estimate: float) -> str:
-    """Return an estimate with the two digits that it is good for."""
-    decimals = 1 - floor(log10(abs(estimate)))
-    return f"{round(estimate, decimals):,.{max(decimals, 0)}f}"
 
 
 def runs(metric: MetricResult) -> str:

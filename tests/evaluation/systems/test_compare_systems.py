@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pytest
@@ -210,27 +209,10 @@ def test_a_margin_is_above_0_and_of_one_metric(margin, metrics):
         compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
 
 
-def test_planned_differences_have_a_power_and_segment_count():
-    repeated = {name: texts * 10 for name, texts in SYSTEMS.items()}
-    names = [f"news-{segment // 2}" for segment in range(10 * SEGMENTS)]
-    found = compare(repeated, REFERENCES * 10, metrics=["bleu"], num_resamples=50, documents=names, power=[1, 9])
-    of_systems = [system.power for system in found.metrics[0].systems[1:]]
-    small, large = of_systems[0]
-    assert (small.difference, large.difference) == (1, 9)
-    assert 0 < small.power < large.power < 1
-    assert small.needed > large.needed
-    assert re.search(r"with about [\d,]+\sdocuments,\s80\stimes", found.table())
-    assert json.loads(found.to_json())["systems"][1]["metrics"]["bleu"]["power"][0]["power"] == small.power
-    assert "power" not in found.table("tsv")
-    for power, metrics in (([0], ["ter"]), ([1, float("inf")], ["ter"]), ([1], ["ter", "bleu"])):
-        with pytest.raises(InputError, match="power"):
-            compare(SYSTEMS, REFERENCES, metrics=metrics, power=power)
-
-
 def test_identical_systems_cannot_be_told_apart():
     same = {"a": SYSTEMS["base"], "b": SYSTEMS["base"]}
-    comparison = compare(same, REFERENCES, metrics=["bleu"], power=[1])
+    comparison = compare(same, REFERENCES, metrics=["bleu"])
     _, system = comparison.metrics[0].systems
-    assert (system.p, system.detectable, system.power) == (1, None, ())
+    assert system.p == 1
     assert (system.delta, system.won, system.lost, system.tied) == (0, 0, 0, SEGMENTS)
     assert not comparison.examples

@@ -238,12 +238,12 @@ DOCUMENT_SIZES = {
 }
 
 
-def draw_documents(name, seed, number, gain=0.0):
+def draw_documents(name, seed, number):
     """Draw the metric of two systems on documents with an intraclass correlation of .1."""
     rng = np.random.default_rng([seed, number])
     sizes = DOCUMENT_SIZES[name](rng, number).astype(int)
     documents = np.arange(number).repeat(sizes)
-    effect = 0.1**0.5 * rng.normal(size=number) + gain
+    effect = 0.1**0.5 * rng.normal(size=number)
     if "better" in name:
         possible = np.arange(1, 51)
         effect += 0.02 * (sizes - (possible**2).sum() / possible.sum())  # less the mean of a segment's document
@@ -263,22 +263,6 @@ def test_documents_of_any_sizes_have_intervals_that_hold(name, number, record_pr
     coverage = rate(holds, 2000)
     record_property(f"{name} | coverage, {number} documents", f"{coverage:.3f}")
     assert coverage >= (0.92 if "better" in name and number == 8 else 0.93)
-
-
-@pytest.mark.calibration
-@pytest.mark.parametrize("number", [50, 100])
-@pytest.mark.parametrize("name", ["Pareto 1.5", "lognormal 1.5"])
-def test_power_by_documents_is_as_promised(name, number, record_property):
-    found = []
-    for seed in range(1000):
-        pilot = paired_permutation(draw_documents(name, seed, number), num_swaps=1, seed=seed)
-        [curve] = pilot.power_curves
-        detectable = curve.detectable() if curve else None
-        if detectable is not None:
-            other = draw_documents(name, seed + 10_000, number, gain=detectable)
-            found.append(paired_permutation(other, num_swaps=999, seed=seed).p[0] < 0.05)
-    record_property(f"{name}, {number} documents | found", f"{np.mean(found):.3f} of {len(found)}")
-    assert np.mean(found) == pytest.approx(0.8, abs=0.06)
 
 
 @pytest.mark.calibration

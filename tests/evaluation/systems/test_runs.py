@@ -6,7 +6,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
-from bertscore_onnx_evaluation.systems.corpus_scores import over_runs
+from bertscore_onnx_evaluation.systems.paired_tests import over_runs
 
 NUM_RUNS, NUM_SEGMENTS = 5, 100
 SYSTEMS = ("base", "other")

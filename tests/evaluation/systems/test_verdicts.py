@@ -5,13 +5,11 @@ import pytest
 
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
-    PlannedPower,
     SystemResult,
     equals,
     fixed,
     headline,
     p_value,
-    power,
     signed,
     verdict,
 )
@@ -128,18 +126,3 @@ def test_a_margin_is_answered(loss, gain, sentence):
     assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence
     seen = verdict(found, replace(new, is_scale_known=False), "base").sentence
     assert ", on the scale seen" in seen
-
-
-def test_power_is_said_of_the_system_that_needs_most():
-    found = metric(0.01, 0.4)
-    new = replace(found.systems[1], detectable=0.05)
-    assert power(replace(found, systems=(found.systems[0], new))) == (
-        "With 100 segments a difference of about 0.050 would be found 80 times in 100."
-    )
-    assert power(found) == "The segments of new that differ do so by the same: no spread to plan with."
-    few = replace(found, systems=(found.systems[0], replace(found.systems[1], differing=19)))
-    assert power(few) == "Fewer than 20 segments of new differ from the baseline's, too few to plan with."
-    planned = replace(new, power=(PlannedPower(0.02, 0.294, 1234),))
-    assert power(replace(found, systems=(found.systems[0], planned))).endswith(
-        " One of 0.0200 would be found 29 times in 100; with about 1,200 segments, 80 times."
-    )
