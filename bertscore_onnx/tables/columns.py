@@ -1,12 +1,11 @@
 """The columns of a table: finds the columns of texts, checks their values, and names the columns of scores."""
 
 import re
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from bertscore_onnx.errors import InputError, InputTypeError, listed, meant, shortened
 
@@ -104,17 +103,16 @@ class Column:
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
 
-        NaN counts as null. If the column may hold lists, a text that is a list of texts in JSON, or as Python prints
-        it, is read as that list, since CSV has no other.
+        NaN counts as null. If the column may hold lists, a printed list is refused: it could be several texts, or one.
         """
         if isinstance(value, str):
-            texts = _listed_texts(value, f"{place}: the column {name!r}") if self.may_hold_lists else None
-            if texts is None:
-                return [value]
-            message = f"The column {name!r} holds texts that are lists of texts; each of them is read as a list."
-            warnings.warn(message, UserWarning, stacklevel=2)
-            value = texts
-        elif isinstance(value, tuple) or hasattr(value, "tolist"):  # an array, or a Series
+            if self.may_hold_lists and _is_printed_list(value):
+                raise InputError(
+                    f"{place}: the column {name!r} holds {shortened(value)!a}, a printed list; expected a text. Write "
+                    "a list as a list, which JSON lines have, or a column for each reference, reference=r1+r2."
+                )
+            return [value]
+        if isinstance(value, tuple) or hasattr(value, "tolist"):  # an array, or a Series
             value = [*value] if isinstance(value, tuple) else value.tolist()
         if self.is_id and not (isinstance(value, list | dict) and self.option):
             return [id_text(value)]
@@ -136,53 +134,23 @@ def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterab
     return [text for column, name, value in row for text in column.texts_of(value, name, place)]
 
 
-_PRINTED_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_PRINTED_NULLS = ("None", "nan")
-_PRINTED_ITEM = "|".join((_PRINTED_TEXT, *_PRINTED_NULLS))
-_LIST = rf"\[\s*+(?>(?:{_PRINTED_ITEM})(?:\s*+,\s*+|\s++|(?=\])))*+\]"
-_TUPLE = rf"\(\s*+(?:{_PRINTED_ITEM})\s*+,(?>\s*+(?:{_PRINTED_ITEM})\s*+(?:,|(?=\))))*+\s*+\)"
-_PRINTED = rf"(?>(?:array\(|list\()?\s*+(?:{_LIST}|{_TUPLE})\s*+(?:,\s*+dtype=[^()]*+)?\)?)"
-_PRINTED_LIST = re.compile(_PRINTED, re.DOTALL)
-"""A list or a tuple as Python prints it, and an array as numpy does, which has no commas where it is not in a list."""
-
-_UNREADABLE = re.compile(
-    rf"(?:array\()?[\[({{]\s*+(?>(?:{_PRINTED}|{_PRINTED_ITEM}|\.\.\.)\s*+,?\s*+)++[\])}}](?:\s*+,\s*+dtype=[^()]*+)?\)?",
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
+_ITEM = rf"(?:{_QUOTED}|np\.str_\({_QUOTED}\)|None|nan|null)"
+_LIST = rf"\[(?:{_ITEM}|[\s,])*+\]"
+_PRINTED_LIST = re.compile(
+    rf"(?:array\()?\[(?:{_LIST}|{_ITEM}|[\s,])*+\](?:,\s*dtype=.+\))?"  # as Python, JSON and numpy print it
+    r"|.*\n(?:(?:Name|Length): [^\n]*, )?dtype: \S+",  # a Series, as pandas prints it
     re.DOTALL,
 )
-_UNREADABLE_PARTS = re.compile(r"^\{|\.\.\.|[\[(][^\])]*[\[(]", re.DOTALL)
-"""The same of lists, of a set, or cut short; and what shows it beside the texts."""
 
 
-def _listed_texts(text: str, place: str) -> list[str | None] | None:
-    """Return the texts and nulls of a list in JSON, or as Python or numpy prints it; None if it is none.
+def _is_printed_list(text: str) -> bool:
+    """Return whether a text is a printed list.
 
-    Raises an InputError, with the place, if it is one of lists, a set, a Series, or cut short.
+    A printed list is square brackets around nothing but quoted texts and nulls, or ends with pandas' line of a `dtype`.
     """
-    text = text.strip()
-    is_series = text.startswith("0 ") and re.search(r"\n(?:Name: .*, )?dtype: \w+$", text) is not None
-    if not is_series and (text[:1] not in ("[", "(", "{", "a") or text[-1:] not in ("]", ")", "}")):
-        return None
-    import ast  # both cost start-up time and are needed only here
-
-    import msgspec
-
-    with suppress(msgspec.MsgspecError, RecursionError):
-        return msgspec.json.decode(text, type=list[str | None])
-    is_nested = is_series
-    with suppress(msgspec.MsgspecError, RecursionError):
-        is_nested = any(isinstance(item, list) for item in msgspec.json.decode(text, type=list[Any]))
-    if _PRINTED_LIST.fullmatch(text):
-        items = re.findall(_PRINTED_ITEM, re.sub(r"\bdtype=[^()]*\)$", "", text), re.DOTALL)
-        with suppress(SyntaxError, ValueError):
-            return [None if item in _PRINTED_NULLS else ast.literal_eval(item) for item in items]
-    elif is_nested or (
-        _UNREADABLE.fullmatch(text) and _UNREADABLE_PARTS.search(re.sub(_PRINTED_TEXT, "", text, flags=re.DOTALL))
-    ):
-        raise InputError(
-            f"{place} holds {shortened(text)!a}, which is a list of lists, a set, a Series, or cut short; expected a "
-            "text, or a list of texts. Write it as JSON."
-        )
-    return None
+    may_be_list = text.lstrip()[:1] == "[" or "dtype" in text  # rare, and faster than the expression
+    return may_be_list and _PRINTED_LIST.fullmatch(text.strip()) is not None
 
 
 def id_text(value: object) -> str:
@@ -190,16 +158,6 @@ def id_text(value: object) -> str:
     if is_null(value):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def comparable(value: object) -> str:
-    """Return a value of any column as an id, to compare tables of several formats; a printed list as that list."""
-    if not isinstance(value, str):
-        return id_text(value)
-    with suppress(InputError):
-        texts = _listed_texts(value, "")
-        return value if texts is None else str(texts)
-    return value
 
 
 def _remedy(names: Sequence[str]) -> str:

@@ -97,9 +97,8 @@ class WholeTable:
 
         InputError is raised if a value is missing or holds anything else, or is an empty list that may not be.
         """
-        texts = Column((column,), "", may_hold_lists=True)
-        is_empty = [may_be_empty and self._value(column, row) in ([], "[]") for row in range(len(self))]
-        return [[] if empty else self._checked(texts, row) for row, empty in enumerate(is_empty)]
+        texts = Column((column,), "", may_hold_lists=True, may_be_empty=may_be_empty)
+        return [self._checked(texts, row) for row in range(len(self))]
 
     def without_nulls(self, column: str, *, are_texts: bool = False) -> tuple["WholeTable", list[int]]:
         """Return the rows that have a value in a column, and their positions among all rows.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import comparable, id_text
+from bertscore_onnx.tables.columns import id_text
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.column_roles import BY_PRODUCTS, index_of
@@ -258,7 +258,7 @@ def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str
 
     @cache
     def cells(table: WholeTable, name: str) -> list[str]:
-        return [*map(comparable, table.values(name))]
+        return [*map(id_text, table.values(name))]
 
     for (table, (one, rows, own)), (other_table, (other, other_rows, others)) in combinations(tables.items(), 2):
         if one.ids is not None and other.ids is not None:

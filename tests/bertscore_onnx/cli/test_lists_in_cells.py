@@ -1,16 +1,17 @@
-"""Lists of references in cells of text: what was written, by `score -o` or by pandas, is read as it was."""
+"""Lists of references in cells: true lists are read in every format that has them, and printed lists are refused."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import Column
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
-SAID = "The column 'reference' holds texts that are lists of texts; each of them is read as a list"
-unsaid = pytest.mark.filterwarnings("ignore:.* is read as a list:UserWarning")
 
 ROWS = [
     ("the cat sat on the mat", ["a dog"]),
@@ -19,12 +20,13 @@ ROWS = [
     ("the house", ['["the house"]', "\r\n"]),
     ("a tree", ["a red tree"]),
 ]
+CANDIDATES = [candidate for candidate, _ in ROWS]
 LISTS = [references for _, references in ROWS]
 
 
 @pytest.fixture(scope="module")
 def expected(scorer):
-    return scorer.score([candidate for candidate, _ in ROWS], LISTS)
+    return scorer.score(CANDIDATES, LISTS).F.tolist()
 
 
 @pytest.fixture
@@ -32,80 +34,88 @@ def scored(run, tiny_bundle):
     def scored(file, *arguments):
         result = run("score", "-m", tiny_bundle, "-c", file, "--format", "jsonl", "-s", *arguments)
         assert result.exit_code == 0, result.stderr
-        return [json.loads(line)["f1"] for line in result.stdout.splitlines()], result.stderr
+        return [json.loads(line)["f1"] for line in result.stdout.splitlines()]
 
     return scored
 
 
 WRITERS = {
-    "csv": lambda frame, file: frame.to_csv(file, index=False),
-    "tsv": lambda frame, file: frame.to_csv(file, index=False, sep="\t"),
     "parquet": lambda frame, file: frame.to_parquet(file),
     "jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True),
 }
 
 
-@pytest.mark.filterwarnings("always::UserWarning")
-@pytest.mark.parametrize("suffix", WRITERS)
-@pytest.mark.parametrize("kind", ["list", "array", "json"])
-def test_what_pandas_writes_is_read(scored, tmp_path, expected, suffix, kind):
-    references = pd.Series(LISTS)
-    if kind == "array":
-        references = references.map(lambda texts: pd.Series(texts, dtype=object).to_numpy())
-    if kind == "json":
-        references = references.map(json.dumps)
-    file = tmp_path / f"in.{suffix}"
-    WRITERS[suffix](pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": references}), file)
-    scores, said = scored(file)
-    assert scores == expected.F.tolist()
-    is_text = kind == "json" or suffix in ("csv", "tsv")
-    assert said.count(SAID) == is_text
-
-
-@unsaid
 @pytest.mark.parametrize("first", WRITERS)
 @pytest.mark.parametrize("second", WRITERS)
-def test_what_was_written_has_the_same_scores(run, scored, tiny_bundle, tmp_path, expected, first, second):
-    references = LISTS if first in ("jsonl", "parquet") else [*map(json.dumps, LISTS)]
-    files = tmp_path / f"one.{first}", tmp_path / f"two.{second}"
-    WRITERS[first](pd.DataFrame({"candidate": [candidate for candidate, _ in ROWS], "reference": references}), files[0])
-    written = run("score", "-m", tiny_bundle, "-c", files[0], "-o", files[1])
-    assert written.exit_code == 0, written.stderr
-    assert scored(files[1])[0] == expected.F.tolist()
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_lists_in_files_are_read_as_pandas_and_score_write_them(
+    run, scored, tiny_bundle, tmp_path, expected, first, second, kind
+):
+    file, written = tmp_path / f"one.{first}", tmp_path / f"two.{second}"
+    references = [kind(texts) for texts in LISTS]
+    WRITERS[first](pd.DataFrame({"candidate": CANDIDATES, "reference": references}), file)
+    assert scored(file) == expected
+    assert run("score", "-m", tiny_bundle, "-c", file, "-o", written).exit_code == 0
+    assert scored(written) == expected
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "('a tree', 'a red tree')",
-        repr(np.array(["a tree", "a red tree"], dtype=object)),
-        repr(np.array(["a tree", "a red tree"])),
-        str(np.array(["a tree", "a red tree"])),
-    ],
+REFERENCES = Column(("reference",), "", may_hold_lists=True)
+PIECES = ["the cat's", 'a "red" house', "[1]", "é😀", "\n", "\\", "', '", "']", "None", "array([", ""]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=4).map(" ".join)
+PRINTS = {
+    "str": str,
+    "json": json.dumps,
+    "json in lines": lambda texts: json.dumps(texts, indent=2, ensure_ascii=False),
+    "str of an array": lambda texts: str(np.array(texts, dtype=str)),
+    "repr of an array": lambda texts: repr(np.array(texts, dtype=str)),
+    "repr of objects": lambda texts: repr(np.array([*texts, None], dtype=object)[:-1]),
+    "list of an array": lambda texts: str([*np.array(texts, dtype=str)]),
+    "with a null": lambda texts: str([*texts, None]),
+    "list of lists": lambda texts: f"  {[texts, texts]}\n",
+    "Series": lambda texts: str(pd.Series(["a", *texts], name="gold")),
+    "Series without a name": lambda texts: str(pd.Series(["a", *texts])),
+}
+
+
+@pytest.mark.parametrize("kind", PRINTS)
+@given(texts=st.lists(TEXTS, max_size=5))
+def test_a_printed_list_is_refused(kind, texts):
+    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .* printed list.* JSON lines .*=r1\+r2"):
+        REFERENCES.texts_of(PRINTS[kind](texts), "reference", "row 0")
+
+
+WORDS = st.sampled_from(
+    ["the cat's", '"red"', "\n", ",", "None", "[laughs]", "['a']", '["a", "b"]', "[]", "dtype: str"]
 )
-def test_other_prints_of_lists_are_read(scorer, cell):
-    expected = scorer.score(["a tree"], [["a tree", "a red tree"]]).F
-    with pytest.warns(UserWarning, match="is read as a list"):
-        assert scorer.score_frame({"candidate": ["a tree"], "reference": [cell]})["f1"] == expected
+
+
+@given(st.lists(WORDS, max_size=5), st.sampled_from(["and", "[1]", "(x)"]), st.lists(WORDS, max_size=5))
+def test_a_text_with_a_word_outside_of_quotes_is_no_printed_list(before, word, after):
+    text = " ".join([*before, word, *after])
+    assert REFERENCES.texts_of(text, "reference", "row 0") == [text]
 
 
 @pytest.mark.parametrize(
-    "cell",
-    [
-        *("[['a', 'b']]", '[["a"], ["b"]]', "[('a', 'b')]", "['a' 'b' ... 'z']", "{'a', 'b'}", "array([['a', 'b']])"),
-        str(pd.Series(["a", "b"])),
-    ],
-)
-def test_lists_that_cannot_be_read_are_refused(scorer, cell):
-    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .*list of lists, a set, a Series"):
-        scorer.score_frame({"candidate": ["a tree"], "reference": [cell]})
-
-
-@pytest.mark.parametrize(
-    "text", ["('yes')", "[applause] (and) [laughter]", "[1, 2]", "['a' and 'b']", "0 \ndtype: a b"]
+    "text", ["[1] See the appendix [2]", "[1, 2]", "('yes')", "['a' and 'b']", '["Smith"] shows it, ["Lee"]', "['a'] b"]
 )
 def test_a_text_in_brackets_stays_one(scorer, text):
     assert scorer.score_frame({"candidate": [text], "reference": [text]})["f1"] == pytest.approx(1)
+
+
+def test_a_candidate_and_a_text_of_a_list_are_never_printed_lists(scorer):
+    frame = {"candidate": ["['a']", "the cat"], "reference": [["['a']"], "['a']"]}
+    scored = scorer.score_frame(frame, errors="null")
+    assert scored["f1"].tolist() == [pytest.approx(1), None]
+    assert "printed list" in scored["error"][1]
+
+
+@pytest.mark.parametrize("column", ["reference", "context"])
+def test_a_printed_list_in_a_file_is_refused_with_its_line(refused, tiny_bundle, write, column):
+    cells = {"candidate": "a dog", "reference": "the dog", "context": "it"} | {column: "['a', 'b']"}
+    file = write("in.tsv", "\t".join(cells) + "\n" + "\t".join(cells.values()) + "\n")
+    said = refused("score", "-m", tiny_bundle, "-c", file, "--context", file)
+    assert f"in.tsv, line 2: the column '{column}' holds" in said
+    assert "printed list" in said
 
 
 @pytest.mark.filterwarnings("error:.*score 0:UserWarning")
@@ -128,32 +138,8 @@ def test_series_of_the_same_labels_in_another_order_are_refused(scorer):
         assert scorer.score(candidates, others).F.tolist() == expected
 
 
-@unsaid
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0)])
-def test_a_cell_is_read_alike_whatever_the_others_hold(scorer, order):
-    cells = ["a dog", '["a", "the"]', "[1]", '["a"', '[{"a": 1}]']
-    candidates, expected = ["a dog"] * 5, ["a dog", ["a", "the"], "[1]", '["a"', '[{"a": 1}]']
-    scored = scorer.score_frame({"candidate": candidates, "reference": [cells[row] for row in order]})
-    assert scored["f1"].tolist() == scorer.score(candidates, [expected[row] for row in order]).F.tolist()
-
-
-@unsaid
-@pytest.mark.parametrize(
-    ("cell", "held"),
-    [
-        *((cell, "a list with null in it") for cell in ('["a", null]', "['a', None]", "['a', nan]")),
-        ("[]", "an empty list"),
-    ],
-)
-def test_a_list_that_lacks_a_text_is_refused(scorer, cell, held):
-    with pytest.raises(InputError, match=f"row 1: the column 'reference' holds {held}"):
-        scorer.score_frame({"candidate": ["a", "a"], "reference": ['["a"]', cell]})
-
-
-@unsaid
 @pytest.mark.filterwarnings("ignore:2 texts have an empty context:UserWarning")
 def test_contexts_are_lists_too(scorer):
-    columns = {"candidate": ["a dog", "it"], "reference": ["the dog", "a"], "context": ['["the cat", "a mat"]', "[]"]}
-    lists = columns | {"context": [["the cat", "a mat"], []]}
-    scores = [scorer.score_frame(given, context="context")["f1"].tolist() for given in (columns, lists)]
-    assert scores[0] == scores[1]
+    columns = {"candidate": ["a dog", "it"], "reference": ["the dog", "a"], "context": [["the cat", "a mat"], []]}
+    expected = scorer.score(columns["candidate"], columns["reference"], contexts=columns["context"])
+    assert scorer.score_frame(columns, context="context")["f1"].tolist() == expected.F.tolist()

@@ -292,15 +292,6 @@ def test_the_signature_is_that_of_score_for_blank_contexts(score, scorer, tmp_pa
     assert [schema.metadata[b"bertscore_onnx.signature"].decode() for schema in written] == [signature] * 3
 
 
-@pytest.mark.filterwarnings("ignore:.* is read as a list:UserWarning")
-@pytest.mark.parametrize("part_rows", [1, 400])
-@pytest.mark.parametrize("lists", [{0}, {256}, {0, 1, 2, 256, 257}])
-def test_lists_in_cells_are_read_alike_in_every_part(scored, scorer, tmp_path, lists, part_rows):
-    file, references = tmp_path / "pairs.tsv", [["the cat", "a dog"] if row in lists else "a dog" for row in range(300)]
-    file.write_text("candidate\treference\n" + "".join(f"the cat\t{cell}\n" for cell in references))
-    assert scored(file, part_rows=part_rows)["f1"] == scorer.score(["the cat"] * 300, references).F.tolist()
-
-
 def test_a_job_is_of_one_matching_and_one_column_of_contexts(score, read_scores, tmp_path, tiny_bundle):
     rows = [{"candidate": "the cat", "reference": "a cat", "before": before} for before in (["it was"], ["red", "it"])]
     source = tmp_path / "pairs.jsonl"
