@@ -4,7 +4,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import copysign, expm1, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,14 @@ from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
-from bertscore_onnx_evaluation.metrics.correlation import CLOSE, Floats, correlate_pairs, finite, pearson_of_moments
+from bertscore_onnx_evaluation.metrics.correlation import (
+    CLOSE,
+    Floats,
+    correlate_pairs,
+    finite,
+    pearson_of_moments,
+    scipy_module,
+)
 from bertscore_onnx_evaluation.metrics.statistics import NORMAL, UnitSums, sum_by_unit, widening
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, NUM_RESAMPLES, SEED, SIGNIFICANT, bootstrap_counts
@@ -237,6 +243,7 @@ def tune_layers(
     Raises:
         UnknownLayerError: the scorer has one layer.
         InputError: the rows do not fit together, no language pair has a correlation, or no layer has one.
+        MissingExtraError: scipy is not installed.
     """
     manifest = scorer.manifest
     if not manifest.all_layers:
@@ -375,24 +382,15 @@ def _results(
     return tuple(layers), best
 
 
-def student_quantile(p: float, num_units: int) -> float:
-    """Return the quantile of Student's t with as many degrees of freedom as units, minus one.
-
-    D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959: within 0.3 %
-    from 6 units on. scipy's `stdtrit` is exact, and takes as long to import as half a comparison of given scores.
-    """
-    freedom = max(1, num_units - 1)
-    z = NORMAL.inv_cdf(p) * (8 * freedom + 3) / (8 * freedom + 1)
-    return copysign(sqrt(freedom * expm1(z * z / freedom)), z)
-
-
 def tail_share(tail: float, num_units: int) -> float:
     """Return the share of resamples to cut off at an end of an interval, so that it holds in the population.
 
     Resamples of few units are too alike: Hesterberg, "What Teachers Should Know About the Bootstrap", 2015, section
     3.2.
     """
-    return NORMAL.cdf(-student_quantile(1 - tail, num_units) * widening(num_units))
+    freedom = max(1, num_units - 1)
+    t = float(scipy_module("special").stdtrit(freedom, 1 - tail))
+    return NORMAL.cdf(-t * widening(num_units))
 
 
 def intervals(resampled: Floats, num_units: int) -> Floats:

@@ -87,6 +87,7 @@ def tune_layers(
     """
     named = columns_of(columns, *_ROLES)
     settings["model_type"] = chosen_model(model_type)
+    from bertscore_onnx.errors import check_installed
     from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
@@ -99,6 +100,7 @@ def tune_layers(
     for each in scorers:
         check_contexts(each, "`tune-layers` reads no contexts")
     first, *further = scorers
+    check_installed(["scipy"], "evaluation", "This command")
     check_figure(figure)
     check_destination(figure, [judgements], "--figure")
     table = read_table(judgements, dialect_of(input_format))

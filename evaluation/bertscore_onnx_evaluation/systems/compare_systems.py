@@ -156,7 +156,7 @@ def compare(
             tables without ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an
             option out of its range.
         InputTypeError: something is not a text, or an argument is unknown.
-        MissingExtraError: sacreBLEU is not installed, and a metric comes from it.
+        MissingExtraError: scipy is not installed; or sacreBLEU is not, and a metric comes from it.
     """
     for name in unknown:
         raise InputTypeError(f"compare takes no {name!r}.{meant(name, signature(compare).parameters)}")

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations
-from math import ceil, log, log1p
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx_evaluation.metrics.correlation import scipy_module
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
 
@@ -262,7 +263,12 @@ def _agreeing(interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDAr
 
 def sign_test(won: int, lost: int) -> float:
     """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart."""
-    return min(1.0, 2 * float(_binomial(won + lost)[max(won, lost) :].sum()))
+    fewer = min(won, lost)
+    more = max(won, lost)
+    if fewer == more:
+        return 1.0
+    as_far_on_one_side = scipy_module("special").betainc(more, fewer + 1, 0.5)  # a binomial distribution
+    return min(1.0, 2 * float(as_far_on_one_side))
 
 
 def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
@@ -270,32 +276,16 @@ def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
 
     It holds 0 if, and only if, the sign test is not significant.
     """
-    number, counts = won + lost, np.arange(won + lost + 1)
-    log_ways = np.cumsum([0, *np.log((number - counts[:-1]) / counts[1:])])
-
-    def largest(count: int) -> float:
-        """Return the largest share with which as few are won in 2.5 %."""
-        low, high = 0.0, 1.0
-        for _ in range(60 if count < number else 0):
-            share = (low + high) / 2
-            logs = (
-                log_ways[: count + 1]
-                + counts[: count + 1] * log(share)
-                + (number - counts[: count + 1]) * log1p(-share)
-            )
-            low, high = (share, high) if np.exp(logs).sum() > SIGNIFICANT / 2 else (low, share)
-        return high
-
-    return np.array([1 - 2 * largest(lost), 2 * largest(won) - 1])
+    largest_won = _largest_share(won, lost)
+    largest_lost = _largest_share(lost, won)
+    return np.array([1 - 2 * largest_lost, 2 * largest_won - 1])
 
 
-def _binomial(number: int) -> NDArray[np.float64]:
-    """Return how probable each number of heads of a fair coin is, (number + 1,)."""
-    half = number // 2
-    heads = np.arange(half, number)
-    above = np.concatenate([[1.0], np.cumprod((number - heads) / (heads + 1))])  # relative to half
-    weights = np.concatenate([above[: number % 2 : -1], above])
-    return weights / weights.sum()
+def _largest_share(number: int, others: int) -> float:
+    """Return the largest true share with which so few units, or fewer, are seen in 2.5 % of samples."""
+    if others == 0:
+        return 1.0
+    return float(scipy_module("special").betaincinv(number + 1, others, 1 - SIGNIFICANT / 2))
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
@@ -376,10 +366,8 @@ def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: fl
 
     It is that of systems trained again; p and the ends of the interval are fields of `SystemResult`. The variance is
     that of the means of runs, and that of segments, `error` squared, less what runs add to it, with Satterthwaite's
-    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies. Needs scipy.
+    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies.
     """
-    from scipy.special import stdtr, stdtrit
-
     if min(len(first), len(second)) < 2:
         return {}
     of_runs, within, squares = 0.0, 0.0, 0.0
@@ -395,8 +383,9 @@ def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: fl
         return {}
     freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
     freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
-    half = float(stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
-    p = float(2 * stdtr(freedom, -abs(delta) / variance**0.5))
+    special = scipy_module("special")
+    half = float(special.stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
+    p = float(2 * special.stdtr(freedom, -abs(delta) / variance**0.5))
     return {"runs_p": p, "runs_low": delta - half, "runs_high": delta + half}
 
 

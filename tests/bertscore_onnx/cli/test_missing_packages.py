@@ -48,10 +48,11 @@ def filled(write, tiny_bundle, tmp_path):
                 "evaluation",
                 ["compare", *SYSTEMS, "-m", "absent", "--metric", "bertscore", "bleu", "--html", "{out}"],
             )
-            for package in ("sacrebleu", "jinja2")
+            for package in ("scipy", "sacrebleu", "jinja2")
         ),
         ("sacrebleu", "evaluation", ["meta", "{table}", "--metric", "bleu", "--format", "json"]),
         ("scipy", "evaluation", ["meta", "{table}", "--score", "m", "--format", "json"]),
+        ("scipy", "evaluation", ["tune-layers", "{table}", "-m", "absent"]),
         ("huggingface_hub", "hub", ["pull", "org/tiny"]),
         ("matplotlib", "plot", ["show", "-m", "/no/such/bundle", *PAIR, "-o", "{out}.svg"]),
         ("matplotlib", "plot", ["compare", *SYSTEMS, "--metric", "bleu", "--figure", "{out}.svg"]),
