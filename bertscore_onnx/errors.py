@@ -246,7 +246,7 @@ class DeadlineError(BertScoreOnnxError, TimeoutError):
 
 
 class WorkerError(BertScoreOnnxError, RuntimeError):
-    """The thread that scored the item failed; another thread replaces it."""
+    """The scorer failed, and could not score anything else either."""
 
 
 class ForkError(BertScoreOnnxError, RuntimeError):

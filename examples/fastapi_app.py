@@ -57,6 +57,13 @@ async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
     return {"P": scores.P.tolist(), "R": scores.R.tolist(), "F": scores.F.tolist()}
 
 
+@app.get("/live")
+async def live(request: Request) -> None:
+    """Return 200 if this process works, else 503: restart it."""
+    if not request.app.state.batcher.live:
+        raise HTTPException(503, "not live")
+
+
 @app.get("/ready")
 async def ready(request: Request) -> None:
     """Return 200 if this process can score, else 503."""

@@ -134,11 +134,14 @@ def test_lost_and_wrong_answers_break_the_bounds_of_batching(settings, monkeypat
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_not_replaced_breaks_its_bounds(settings, monkeypatch):
-    without = lambda scorer, **options: MicroBatcher(scorer, **{**options, "make_scorer": None})  # noqa: E731
-    monkeypatch.setattr(faults, "MicroBatcher", without)
-    monkeypatch.setattr(faults, "READY_SECONDS", 1.0)
-    assert not all(met(faults.measure(replace(settings, sizes=replace(TINY, faults=1)))))
+def test_a_broken_batcher_that_stays_live_breaks_its_bound(settings, monkeypatch):
+    class Live(MicroBatcher):
+        live = True
+
+    monkeypatch.setattr(faults, "MicroBatcher", Live)
+    monkeypatch.setattr(faults, "PATIENCE", 1.0)
+    monkeypatch.setattr(faults.batcher, "MIN_STALL", 30.0)  # which the case changes
+    assert met(faults.measure(replace(settings, sizes=replace(TINY, faults=1)))) == [*[True] * 4, False, True]
 
 
 def test_a_leak_spreads_the_second_half_and_a_start_does_not():

@@ -105,6 +105,7 @@ class FakeBatcher:
         self.calls = 0
         self.clients = []
         self.cancelled = threading.Event()
+        self.live = True
         self.ready = True
         self.is_full = False
 

@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Real
 
@@ -16,10 +16,16 @@ from bertscore_onnx.scoring.inputs import Pairs, check_positive, collect_pairs
 from bertscore_onnx.text.texts import Context, Reference, Text, describe
 from bertscore_onnx_service.batcher.queue import BatchSize, Request, RequestQueue
 from bertscore_onnx_service.batcher.stats import BatcherStats
-from bertscore_onnx_service.batcher.worker import Supervisor, count_warnings, probe
+from bertscore_onnx_service.batcher.worker import DeadlineKeeper, Worker, count_warnings, probe
 
 BATCH_SHARE = 1 / 120
 """The share of the deadline that a batch may take: it is how long a small request waits for others."""
+
+MIN_STALL = 30.0
+"""Seconds that a call of the scorer may take, even if `deadline` is shorter, before the worker counts as stalled."""
+
+JOIN_SECONDS = 1.0
+"""Seconds that closing waits for each thread."""
 
 TOKENISERS = 2
 """Threads that tokenise for callers in asyncio: a long text does not hold up all others."""
@@ -31,8 +37,8 @@ class MicroBatcher(Closeable):
     Each call submits one request, which has its place and its deadline from then on, and is answered as a whole; a
     large one is scored in several sub-batches, between which smaller ones get their turn. Its scores are those it would
     get alone, within 1e-5, except with bf16 (OpenVINO): see docs/differences.md. Callbacks of futures run on the
-    batcher's own threads and must not block. In a fork of the process that made it, all but `ready` and `close` raise a
-    ForkError.
+    batcher's own threads and must not block. In a fork of the process that made it, all but `live`, `ready` and `close`
+    raise a ForkError.
     """
 
     def __init__(
@@ -43,23 +49,16 @@ class MicroBatcher(Closeable):
         max_delay: float = 0.002,
         max_queue: int = 512,
         deadline: float = 30.0,
-        max_stall: float = 30.0,
-        make_scorer: Callable[[], BERTScorer] | None = None,
     ) -> None:
         """Score a probe in the calling thread, and start the threads.
 
         Args:
-            scorer: the caller closes it, after the batcher; but with `make_scorer` the batcher closes it once it is
-                replaced and no run uses it any more.
+            scorer: the caller closes it, after the batcher.
             max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
                 batch has fewer: as many as take a 120th of `deadline`, but at least 512.
             max_delay: how many seconds to wait for more requests. A request to an idle batcher does not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has until its scores, unless its caller sets another deadline.
-            max_stall: how many seconds a run may take before its worker is abandoned and replaced; `make_scorer` has
-                as long.
-            make_scorer: makes the next scorer after a worker broke down, or after two stalled in a row; it must
-                tokenise as the first does. Without it a new worker uses the same scorer.
 
         Raises:
             InputError: a limit is out of range, or the scorer takes idf weights from the references of each call.
@@ -69,7 +68,6 @@ class MicroBatcher(Closeable):
         check_positive("max_queue", max_queue)
         check_seconds("max_delay", max_delay, zero=True)
         check_seconds("deadline", deadline)
-        check_seconds("max_stall", max_stall)
         if scorer.signature.idf == "references":
             raise InputError(
                 "This scorer takes its idf weights from the references of each call, so that scores would depend on "
@@ -77,9 +75,14 @@ class MicroBatcher(Closeable):
             )
         probe(scorer)
         scorer.warm_up()
-        self._pid, self._scorer, self._deadline = os.getpid(), scorer, deadline
+        self._pid = os.getpid()
+        self._scorer = scorer
+        self._deadline = deadline
         self._queue = RequestQueue(max_queue, max_delay, BatchSize(max_batch_tokens, deadline * BATCH_SHARE))
-        self._supervisor = Supervisor(scorer, self._queue, max_stall, make_scorer)
+        self._worker = Worker(scorer, self._queue, max(deadline, MIN_STALL))
+        self._deadlines = DeadlineKeeper(self._queue)
+        self._worker.start()
+        self._deadlines.start()
         self._tokenisers = ThreadPoolExecutor(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
         atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
 
@@ -145,8 +148,17 @@ class MicroBatcher(Closeable):
 
     @property
     def ready(self) -> bool:
-        """Whether a request would be scored now: not while draining or stalled, or until a new worker has scored."""
-        return os.getpid() == self._pid and self._queue.is_open and self._supervisor.is_healthy
+        """Whether a request would be admitted and scored now."""
+        return self.live and self._queue.is_open
+
+    @property
+    def live(self) -> bool:
+        """Whether the worker scores; if it stays False, restart the process.
+
+        It is False while a call of the scorer takes longer than `deadline` and 30 seconds; after the scorer failed at
+        a probe, until it scores again; and once the batcher is closed.
+        """
+        return os.getpid() == self._pid and self._worker.is_working
 
     def stats(self) -> BatcherStats:
         """Return the counts so far."""
@@ -168,7 +180,10 @@ class MicroBatcher(Closeable):
             return
         self._queue.drain(0)
         self._queue.close()
-        self._supervisor.stop()
+        self._deadlines.stop()
+        for thread in (self._deadlines, self._worker):
+            if thread is not threading.current_thread():  # that of a callback
+                thread.join(JOIN_SECONDS)
         self._tokenisers.shutdown(wait=False)
         atexit.unregister(self.close)
 
@@ -190,7 +205,7 @@ class MicroBatcher(Closeable):
         request = Request(pairs, seconds, client)
         try:
             self._queue.admit(request)
-            self._supervisor.wake_at(request.deadline)
+            self._deadlines.wake_at(request.deadline)
             if in_thread and pairs.tokenised is None:
                 self._tokenisers.submit(self._prepare, request)
             else:

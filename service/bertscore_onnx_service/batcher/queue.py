@@ -1,7 +1,7 @@
 """The queue of a batcher: every request from its admission to its answer.
 
 A request is one caller's submission; a sub-batch is the part of it that one batch scores. The first to claim a request
-answers it: the worker with its scores, the supervisor at its deadline, or a batcher that closes; later answers are
+answers it: the worker with its scores, the keeper of deadlines, or a batcher that closes; later answers are
 dropped. A request has its place from the call on, waits until a batch takes a sub-batch of it, and runs from then on.
 One lock protects all of it. Futures are answered outside of the lock, since that runs the callbacks of their callers.
 
@@ -9,13 +9,14 @@ A caller's thread enters the lock and wakes other threads by calls of C only: an
 may arrive between any two steps of Python, such as those of a `threading.Condition`, and would leave its lock locked.
 """
 
+import logging
 import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from queue import Empty, SimpleQueue
@@ -36,6 +37,8 @@ TOKENS_MATCHED = 8
 
 RUN_TOKENS, CONCURRENT_RUNS = 512, 2
 """Padded tokens of a run of the model, and runs at the same time, about; the padding within a run is counted."""
+
+_log = logging.getLogger(__name__)
 
 
 class Request:
@@ -255,7 +258,6 @@ class RequestQueue:
         self._refusal: tuple[type[ClosedError], str] | None = None
         self._requests: dict[Future[Scores], Request] = {}  # those without an answer, in order of arrival
         self._num_running = self._being_answered = 0
-        self._worker: object = None
         self._last_size, self._last_scored = 0, 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
@@ -295,15 +297,8 @@ class RequestQueue:
         """Wake the worker, since a request was tokenised."""
         self._wakeup.set()
 
-    def assign(self, worker: object) -> None:
-        """Give batches to this worker and to no other from now on."""
-        with self._lock:
-            if self._refusal is not _CLOSED:
-                self._worker, dismissed, self._wakeup = worker, self._wakeup, Wakeup()
-                dismissed.set()
-
-    def next_batch(self, worker: object, idle_seconds: float = math.inf) -> list[SubBatch] | None:
-        """Return a batch of requests; an empty one once another worker is assigned, None after `idle_seconds` without.
+    def next_batch(self, idle_seconds: float = math.inf) -> list[SubBatch] | None:
+        """Return a batch of requests; an empty one once the queue is closed, None after `idle_seconds` without.
 
         If batch-mates are likely, because the last batch had several requests or this first request came while it was
         being scored, wait up to `max_delay` for more. A request that comes to an idle batcher is scored at once.
@@ -311,9 +306,9 @@ class RequestQueue:
         idle_at, full_at = time.monotonic() + idle_seconds, math.inf
         while True:
             with self._lock:
-                if self._worker is not worker:
+                if self._refusal is _CLOSED:
                     return []
-                wakeup, now = self._wakeup, time.monotonic()
+                now = time.monotonic()
                 waiting = [request for request in self._requests.values() if request.has_more]
                 if waiting:
                     are_mates_likely = self._last_size > 1 or waiting[0].submitted < self._last_scored
@@ -325,7 +320,7 @@ class RequestQueue:
                     return None
                 else:
                     until, full_at = idle_at, math.inf
-            wakeup.wait(until - now)
+            self._wakeup.wait(until - now)
 
     def count_batch(self, batch: Sequence[SubBatch], pairs: Pairs, started: float) -> None:
         """Count a call of the scorer that has just ended."""
@@ -344,7 +339,7 @@ class RequestQueue:
             self._num_last = 0.8 * self._num_last + sum(not sub_batch.request.has_more for sub_batch in batch)
 
     def count(self, name: str, number: int = 1) -> None:
-        """Count a restart, a warning or truncated texts."""
+        """Count warnings or truncated texts."""
         with self._lock:
             self._counts[name] += number
 
@@ -372,16 +367,20 @@ class RequestQueue:
                 request.future.set_exception(answer)
             else:
                 request.future.set_result(answer)
+        except BaseException:
+            # Signal handlers raise in the main thread alone; elsewhere it is a callback of the caller.
+            if threading.current_thread() is threading.main_thread():
+                raise
+            _log.exception("A callback of a request failed.")
         finally:
             with self._lock:
                 self._being_answered -= 1
                 self._wake_drained()
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
-        """Answer every request with an error of its own, even if a caller's callback raises; raise that at the end."""
-        with ExitStack() as answers:  # SystemExit in a callback must not cost the others their answer
-            for request in requests:
-                answers.callback(self.answer, request, make_error(request))
+        """Answer every request with an error of its own."""
+        for request in requests:
+            self.answer(request, make_error(request))
 
     def expire(self, now: float) -> float:
         """Answer every request whose deadline has passed with a DeadlineError; return the earliest other deadline."""
@@ -406,10 +405,10 @@ class RequestQueue:
         return not left
 
     def close(self) -> None:
-        """Admit no more requests, and dismiss the worker."""
+        """Admit no more requests, and give the worker no more batches."""
         with self._lock:
-            self.assign(None)
             self._refusal = _CLOSED
+        self._wakeup.set()
 
     def stats(self) -> BatcherStats:
         """Return all counts as they are at this moment."""

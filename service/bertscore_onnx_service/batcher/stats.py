@@ -51,7 +51,6 @@ class BatcherStats:
     batches: int = _counter("Batches scored.")
     batch_tokens: int = _counter("Tokens of the different texts in all batches.")
     padded_tokens: int = _counter("The same with padding, about.")
-    restarts: int = _counter("Workers replaced because they broke down or stalled.")
     warnings: int = _counter("Warnings about texts, such as empty ones.")
     truncated: int = _counter("Texts longer than the model's maximum, whose end does not count.")
     waits: Durations = field(compare=False)

@@ -213,8 +213,8 @@ class ModelList(msgspec.Struct, frozen=True):
 class Health(msgspec.Struct, frozen=True):
     """The state of the server."""
 
-    status: Annotated[str, Meta(description="`live`, `ready` or `not ready`.", examples=["ready"])]
-    reasons: Annotated[list[str], Meta(description="Why it is not ready; empty if it is.")] = []
+    status: Annotated[str, Meta(description="`live`, `ready`, `not live` or `not ready`.", examples=["ready"])]
+    reasons: Annotated[list[str], Meta(description="Why it is not; empty if it is.")] = []
 
 
 # Decoding and checks.

@@ -169,18 +169,17 @@ class StatusEndpoints:
         self._metrics = metrics
 
     async def live(self, request: Request) -> Response:
-        """Answer that the process and its event loop run."""
-        return json_response(Health("live"))
+        """Return whether the process works; if not, it has to be restarted, unless it stops anyway."""
+        if self._admission.is_draining:
+            return _health("live", [])
+        reasons = [f"The worker of {model} hangs or fails." for model in self._models if not model.batcher.live]
+        return _health("live", reasons)
 
     async def ready(self, request: Request) -> Response:
         """Return whether a request sent now would be scored, and if not, why."""
         reasons = ["The server is stopping."] if self._admission.is_draining else []
-        reasons += [
-            f"No worker is ready for {model.name}" + (f" with idf {model.idf}." if model.idf else ".")
-            for model in self._models
-            if not model.batcher.ready
-        ]
-        return json_response(Health("not ready" if reasons else "ready", reasons), status=503 if reasons else 200)
+        reasons += [f"No worker is ready for {model}." for model in self._models if not model.batcher.ready]
+        return _health("ready", reasons)
 
     async def models(self, request: Request) -> Response:
         """List the models."""
@@ -189,3 +188,9 @@ class StatusEndpoints:
     async def metrics(self, request: Request) -> Response:
         """Return the metrics."""
         return Response(self._metrics.text(), media_type=None, headers={"Content-Type": CONTENT_TYPE})
+
+
+def _health(status: str, reasons: list[str]) -> Response:
+    if reasons:
+        return json_response(Health(f"not {status}", reasons), status=503)
+    return json_response(Health(status))

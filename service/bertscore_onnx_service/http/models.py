@@ -10,11 +10,9 @@ from typing import Any, Self, cast
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import IdfError, InputError, QueueFullError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.rescaling import Rescaling
-from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores, Signature
 from bertscore_onnx.scoring.inputs import Pairs
@@ -25,48 +23,34 @@ from bertscore_onnx_service.http.bodies import ModelInfo
 from bertscore_onnx_service.http.errors import ApiError
 from bertscore_onnx_service.http.limits import Limits
 
-MIN_STALL = 30.0
-"""The least time in seconds after which the worker of a run is replaced; a model has as long to load."""
-
 CountDocuments = Callable[[Bundle], DocumentCounts]
 """Counts the documents of an idf table with the tokenizer of a bundle."""
 
 
 class Model(Closeable):
-    """One model with one idf table, or without: its scorer, and the batcher in front of it.
-
-    The model itself is loaded once for all its idf tables. If a scorer fails, it is loaded again; the other scorers
-    keep the old one until they fail too, and then share the new one.
-    """
+    """One model with one idf table, or without: its scorer, and the batcher in front of it."""
 
     def __init__(
         self,
         *,
         name: str,
         idf: str | None,
-        weights: Idf,
-        shared: Shared[BERTScorer],
+        scorer: BERTScorer,
         token_names: TokenNames,
         limits: Limits,
         allow_fp32_baseline: bool,
     ) -> None:
-        """Create a scorer of the shared model with these idf weights, and start the batcher."""
+        """Start a batcher of the scorer, which this model closes."""
         self.name = name
         self.idf = idf
         self.token_names = token_names
-        self._shared = shared
-        self._base: BERTScorer | None = None
-        self._weights = weights
-        self.scorer: BERTScorer = self._make_scorer()
-        """The scorer in use."""
+        self.scorer = scorer
         try:
             self.batcher = MicroBatcher(
                 self.scorer,
                 max_batch_tokens=limits.max_batch_tokens,
                 max_queue=limits.max_queue,
                 deadline=limits.deadline,
-                max_stall=max(limits.deadline, MIN_STALL),
-                make_scorer=self._make_scorer,
             )
         except BaseException:
             self.scorer.close()
@@ -78,6 +62,10 @@ class Model(Closeable):
             if self.scorer.matching.is_default
             and (allow_fp32_baseline or manifest.baseline_precision(language) == self._signature.precision)
         }
+
+    def __str__(self) -> str:
+        """Return the model's name, and the name of its idf table."""
+        return f"{self.name} with idf {self.idf}" if self.idf else self.name
 
     @property
     def languages(self) -> list[str]:
@@ -120,17 +108,6 @@ class Model(Closeable):
         self.batcher.close()
         self.scorer.close()
 
-    def _make_scorer(self) -> BERTScorer:
-        """Return a scorer of the shared model; if the current one has failed, that is loaded again."""
-        if self._base is not None:
-            self._shared.replace(self._base)  # before loading, since a device may not have memory for two
-        self._base = base = self._shared.acquire()
-        try:
-            self.scorer = base.with_idf(self._weights)
-        finally:
-            self._shared.release(base)
-        return self.scorer
-
 
 class Models(Closeable):
     """All the models of a server."""
@@ -138,7 +115,6 @@ class Models(Closeable):
     def __init__(self) -> None:
         """Begin without models; `load` adds them."""
         self._models: dict[str, dict[str | None, Model]] = {}
-        self._shared: list[Shared[BERTScorer]] = []
 
     @classmethod
     def load(
@@ -148,7 +124,7 @@ class Models(Closeable):
         limits: Limits,
         settings: ScorerSettings | None = None,
     ) -> Self:
-        """Load models, each without idf and with every idf table.
+        """Load models, each once for all scores without idf and with every idf table.
 
         A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
         existing path may contain a `=` itself. All scorers have the same `settings`, as `BERTScorer` takes them.
@@ -169,22 +145,20 @@ class Models(Closeable):
         name = alias or bundle.manifest.model_id
         if name in self._models:
             raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
-        shared = Shared(partial(BERTScorer, **{**settings, "model_type": bundle.path}))
-        self._shared.append(shared)
         make = partial(
             Model,
             name=name,
-            shared=shared,
             token_names=TokenNames(bundle),
             limits=limits,
             allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
         )
-        by_idf = self._models[name] = {None: make(idf=None, weights=False)}
-        for idf, count in idf_tables.items():
-            try:
-                by_idf[idf] = make(idf=idf, weights=count(bundle))
-            except IdfError as error:
-                raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
+        with BERTScorer(**{**settings, "model_type": bundle.path}) as base:
+            by_idf = self._models[name] = {None: make(idf=None, scorer=base.shared())}
+            for idf, count in idf_tables.items():
+                try:
+                    by_idf[idf] = make(idf=idf, scorer=base.with_idf(count(bundle)))
+                except IdfError as error:
+                    raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
 
     def select(self, name: str | None = None, idf: str | None = None) -> Model:
         """Return a model by its name, or the only model, with an idf table or without; 422 if there is none."""
@@ -231,8 +205,6 @@ class Models(Closeable):
             model.batcher.close()
         for model in self:
             model.close()
-        for shared in self._shared:
-            shared.close()
 
 
 def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:

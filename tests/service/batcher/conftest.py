@@ -14,9 +14,8 @@ def fake():
 
 
 @pytest.fixture
-def make_batcher(fake, monkeypatch):
-    """Return a function that makes a batcher of the fake scorer, which restarts after short pauses."""
-    monkeypatch.setattr("bertscore_onnx_service.batcher.worker.FIRST_PAUSE", 0.05)
+def make_batcher(fake):
+    """Return a function that makes a batcher of the fake scorer."""
     made = []
 
     def make(scorer=fake, **options):

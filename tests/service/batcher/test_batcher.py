@@ -212,7 +212,6 @@ def test_wrong_input_is_refused_in_the_caller(make_batcher, fake, cands, refs, o
         *({name: 0} for name in ("max_batch_tokens", "max_queue", "deadline")),
         {"max_delay": -1},
         {"deadline": math.inf},
-        {"max_stall": math.nan},
     ],
 )
 def test_a_limit_out_of_range_is_refused_by_its_name(fake, limit):
@@ -433,7 +432,6 @@ def test_the_counts_add_up(make_batcher, fake, held):
         batches=5,  # the first, the one that failed, and its three requests one by one
         batch_tokens=(6 + 3) + (5 + 5 + 2 + 3) + (5 + 3) + (5 + 3) + (2 + 3),
         padded_tokens=(6 + 3) + (2 * 5 + 2 * 3) + (5 + 3) + (5 + 3) + (3 + 2),  # in two runs each
-        restarts=0,
         warnings=1,
         waits=stats.waits,
         runs=stats.runs,

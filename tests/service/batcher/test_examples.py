@@ -56,14 +56,14 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
 
     async def request():
         async with app.router.lifespan_context(app), client_of(app) as client:
-            ready = await client.get("/ready")
+            statuses = [(await client.get(path)).status_code for path in ("/live", "/ready")]
             scored = await asyncio.gather(*(client.post("/score", json=TEXTS) for _ in range(8)))
             refused = await client.post("/score", json={"candidates": ["a"], "references": []})
-        return ready, scored, refused
+        return statuses, scored, refused
 
     monkeypatch.setenv("BERTSCORE_BUNDLE", str(tiny_bundle))
-    ready, scored, refused = asyncio.run(request())
-    assert ready.status_code == 200
+    statuses, scored, refused = asyncio.run(request())
+    assert statuses == [200, 200]
     for answer in scored:
         assert answer.json()["F"] == pytest.approx(expected, abs=1e-5)
     assert refused.status_code == 422

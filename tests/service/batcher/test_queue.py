@@ -29,7 +29,7 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms,
         total -= piece.tokens
         pieces.append(piece)
     answer = None
-    for piece in random.sample(pieces, len(pieces)):  # a stalled worker may come back after others have answered
+    for piece in random.sample(pieces, len(pieces)):
         scores, _ = scorer.score_pairs(join_batch([piece]))
         [part] = split_scores(scores, [piece])
         assert answer is None

@@ -23,4 +23,4 @@ def test_a_table_that_lacks_a_word_fails_that_request_alone(minilm_bundle):
         known, unknown = batcher.submit(["cat"], ["cat"]), batcher.submit(["dog"], ["cat"])
         assert pytest.approx([1], abs=1e-5) == known.result(GUARD).F
         assert isinstance(unknown.exception(GUARD), IdfError)
-        assert batcher.stats().restarts == 0
+        assert batcher.live

@@ -175,7 +175,15 @@ def test_a_worker_that_is_not_ready_is_reported(client, fake_batcher):
     assert client.get("/health/live").status_code == 200
 
 
-def test_a_draining_server_refuses_to_score(models):
+def test_a_worker_that_hangs_is_reported_for_a_restart(client, fake_batcher):
+    fake_batcher().live = False
+    response = client.get("/health/live")
+    assert response.status_code == 503
+    assert response.json() == {"status": "not live", "reasons": ["The worker of tiny-bert hangs or fails."]}
+
+
+def test_a_draining_server_refuses_to_score_and_stays_live(models, fake_batcher):
+    fake_batcher().live = False
     with serving(models) as client:
         client.app.state.admission.is_draining = True
         assert refusal(client.post("/v1/score", json=BODY)) == (503, "draining")

@@ -49,7 +49,7 @@ def test_metrics_count_truncated_texts(models):
 def test_metrics_of_every_batcher(client, idf):
     found = samples(client)
     labels = sorted([idf, "tiny-bert"])
-    for name in ("queue_depth", "padding_ratio", "batcher_restarts_total", "batcher_batch_tokens_total"):
+    for name in ("queue_depth", "padding_ratio", "batcher_batch_tokens_total"):
         assert (f"bertscore_{name}", *labels) in found
     assert found["bertscore_ready", *labels] == 1
     for name in ("wait", "run"):

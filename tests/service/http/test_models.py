@@ -1,19 +1,18 @@
-"""A model is loaded once for all its idf tables; if it fails it is loaded again, once."""
+"""A model is loaded once for all its idf tables."""
 
 import asyncio
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from bertscore_onnx import BERTScorer, count_documents
-from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError, WorkerError
+from bertscore_onnx.errors import ClosedError, IdfError, QueueFullError
 from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, wait_until, with_baseline
+from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, with_baseline
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
@@ -30,17 +29,10 @@ def test_a_path_may_hold_an_equals_sign(tiny_bundle, tmp_path, folder, prefix, n
 
 
 @pytest.fixture
-def failures():
-    return []
-
-
-@pytest.fixture
-def loaded(monkeypatch, failures):
-    """The scorers that models have loaded; an error in `failures` is raised instead of loading one."""
+def loaded(monkeypatch):
+    """The scorers that models have loaded."""
 
     def load(*args, **settings):
-        if failures:
-            raise failures.pop()
         loaded.append(BERTScorer(*args, **settings))
         return loaded[-1]
 
@@ -55,28 +47,13 @@ def models(tiny_bundle, loaded):
         yield models
 
 
-def score(model):
-    return model.batcher.submit(*PAIR).result(GUARD).F.tolist()
-
-
-def scores(models):
-    return {model.idf: score(model) for model in models}
-
-
-def break_down(model):
-    """Let the scorer of a model fail, and wait for another."""
-    model.scorer.close()
-    with pytest.raises(WorkerError):
-        score(model)
-    wait_until(lambda: model.batcher.ready)
-
-
 def test_all_tables_share_one_model(models, loaded, tiny_bundle):
     assert len(loaded) == 1
     for name, sentences in TABLES.items():
         with BERTScorer(tiny_bundle, idf=True, idf_sents=sentences, device="cpu") as scorer:
             model = models.select(idf=name)
-            assert score(model) == pytest.approx(scorer.score(*PAIR).F.tolist(), abs=1e-6)
+            scores = model.batcher.submit(*PAIR).result(GUARD)
+            assert scores.F.tolist() == pytest.approx(scorer.score(*PAIR).F.tolist(), abs=1e-6)
             assert str(model.scorer.signature) == str(scorer.signature)
 
 
@@ -86,35 +63,6 @@ def test_a_table_of_another_tokenizer_is_named(tiny_bundle, fast_bundle, loaded)
         Models.load([str(tiny_bundle)], {"zoo": lambda bundle: counts}, Limits(), CPU)
     with pytest.raises(ClosedError):
         loaded[0].score(*PAIR)
-
-
-def test_a_model_that_fails_is_loaded_again_for_its_table(models, loaded):
-    before = scores(models)
-    others = [models.select(idf="town"), models.select()]
-    kept = [model.scorer for model in others]
-    break_down(models.select(idf="zoo"))
-    assert len(loaded) == 2
-    assert [model.scorer for model in others] == kept
-    assert scores(models) == before
-
-
-def test_a_model_that_fails_for_all_tables_is_loaded_again_once(models, loaded):
-    before = scores(models)
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(break_down, models))
-    assert len(loaded) == 2
-    with pytest.raises(ClosedError):
-        loaded[0].score(*PAIR)
-    assert scores(models) == before
-
-
-def test_a_model_that_cannot_be_loaded_again_is_tried_again(models, loaded, failures):
-    model, before = models.select(), scores(models)
-    failures.append(RuntimeError("no memory"))
-    break_down(model)
-    assert len(loaded) == 2
-    assert model.batcher.stats().restarts == 2
-    assert scores(models) == before
 
 
 def test_closing_releases_the_model(tiny_bundle, loaded):
