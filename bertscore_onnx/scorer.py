@@ -633,9 +633,7 @@ class BERTScorer(Closeable):
             known: dict[Text, TokenisedText] = {}
             weights = self.weights_for(pairs.references if references is None else references, known)
             parts, stats = [], TextStats()
-            chunks = self._pipeline.score(
-                pairs.slices(), weights, max_items=max_items, advance=advance, known=known, runs_early=not in_context
-            )
+            chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance, known=known)
             for scores, chunk_stats in chunks:
                 parts.append(scores)
                 stats += chunk_stats

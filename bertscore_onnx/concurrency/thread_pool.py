@@ -32,7 +32,6 @@ class Task(Generic[T, Result]):
     def __init__(self, work: Callable[[T], Result], item: T) -> None:
         self.call: tuple[Callable[[T], Result], T] | None = (work, item)
         """The work and its item; None once it has begun, or was cancelled."""
-        self.is_done: bool = False
         self.outcomes: SimpleQueue[tuple[Result | None, BaseException | None]] = SimpleQueue()
         """The result, or the error, until it is taken."""
 
@@ -184,11 +183,9 @@ def _do(task: Task[T, Result]) -> None:
     try:
         outcome = work(item), None
     except BaseException as error:
-        task.is_done = True
         outcomes.put((None, error))
         del task, outcomes, work, item  # the error's traceback refers to these
     else:
-        task.is_done = True
         outcomes.put(outcome)
 
 

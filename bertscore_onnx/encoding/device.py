@@ -87,22 +87,24 @@ class Buckets:
 class DeviceVectors:
     """The vectors of some runs of a model, in one buffer; indexed like an array (layers, rows, hidden) of the host.
 
-    Each run writes a block, (written layers, rows, hidden), behind that of the run before.
+    Each run writes a block, (written layers, rows, hidden).
     """
 
     itemsize = np.dtype(np.float32).itemsize
 
-    def __init__(self, provider: Provider, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]) -> None:
-        """Take memory for this many rows.
+    def __init__(
+        self, provider: Provider, spans: Sequence[slice], hidden_size: int, stacked: int, layers: Sequence[int]
+    ) -> None:
+        """Take memory for runs with these ranges of rows, one after the other.
 
         A run stacks some layers, or none, of which those numbered are wanted. Raises an OutOfMemoryError if there is
         too little memory.
         """
         self._provider, self._hidden_size, self._stacked, self._layers = provider, hidden_size, stacked, layers
         written = self._written = stacked or 1
-        self._begins: list[int] = []  # of the runs, in rows, as `_sizes`
-        self._sizes: list[int] = []
-        self.num_rows: int = rows  # that there is room for
+        self._begins = np.array([span.start for span in spans], dtype=np.int64)  # (runs,), as `_sizes`
+        self._sizes = np.array([span.stop for span in spans], dtype=np.int64) - self._begins
+        rows = int(self._sizes.sum())
         limit = memory_limit()
         if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
             raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")
@@ -117,32 +119,21 @@ class DeviceVectors:
             raise OutOfMemoryError(f"{provider.name} has too little memory for vectors: {one_line(error)}") from error
 
     @property
-    def num_used(self) -> int:
-        """The rows of all runs."""
-        return self._begins[-1] + self._sizes[-1] if self._sizes else 0
-
-    @property
     def table(self) -> "DeviceVectors":
         """These vectors."""
         return self
 
-    def take(self, texts: int, tokens: int, *, is_awaited: bool) -> DevicePlace:
-        """Return the place for the output of another run."""
-        begin, rows = self.num_used, texts * tokens
-        self._begins.append(begin)
-        self._sizes.append(rows)
-        address = self.buffer.data_ptr() + self.itemsize * begin * self._written * self._hidden_size
-        shape = (*[self._stacked] * (self._stacked > 0), texts, tokens, self._hidden_size)
-        return DevicePlace(self._provider.device, self._provider.index, address, shape, is_awaited)
-
-    def release(self) -> None:
-        """Do nothing: the memory is free when nobody uses it any more."""
+    def place(self, span: slice, shape: tuple[int, int], *, is_awaited: bool) -> DevicePlace:
+        """Return the place for the output of a run, given its range of rows and its shape, (texts, tokens)."""
+        address = self.buffer.data_ptr() + self.itemsize * span.start * self._written * self._hidden_size
+        written = (self._stacked,) if self._stacked else ()
+        output = (*written, *shape, self._hidden_size)
+        return DevicePlace(self._provider.device, self._provider.index, address, output, is_awaited)
 
     def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of the buffer where texts begin in one of the layers, given their rows in an array."""
-        begins, sizes = np.array(self._begins), np.array(self._sizes)
-        runs = np.searchsorted(begins, starts, side="right") - 1
-        return starts + begins[runs] * (self._written - 1) + self._layers[layer] * sizes[runs]
+        runs = np.searchsorted(self._begins, starts, side="right") - 1
+        return starts + self._begins[runs] * (self._written - 1) + self._layers[layer] * self._sizes[runs]
 
     @property
     def nbytes(self) -> int:
@@ -163,10 +154,10 @@ class DeviceVectors:
 
     @cached_property
     def _on_host(self) -> NDArray[np.float32]:
-        written = self.buffer.numpy()[: self.num_used * self._written]  # (written rows, hidden)
+        written = self.buffer.numpy()  # (written rows, hidden)
         if self._written == 1:
             return written[None]
-        layers, ends = list(self._layers), np.cumsum(self._sizes)
-        blocks = np.split(written, ends[:-1] * self._written)
+        layers = list(self._layers)
+        blocks = np.split(written, self._begins[1:] * self._written)
         by_run = [block.reshape(self._written, -1, self._hidden_size)[layers] for block in blocks]
         return np.concatenate(by_run, axis=1)

@@ -1,6 +1,7 @@
 """Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
 
 import ctypes
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,9 @@ from bertscore_onnx.concurrency.thread_pool import ThreadPool
 from bertscore_onnx.encoding.device import Buckets, DeviceVectors
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OptimizeFor, Place, uninitialized
 from bertscore_onnx.encoding.windows import Windows
-from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
+from bertscore_onnx.errors import ClosedError, GraphError, OutOfMemoryError, TokenizerError
+
+_log = logging.getLogger(__name__)
 
 # Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
 # tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
@@ -185,14 +188,11 @@ class HostVectors:
         """Take memory for this many rows; a run stacks some layers, or none, of which those numbered are wanted."""
         self._memory, self._stacked, self._layer = memory, stacked, layers[0]
         self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
-        self.num_used = 0
-        """The rows of all runs."""
 
-    def take(self, texts: int, tokens: int, *, is_awaited: bool) -> HostPlace:
-        """Return the place for the output of another run."""
-        begin, self.num_used = self.num_used, self.num_used + texts * tokens
+    def place(self, span: slice, shape: tuple[int, int], *, is_awaited: bool) -> HostPlace:
+        """Return the place for the output of a run, given its range of rows and its shape, (texts, tokens)."""
         layers, _, hidden_size = self.table.shape
-        rows = self.table[:, begin : self.num_used].reshape(layers, texts, tokens, hidden_size)
+        rows = self.table[:, span].reshape(layers, *shape, hidden_size)
         return HostPlace.of_layers(rows, self._stacked, self._layer)
 
     def release(self) -> None:
@@ -320,14 +320,17 @@ class Encoder:
         is_stopped: Event = NEVER,
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
-        """Encode texts, batch by batch, into vectors behind those that are there; by default into new ones on the host.
+        """Encode texts, batch by batch, into vectors with room for them; by default into new ones on the host.
 
         `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
         their tokens. Vectors that are not finite are found by matching.
         """
         vectors = self.host_vectors(texts.num_tokens) if vectors is None else vectors
-        first, last = vectors.num_used, len(texts.shapes) - 1
-        places = [vectors.take(*shape, is_awaited=number == last) for number, shape in enumerate(texts.shapes)]
+        last = len(texts.shapes) - 1
+        places = [
+            vectors.place(span, shape, is_awaited=number == last)
+            for number, (span, shape) in enumerate(zip(texts.spans, texts.shapes, strict=True))
+        ]
         waiting = deque(range(len(places)))
 
         def take_turn(_: int) -> int:
@@ -353,7 +356,7 @@ class Encoder:
             with suppress(ClosedError):
                 self.session.wait()  # runs on a device may still write there
             raise
-        return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts + first)
+        return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts)
 
     def host_vectors(self, rows: int, memory: ReusedMemory | None = None) -> HostVectors:
         """Take memory for the vectors of this many tokens on the host."""
@@ -418,25 +421,26 @@ class Call:
 class HostRuns:
     """The runs of some texts into vectors on the host; those longer than the maximum are run in windows."""
 
-    def __init__(self, encoder: Encoder, call: Call, max_length: int, frame: tuple[int, int]) -> None:
-        """Prepare for texts; a window has `max_length` tokens at most, with those of the frame as in `Windows`."""
-        self._encoder, self._call, self._max_length, self._frame = encoder, call, max_length, frame
-        self.sequences: list[NDArray[np.int64]] = []
-        """The ids of each text, (tokens,)."""
+    def __init__(
+        self,
+        encoder: Encoder,
+        call: Call,
+        sequences: Sequence[NDArray[np.int64]],
+        max_length: int,
+        frame: tuple[int, int],
+    ) -> None:
+        """Plan the runs of texts, (tokens,) each.
+
+        A window has `max_length` tokens at most, with those of the frame as in `Windows`.
+        """
+        self._encoder, self._call, self._sequences = encoder, call, sequences
         self._windows: Windows | None = None
-        self._texts: PaddedTexts
+        planned = sequences
+        if any(len(ids) > max_length for ids in sequences):
+            self._windows = Windows(sequences, max_length, frame)
+            planned = self._windows.sequences
+        self._texts = encoder.plan(planned, max_items=call.max_items)
         self._vectors: HostVectors | None = None
-
-    def add(self, sequences: Sequence[NDArray[np.int64]], *, in_context: bool = False) -> None:
-        """Take more texts, (tokens,) each."""
-        self.sequences += sequences
-
-    def plan(self) -> None:
-        """Plan the runs of all texts, which are complete now."""
-        if any(len(ids) > self._max_length for ids in self.sequences):
-            self._windows = Windows(self.sequences, self._max_length, self._frame)
-        sequences = self._windows.sequences if self._windows else self.sequences
-        self._texts = self._encoder.plan(sequences, max_items=self._call.max_items)
 
     def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
         """Run the texts; `advance` is called with the numbers of tokens."""
@@ -445,13 +449,49 @@ class HostRuns:
         run = partial(self._encoder.run, texts, self._vectors, is_stopped=self._call.is_stopped)
         if windows is None:
             return run(advance=advance)
-        lengths = np.array([len(ids) for ids in self.sequences], dtype=np.int64)
+        lengths = np.array([len(ids) for ids in self._sequences], dtype=np.int64)
         share = int(lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
         starts = run(advance=lambda tokens: advance(tokens * share)).starts
-        return TokenEmbeddings(self.sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts))
+        return TokenEmbeddings(self._sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts))
 
     def release(self) -> None:
         """Give back the memory of the vectors, which nobody may use any more."""
         if self._vectors is not None:
             self._vectors.release()
             self._vectors = None
+
+
+class DeviceRuns:
+    """The runs of some texts into vectors on a device; into vectors on the host if the device lacks memory."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        call: Call,
+        sequences: Sequence[NDArray[np.int64]],
+        plan_on_host: Callable[[], HostRuns],
+    ) -> None:
+        """Plan the runs of texts, (tokens,) each, none of which is longer than the model's maximum."""
+        self._encoder, self._call, self._plan_on_host = encoder, call, plan_on_host
+        self._texts = encoder.plan(sequences, max_items=call.max_items)
+        self._on_host: HostRuns | None = None
+
+    def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
+        """Run the texts; `advance` is called with the numbers of tokens."""
+        try:
+            return self._run(advance)
+        except OutOfMemoryError as error:
+            reason = str(error)  # a log may keep the error, whose traceback refers to the vectors
+            _log.warning("Vectors are matched on the host, which takes longer: %s", reason)
+        self._on_host = self._plan_on_host()
+        return self._on_host.finish(advance)
+
+    def release(self) -> None:
+        """Give back the memory of vectors on the host; that of a device is free when nobody uses it any more."""
+        if self._on_host is not None:
+            self._on_host.release()
+
+    def _run(self, advance: Callable[[float], object]) -> TokenEmbeddings:
+        provider = self._encoder.session.provider
+        vectors = DeviceVectors(provider, self._texts.spans, *self._encoder.layers)
+        return self._encoder.run(self._texts, vectors, is_stopped=self._call.is_stopped, advance=advance)

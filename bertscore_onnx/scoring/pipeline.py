@@ -19,8 +19,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import prefetch
-from bertscore_onnx.encoding.device_runs import DeviceRuns
-from bertscore_onnx.encoding.encoder import Call, Encoder, HostRuns, TokenEmbeddings
+from bertscore_onnx.encoding.encoder import Call, DeviceRuns, Encoder, HostRuns, TokenEmbeddings
 from bertscore_onnx.errors import ClosedError, is_interrupt
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
@@ -48,6 +47,12 @@ FIRST_TOKENS = 1024
 
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
+Runs = HostRuns | DeviceRuns
+"""The runs of a chunk's rows, into vectors on the host or on a device."""
+
+PlanRuns = Callable[[Sequence[NDArray[np.int64]], bool], Runs]
+"""Plans the runs of texts, (tokens,) each, some of which may be in contexts."""
+
 ScoredChunk = tuple[Scores, TextStats]
 """The raw scores of a chunk's candidates, (layers, candidates), and statistics of its texts."""
 
@@ -55,11 +60,12 @@ ScoredChunk = tuple[Scores, TextStats]
 class Chunk:
     """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
-    def __init__(self, tokenise: Tokenise, runs: HostRuns, model: str) -> None:
+    runs: Runs
+    """The runs of the rows, once these are complete; a row is all texts with equal ids, equally truncated."""
+
+    def __init__(self, tokenise: Tokenise, plan_runs: PlanRuns, model: str) -> None:
         """Begin without pairs; `model` is the name of the encoder."""
-        self._tokenise, self._model = tokenise, model
-        self.runs: HostRuns = runs
-        """The runs of the rows: a row for all texts with equal ids, equally truncated."""
+        self._tokenise, self._plan_runs, self._model = tokenise, plan_runs, model
         self.num_candidates: int = 0
         self.num_characters: int = 0  # of all texts, equal ones included
         self.num_tokens: int = 0  # of all rows
@@ -73,7 +79,7 @@ class Chunk:
 
     def add(self, pairs: Pairs) -> None:
         """Add pairs; tokenise their texts, unless that was done. A side was encoded before in all pairs or in none."""
-        texts, first = pairs.texts_for(self._model), len(self._rows)
+        texts = pairs.texts_for(self._model)
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
         tokenised = self._tokenise(new) if pairs.tokenised is None else [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
@@ -82,8 +88,6 @@ class Chunk:
             if row == len(self._rows):
                 self._rows.append(tokens)
                 self.num_tokens += len(tokens.ids)
-        rows = self._rows[first:]
-        self.runs.add([row.ids for row in rows], in_context=any(row.num_context for row in rows))
         self.num_candidates += len(pairs.references.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
@@ -91,7 +95,9 @@ class Chunk:
 
     def planned(self) -> Self:
         """Return the chunk, which is complete now, with its runs planned."""
-        self.runs.plan()
+        sequences = [row.ids for row in self._rows]
+        in_context = any(row.num_context for row in self._rows)
+        self.runs = self._plan_runs(sequences, in_context)
         return self
 
     @property
@@ -195,19 +201,16 @@ class Pipeline(Closeable):
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
         known: Mapping[Text, TokenisedText] | None = None,
-        runs_early: bool = True,
     ) -> Iterator[ScoredChunk]:
         """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
         pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
         With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
-        Texts that are known are not tokenised again. `runs_early` lets runs on a device begin while texts are
-        tokenised; those of texts in contexts would be in vain.
+        Texts that are known are not tokenised again.
         """
         call, limit = Call(max_items), ChunkLimit(max_seconds)
-        runs_early = runs_early and max_items is None and max_seconds is None
-        chunks = self.chunks(slices, call, limit, known, runs_early=runs_early)
+        chunks = self.chunks(slices, call, limit, known)
         encode, match = partial(self._encode, advance=advance), partial(self._match, weights=weights, limit=limit)
         try:
             if self.encoder.session.leaves_cpu_idle:
@@ -228,15 +231,13 @@ class Pipeline(Closeable):
         call: Call | None = None,
         limit: ChunkLimit | None = None,
         known: Mapping[Text, TokenisedText] | None = None,
-        *,
-        runs_early: bool = False,
     ) -> Iterator[Chunk]:
-        """Yield the chunks of pairs, tokenised as they are read; on a device some of their runs begin.
+        """Yield the chunks of pairs, tokenised as they are read.
 
         If `slices` raises an error, the pairs before it come first.
         """
         call, limit = call or Call(), limit or ChunkLimit()
-        chunk = self._chunk(call, known, runs_early=runs_early)
+        chunk = self._chunk(call, known)
         try:
             for some in slices:
                 # they are split by characters: the number of tokens is not known yet, but is hardly larger
@@ -248,7 +249,7 @@ class Pipeline(Closeable):
                         or chunk.num_characters >= MAX_CHARACTERS
                     ):
                         yield chunk.planned()
-                        chunk = self._chunk(call, known, runs_early=runs_early)
+                        chunk = self._chunk(call, known)
         except Exception as error:
             if chunk.num_candidates and not is_interrupt(error):
                 yield chunk.planned()
@@ -308,12 +309,18 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
-    def _chunk(self, call: Call, known: Mapping[Text, TokenisedText] | None, *, runs_early: bool = False) -> Chunk:
-        """Begin a chunk: on the device if its vectors can be matched there."""
-        arguments = self.encoder, call, self.tokenizer.max_length, self.tokenizer.num_special_tokens
-        most_early = self._chunk_scale * self._chunk_tokens if runs_early else 0
-        runs = HostRuns(*arguments) if self._matching_graph is None else DeviceRuns(*arguments, most_early)
-        return Chunk(partial(self._tokenise_new, known=known or {}), runs, self.model)
+    def _chunk(self, call: Call, known: Mapping[Text, TokenisedText] | None) -> Chunk:
+        return Chunk(partial(self._tokenise_new, known=known or {}), partial(self._plan_runs, call), self.model)
+
+    def _plan_runs(self, call: Call, sequences: Sequence[NDArray[np.int64]], in_context: bool) -> Runs:
+        """Plan the runs of texts: into vectors on the device if they can be matched there."""
+        tokenizer = self.tokenizer
+        plan_on_host = partial(
+            HostRuns, self.encoder, call, sequences, tokenizer.max_length, tokenizer.num_special_tokens
+        )
+        if self._matching_graph is None or in_context:
+            return plan_on_host()
+        return DeviceRuns(self.encoder, call, sequences, plan_on_host)
 
     def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> TokenEmbeddings:
         chunk.began, candidates_per_token = monotonic(), chunk.num_candidates / max(chunk.num_tokens, 1)

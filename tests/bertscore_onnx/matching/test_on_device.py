@@ -28,9 +28,7 @@ class Texts:
         vectors = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(dtype).astype(np.float32)
         ends = np.cumsum(runs)
         spans = [slice(end - size, end) for end, size in zip(ends.tolist(), runs, strict=True)]
-        on_device = DeviceVectors(CPU, sum(runs), hidden, layers, range(layers))
-        for size in runs:
-            on_device.take(1, size, is_awaited=True)
+        on_device = DeviceVectors(CPU, spans, hidden, layers, range(layers))
         blocks = [vectors[:, span].reshape(-1, hidden) for span in spans]  # as the runs write them
         on_device.buffer.update_inplace(np.concatenate(blocks))
         ids = [draw.integers(0, VOCABULARY, length) for length in lengths]

@@ -11,7 +11,6 @@ import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.device import DeviceVectors
-from bertscore_onnx.encoding.device_runs import DeviceRuns
 from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.session import DevicePlace, OnnxSession
 from bertscore_onnx.errors import OutOfMemoryError
@@ -117,39 +116,6 @@ def test_with_too_little_memory_vectors_go_to_the_host(tiny_bundle, like_gpu, mo
     assert "matched on the host" in caplog.text
 
 
-@pytest.fixture
-def early(monkeypatch):
-    """Return a list that grows by the texts of each run that begins early."""
-    texts, begin = [], DeviceRuns._begin
-    monkeypatch.setattr(DeviceRuns, "_begin", lambda runs, *args: texts.append(len(args[0])) or begin(runs, *args))
-    return texts
-
-
-MANY = [" ".join(words) for words in itertools.product(WORDS, repeat=4)][::3]
-
-
-@pytest.mark.parametrize(("bundle", "options"), CASES)
-def test_runs_begin_before_all_texts_are_tokenised(request, like_gpu, stays_there, early, monkeypatch, bundle, options):
-    folder = request.getfixturevalue(bundle)
-    references = [*MANY[1:], "a cat"]
-    with like_gpu(folder, **options) as scorer:
-        found = scorer.score(MANY, references)
-        assert early
-        assert sum(early) < len(MANY)
-        monkeypatch.setattr(DeviceRuns, "_vectors_for", lambda *_: None)
-        assert np.array_equal(scorer.score(MANY, references).F, found.F)
-
-
-@pytest.mark.parametrize("room", [0.01, 0.5])
-def test_with_too_little_room_for_early_runs_all_texts_are_run_at_the_end(tiny_bundle, like_gpu, monkeypatch, room):
-    with like_gpu(tiny_bundle) as scorer:
-        expected = scorer.score(MANY, MANY[::-1])
-        monkeypatch.setattr("bertscore_onnx.encoding.device_runs.ROOM", room)
-        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 2500)
-    with like_gpu(tiny_bundle) as scorer:
-        assert np.array_equal(scorer.score(MANY, MANY[::-1]).F, expected.F)
-
-
 def test_scoring_may_stop_in_between(tiny_bundle, like_gpu, small_chunks):
     with like_gpu(tiny_bundle) as scorer:
         expected = scorer.score(CANDIDATES, REFERENCES)
@@ -171,18 +137,18 @@ def no_memory(*arguments):
     raise OutOfMemoryError("Failed to allocate memory.")
 
 
-@pytest.mark.parametrize("fault", [None, "early", "others", "left", "closed"])
-def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, early, buffers, monkeypatch, fault):
-    """Neither after a call nor after an early run, or another, that lacks memory, nor after a stream that is left."""
+MANY = [" ".join(words) for words in itertools.product(WORDS, repeat=4)][::3]
+
+
+@pytest.mark.parametrize("fault", [None, "memory", "left", "closed"])
+def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, buffers, monkeypatch, fault):
+    """Neither after a call nor after a run that lacks memory, nor after a stream that is left."""
     pairs = [*zip(MANY, MANY[::-1], strict=True)] * 2
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 900)
     with like_gpu(tiny_bundle) as scorer:
         expected = scorer.score(*zip(*pairs, strict=True))
-        assert early
         assert not buffers
-        if fault == "early":
-            monkeypatch.setattr("bertscore_onnx.encoding.device_runs._run_early", no_memory)
-        if fault == "others":
+        if fault == "memory":
             run = OnnxSession.run
             monkeypatch.setattr(
                 OnnxSession,
@@ -204,27 +170,15 @@ def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, early, buffers, mo
 
 
 @pytest.mark.parametrize("contexts", [["a dog"] * 300, [None] * 150 + ["a dog"] * 150])
-def test_no_run_begins_early_in_vain_where_texts_have_contexts(tiny_bundle, like_gpu, early, contexts):
+def test_texts_in_contexts_are_matched_on_the_host(tiny_bundle, like_gpu, monkeypatch, contexts):
+    made, make = [], DeviceVectors.__init__
+    monkeypatch.setattr(DeviceVectors, "__init__", lambda vectors, *args: made.append(vectors) or make(vectors, *args))
     with like_gpu(tiny_bundle) as scorer:
-        scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
-        assert not early
+        found = scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
+        assert not made
         scorer.score(CANDIDATES, REFERENCES)
-        assert early
-
-
-def test_an_early_run_is_left_out_if_the_caller_has_gone(tiny_bundle, like_gpu, monkeypatch):
-    runs, may_go = [], threading.Event()
-    monkeypatch.setattr(Encoder, "run_batch", lambda *arguments: runs.append(may_go.wait(60)))
-    with like_gpu(tiny_bundle) as scorer:
-        threads = scorer._shared_pipeline.encoder.threads
-        threads.submit(lambda _: may_go.wait(60), None)
-
-        def pairs():
-            yield from zip(MANY, MANY[::-1], strict=True)
-            threading.Timer(0.05, may_go.set).start()
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            list(scorer.stream(pairs()))
-        threads.submit(lambda _: None, None).result()
-    assert runs == []
+        assert made
+    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(keeps_vectors=False)])
+    with BERTScorer(tiny_bundle) as scorer:
+        expected = scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
+    assert np.array_equal(found.F, expected.F)
