@@ -4,6 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     pearson_of_moments,
     scipy_module,
 )
-from bertscore_onnx_evaluation.metrics.statistics import NORMAL, UnitSums, sum_by_unit, widening
+from bertscore_onnx_evaluation.metrics.statistics import NORMAL, UnitSums, sum_by_unit
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, NUM_RESAMPLES, SEED, SIGNIFICANT, bootstrap_counts
 
@@ -390,7 +391,8 @@ def tail_share(tail: float, num_units: int) -> float:
     """
     freedom = max(1, num_units - 1)
     t = float(scipy_module("special").stdtrit(freedom, 1 - tail))
-    return NORMAL.cdf(-t * widening(num_units))
+    widening = sqrt(1 + 1 / freedom)  # resampling makes a standard error too small by sqrt(n / (n - 1))
+    return NORMAL.cdf(-t * widening)
 
 
 def intervals(resampled: Floats, num_units: int) -> Floats:

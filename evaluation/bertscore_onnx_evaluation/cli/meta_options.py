@@ -61,9 +61,6 @@ class MetaOptions:
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: FilesFormat = None
     resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
-    test: Annotated[
-        Literal["segments", "boot-both"], test_option("--test", metavar="TEST", help="segments or boot-both.")
-    ] = "segments"
     seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")

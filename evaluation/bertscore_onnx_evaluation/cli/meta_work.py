@@ -42,9 +42,7 @@ def judge(options: MetaOptions) -> None:
     check_figure(options.figure)
     check_destination(options.figure, [options.source], "--figure")
     systems = _read_systems(options)
-    result = meta_evaluate(
-        systems, permutations=options.resamples, seed=options.seed, test=options.test, sentinels=options.sentinels
-    )
+    result = meta_evaluate(systems, permutations=options.resamples, seed=options.seed, sentinels=options.sentinels)
     try:
         text = result.to_json() if options.output_format == "json" else result.table(options.output_format)
         print(text, flush=True)

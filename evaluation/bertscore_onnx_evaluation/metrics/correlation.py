@@ -321,7 +321,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         thresholds, gains = np.append(0, thresholds), np.append(0, gains)
     accuracy = (share[is_concordant].sum() + np.cumsum(gains)) / has_pairs.sum()
     epsilon = float(thresholds[accuracy.round(DIGITS).argmax()])
-    by_segment = accuracies(ordered_pairs(human, metric, epsilon), np.ones(len(is_judged)))[has_pairs]
+    by_segment = accuracies(ordered_pairs(human, metric, epsilon))[has_pairs]
     return Measure(fsum(by_segment) / len(by_segment), pairs, groups=len(by_segment), epsilon=epsilon)
 
 
@@ -333,7 +333,7 @@ def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.b
     return np.stack([~np.isnan(human_delta), is_right])
 
 
-def accuracies(pairs: NDArray[np.bool_], weights: Floats) -> Floats:
-    """Return the accuracy of each segment, (segments,), NaN without a judged pair, by how often each pair counts."""
-    judged, right = weights @ pairs
+def accuracies(pairs: NDArray[np.bool_]) -> Floats:
+    """Return the accuracy of each segment, (segments,), NaN without a judged pair."""
+    judged, right = pairs.sum(axis=1)
     return np.where(judged > 0, right / np.maximum(judged, 1), np.nan)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -52,22 +52,14 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
 from bertscore_onnx_evaluation.metrics.statistics import (
     MIN_PERMUTATIONS,
     NORMAL,
-    SegmentStatistics,
     UnitSums,
-    bootstrap_error,
     exchange_units,
     jackknife_error,
-    resampled_both,
+    segment_sums,
     student_interval,
-    student_p,
     system_sums,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT, effective_units
-
-Test = Literal["segments", "boot-both"]
-MIN_DRAWN_SYSTEMS = 5
-"""With fewer systems, draws of systems say nothing about others."""
-
 
 # How one metric agrees with human scores in one language pair.
 
@@ -135,124 +127,51 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
 # Measures as functions of sums over segments (documents, if known), for intervals and tests.
 
 
-def _outputs(judged: JudgedSystems, metric: MetricScores) -> tuple[Floats, Floats] | None:
-    """Return human scores and a metric's, (systems, segments); if whole systems were judged, each is a segment."""
-    if judged.human_segment is not None and metric.segment is not None:
-        return judged.human_segment, metric.segment
-    return None if metric.system is None else (judged.human_system[:, None], metric.system[:, None])
-
-
-def _statistics(
-    judged: JudgedSystems, metric: MetricScores, outputs: tuple[Floats, Floats]
-) -> Callable[[Floats], dict[Key, UnitSums]]:
-    """Return the measures of a metric in one language pair, by how often each system counts, (systems,)."""
-    has_segments = outputs[0] is judged.human_segment
-    is_judged = ~np.isnan(outputs[0]).all(axis=0)
-    units = judged.unit_numbers(is_judged) if has_segments else np.zeros(1, dtype=np.int64)
-    scales = [float(np.nanmax(np.abs(side[:, is_judged]))) or 1.0 for side in outputs]
-    human, scores = (side[:, is_judged] / scale for side, scale in zip(outputs, scales, strict=True))
-    has_any = np.asarray(~np.isnan(human).all(axis=1))
-    of_segments = SegmentStatistics(human[has_any], scores[has_any], units) if has_segments else None
+def _sums(judged: JudgedSystems, metric: MetricScores) -> dict[Key, UnitSums]:
+    """Return the measures of a metric in one language pair; none without scores of segments."""
+    if judged.human_segment is None or metric.segment is None:
+        return {}
+    is_judged = judged.is_judged.any(axis=0)
+    units = judged.unit_numbers(is_judged)
+    scaled: list[Floats] = []
+    scales: list[float] = []
+    for outputs in (judged.human_segment, metric.segment):
+        scale = float(np.nanmax(np.abs(outputs[:, is_judged]))) or 1.0
+        scaled.append(outputs[:, is_judged] / scale)
+        scales.append(scale)
+    human, scores = scaled  # (systems, judged segments)
+    has_any = ~np.isnan(human).all(axis=1)
+    found: dict[Key, UnitSums] = {}
+    for name, sums in segment_sums(human[has_any], scores[has_any], units).items():
+        found[OF_SYSTEMS if name == "spa" else ("segment", name)] = sums
     rows = ~np.isnan(judged.human_system)
-
-    def sums(weights: Floats) -> dict[Key, UnitSums]:
-        found: dict[Key, UnitSums] = {}
-        if of_segments is not None:
-            by_name = of_segments.sums(weights[has_any])
-            found = {OF_SYSTEMS if name == "spa" else ("segment", name): of for name, of in by_name.items()}
-        if metric.system is not None and rows.sum() > 1:
-            systems = judged.human_system[rows] / scales[0], metric.system[rows] / scales[1]
-            found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), units, weights[rows])
-        return found
-
-    return sums
+    if metric.system is not None and rows.sum() > 1:
+        systems = judged.human_system[rows] / scales[0], metric.system[rows] / scales[1]
+        found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), units)
+    return found
 
 
 class _ByUnits:
-    """Tests of metrics by exchanging whole units, and intervals over other units."""
+    """Measures of metrics as sums over units, for tests that exchange whole units, and intervals over other units."""
 
-    of_systems = False
-    """Whether results are about other systems too."""
-
-    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], seed: int) -> None:
-        self.judged, self._seed = judged, seed
-        outputs = {name: _outputs(judged, metric) for name, metric in metrics.items()}
-        self._statistics = {name: _statistics(judged, metrics[name], sides) for name, sides in outputs.items() if sides}
-        once = np.ones(len(judged.systems))
-        self.sums = {name: statistics(once) for name, statistics in self._statistics.items()}
+    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores]) -> None:
+        self.judged = judged
+        self.sums = {name: _sums(judged, metric) for name, metric in metrics.items()}
 
     def values(self, key: Key) -> dict[str, float]:
         """Return a measure by the names of the metrics that have it."""
         found = {name: by_key[key].value for name, by_key in self.sums.items() if key in by_key}
         return {name: value for name, value in found.items() if np.isfinite(value)}
 
-    @staticmethod
-    def p_values(
-        sets: Sequence["_ByUnits"], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
-    ) -> Floats:
-        """Return two-sided p of the mean over language pairs of every two metrics, whose names each of them has."""
-        sums = [[tests.sums[name][key] for name in of_set] for tests, of_set in zip(sets, names, strict=True)]
-        return exchange_units(sums, permutations=permutations, seed=seed)
-
     def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
         """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
         if measure.value is None or (level, name) not in self.sums.get(metric, {}):
             return measure
         is_r = name.startswith("pearson")
-        ends = student_interval(measure.value, *self._error(metric, (level, name), is_r), of_z=is_r)
+        error = jackknife_error(self.sums[metric][level, name], _effective_units(self.judged), of_z=is_r)
+        ends = student_interval(measure.value, *error, of_z=is_r)
         low, high = np.clip(ends, -1 if is_r else 0, 1).tolist()
         return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
-
-    def _error(self, metric: str, key: Key, is_r: bool) -> tuple[float, float]:
-        """Return the standard error of a measure, for r of Fisher's z, and its degrees of freedom."""
-        return jackknife_error(self.sums[metric][key], _effective_units(self.judged), of_z=is_r)
-
-
-class _ByBoth(_ByUnits):
-    """Tests of metrics by drawing systems and units, and intervals over other systems and units.
-
-    A metric without scores of segments, where these were judged, has neither.
-    """
-
-    of_systems = True
-
-    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores], seed: int) -> None:
-        super().__init__(judged, metrics, seed)
-        num_systems, num_units = len(judged.systems), max(1, _num_units(judged))
-        if num_systems < MIN_DRAWN_SYSTEMS:
-            raise InputError(
-                f"{judged.language_pair}: there are {num_systems} systems, and a test that draws systems needs "
-                f"{MIN_DRAWN_SYSTEMS} or more. Choose the test `segments`."
-            )
-        self.sums = {
-            name: by_key
-            for name, by_key in self.sums.items()
-            if all(len(of_units.sums) == num_units for of_units in by_key.values())
-        }
-        keys = [(name, key) for name, by_key in self.sums.items() for key in by_key]
-
-        def drawn_sums(weights: Floats) -> list[UnitSums]:
-            weighted = {name: self._statistics[name](weights) for name in self.sums}
-            return [weighted[name][key] for name, key in keys]
-
-        drawn = resampled_both(drawn_sums, num_systems, num_units, np.random.default_rng(seed))
-        self.drawn = dict(zip(keys, drawn.T, strict=True))
-
-    @staticmethod
-    def p_values(
-        sets: Sequence[_ByUnits], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
-    ) -> Floats:
-        """Return two-sided p, as if all language pairs had as few systems as the smallest."""
-        pairs = [(tests, of_set) for tests, of_set in zip(sets, names, strict=True) if isinstance(tests, _ByBoth)]
-        drawn = np.mean([[tests.drawn[name, key] for name in of_set] for tests, of_set in pairs], axis=0)
-        values = np.mean([[tests.sums[name][key].value for name in of_set] for tests, of_set in pairs], axis=0)
-        deltas = (drawn[:, None] - drawn).transpose(2, 0, 1)  # (resamples, metrics, metrics)
-        return student_p(values[:, None] - values, deltas, min(len(tests.judged.systems) for tests, _ in pairs))
-
-    def _error(self, metric: str, key: Key, is_r: bool) -> tuple[float, float]:
-        drawn = self.drawn[metric, key]
-        with np.errstate(divide="ignore"):
-            return bootstrap_error(np.arctanh(drawn) if is_r else drawn, len(self.judged.systems))
 
 
 # One language pair.
@@ -263,47 +182,41 @@ def meta_evaluate(
     *,
     permutations: int = 1000,
     seed: int = 4,
-    test: Test = "segments",
     sentinels: bool = True,
 ) -> MetaEvaluation:
     """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 % intervals.
 
     Intervals are over other segments (documents, if known), by a jackknife. Where each segment has one output, metrics
-    are judged by Pearson's r over all outputs; where whole systems alone were judged, by that of systems, which only
-    `boot-both` tests.
+    are judged by Pearson's r over all outputs; where whole systems alone were judged, by that of systems, which has no
+    test.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
             metrics whose lower scores are better are negated. `annotators` are judged beside the metrics, by the
             outputs that they and the others judged.
-        permutations: of soft pairwise accuracy, and of the test of every two metrics, which has at least 30 for each
-            pair of metrics, so that corrected p-values can be below .05.
-        test: `segments` exchanges the scores of two metrics in whole segments (documents, if known), with two-sided p
-            and Holm's correction for all pairs. `boot-both` draws systems and segments, for intervals and p over
-            other systems too, with Student's t for the number of systems.
+        permutations: of soft pairwise accuracy, and of the test of every two metrics, which exchanges their scores in
+            whole segments (documents, if known), with two-sided p and Holm's correction for all pairs. It has at least
+            30 for each pair of metrics, so that corrected p-values can be below .05.
         seed: of the permutations; with 4, soft pairwise accuracy is as in mt-metrics-eval.
         sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
 
     Raises:
         InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
-            differ, a metric lacks a score that annotators judged, two have the same name, or there are too few
-            systems to draw from.
+            differ, a metric lacks a score that annotators judged, or two have the same name.
         MissingExtraError: scipy is not installed.
     """
     names = [systems.language_pair for systems in language_pairs]
     if not names or len({*names}) < len(names):
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
     judged = [systems.judged().judged_by_all().judged() for systems in language_pairs]
-    if test not in get_args(Test):
-        raise InputError(f"There is no test {test!r}; expected one of {', '.join(get_args(Test))}.")
-    found = [_language_pair(systems, permutations, seed, test, sentinels) for systems in judged]
+    found = [_language_pair(systems, permutations, seed, sentinels) for systems in judged]
     results = tuple(result for result, _ in found)
     means, mean_tests = _means(results, [tests for _, tests in found], permutations, seed)
-    return MetaEvaluation(results, means, mean_tests, permutations, seed, test)
+    return MetaEvaluation(results, means, mean_tests, permutations, seed)
 
 
 def _language_pair(
-    judged: JudgedSystems, permutations: int, seed: int, test: Test, with_sentinels: bool
+    judged: JudgedSystems, permutations: int, seed: int, with_sentinels: bool
 ) -> tuple[LanguagePairResult, _ByUnits]:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
@@ -327,7 +240,7 @@ def _language_pair(
     num_segments = _num_segments(judged)
     is_small = 0 < num_segments < MIN_UNITS
     tested = {name: metric for name, metric in everything.items() if not is_small and name not in golds}
-    tests = (_ByBoth if test == "boot-both" else _ByUnits)(judged, tested, seed)
+    tests = _ByUnits(judged, tested)
     ranked_by = _ranked_by(judged, [agreements[name] for name in metrics if name not in golds])
     compared = {}
     for key in ranked_by:
@@ -355,9 +268,9 @@ def _language_pair(
         *_notes_of_gold(judged, golds),
         *notes_of_sentinels(judged, sentinels),
     ]
-    if test == "segments" and R_OF_SYSTEMS in ranked_by:
-        notes.append("whole systems are a sample of systems: the test `boot-both` compares metrics by them")
-    elif test == "segments" and compared:
+    if R_OF_SYSTEMS in ranked_by:
+        notes.append("whole systems alone were judged: no metric is tested, and none has a rank")
+    elif compared:
         notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(tested.keys() & metrics.keys()))
     result = LanguagePairResult(
         language_pair=judged.language_pair,
@@ -410,8 +323,8 @@ def _compared(
     sets: Sequence[_ByUnits], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
 ) -> MeasureTests:
     """Compare metrics by the mean of a measure over language pairs; each pair has names of its own for them."""
-    if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems, random numbers nothing about r
-        names = {name: of for name, of in names.items() if sets[0].of_systems and name not in SENTINELS}
+    if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems
+        return MeasureTests()
     values_by_set = [tests.values(key) for tests in sets]
     values = {
         name: float(np.mean([by_name[one] for by_name, one in zip(values_by_set, of, strict=True)]))
@@ -423,10 +336,18 @@ def _compared(
 
     def p_values(chosen: Sequence[str]) -> Floats:
         of_sets = [*zip(*(names[name] for name in chosen), strict=True)]
-        return sets[0].p_values(sets, key, num_exchanges, seed, of_sets)
+        return _p_values(sets, key, num_exchanges, seed, of_sets)
 
-    is_exact = sets[0].of_systems or sum(_num_units(tests.judged) for tests in sets) <= MAX_EXACT
+    is_exact = sum(_num_units(tests.judged) for tests in sets) <= MAX_EXACT
     return compare_metrics(values, p_values, smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1))
+
+
+def _p_values(
+    sets: Sequence[_ByUnits], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
+) -> Floats:
+    """Return two-sided p of the mean over language pairs of every two metrics, whose names each of them has."""
+    sums = [[tests.sums[name][key] for name in of_set] for tests, of_set in zip(sets, names, strict=True)]
+    return exchange_units(sums, permutations=permutations, seed=seed)
 
 
 def _is_reversed(judged: JudgedSystems, name: str, permutations: int, seed: int) -> bool:
@@ -439,12 +360,12 @@ def _is_reversed(judged: JudgedSystems, name: str, permutations: int, seed: int)
         return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
     if _num_segments(judged) < MIN_UNITS:
         return False
-    tests = _ByUnits(judged, {"given": metric, "negative": replace(metric, lower_is_better=True).negated}, seed)
+    tests = _ByUnits(judged, {"given": metric, "negative": replace(metric, lower_is_better=True).negated})
     key = OF_OUTPUTS if (judged.is_judged.sum(axis=0) > 1).any() else R_OF_OUTPUTS
     values, spa = tests.values(key), tests.values(OF_SYSTEMS).get("given", 0.0)
     if not values or values["given"] >= values["negative"] or spa > 0.5:
         return False
-    return bool(tests.p_values([tests], key, permutations, seed, [["given", "negative"]])[0, 1] < SIGNIFICANT)
+    return bool(_p_values([tests], key, permutations, seed, [["given", "negative"]])[0, 1] < SIGNIFICANT)
 
 
 def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measure]) -> Agreement | None:
@@ -504,9 +425,12 @@ def _notes_of_systems(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterat
 
 def _r_of_gold(judged: JudgedSystems, metric: MetricScores) -> float | None:
     """Return the r of a metric that is the human scores themselves, or linear in them; None of another."""
-    if (outputs := _outputs(judged, metric)) is None:
+    if judged.human_segment is not None and metric.segment is not None:
+        r = correlate(judged.human_segment, metric.segment)
+    elif metric.system is not None:
+        r = correlate_pairs(judged.human_system, metric.system)
+    else:
         return None
-    r = correlate_pairs(*(side.ravel() for side in outputs))
     return r.value if r.n > 2 and abs(r.value or 0.0) > 1 - CLOSE else None
 
 

@@ -51,8 +51,8 @@ sure both are of the order of two systems. A rank ends where a metric in it is
 significantly better than the next (p < .05 after Holm's correction). r over
 all outputs mixes the difficulty of segments with the quality of outputs; by
 item it is the mean within segments, 0 where a metric is constant. Intervals
-are of 95 %; they and the tests keep the systems, except for boot-both. Ties are
-pairs that a metric scores alike. A missing value, -, has its reason below.
+are of 95 %; they and the tests keep the systems. Ties are pairs that a metric
+scores alike. A missing value, -, has its reason below.
 Sentinels read no meaning; random numbers have means over several draws, and the
 range of 95 % of them."""
 
@@ -164,7 +164,7 @@ class LanguagePairResult:
     notes: tuple[str, ...]
     """Warnings about the data."""
     units: str
-    """What the tests exchange and the intervals draw: `segments` or `documents`."""
+    """What the tests exchange, and intervals are over: `segments` or `documents`."""
 
     @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:
@@ -237,15 +237,11 @@ class MetaEvaluation(Result):
     """How metrics compare by their means, by the name of each measure that ranks them in every language pair."""
     permutations: int
     seed: int
-    test: str = "segments"
-    """How p and the ranks were made: by exchanging whole `segments` (documents, if known), or by `boot-both`."""
 
     @property
     def signature(self) -> str:
         """How metrics were judged, to be quoted beside the values."""
-        return (
-            f"bertscore-onnx|test:{self.test}|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
-        )
+        return f"bertscore-onnx|test:segments|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with its reason."""
@@ -254,7 +250,6 @@ class MetaEvaluation(Result):
             "signature": self.signature,
             "permutations": self.permutations,
             "seed": self.seed,
-            "test": self.test,
             "language_pairs": {result.language_pair: result.to_dict() for result in self.language_pairs},
             "mean": {
                 **{kind: {mean.name: mean.to_dict() for mean in means} for kind, means in kinds.items()},
@@ -275,19 +270,19 @@ class MetaEvaluation(Result):
     def _blocks(self) -> Iterator[str]:
         yield from self._verdict_and_means()
         for result in self.language_pairs:
-            yield from _summary(result, self.test)
+            yield from _summary(result)
         yield self._signatures()
 
     def _details(self) -> Iterator[str]:
         yield from self._verdict_and_means()
         for result in self.language_pairs:
-            yield from _language_pair(result, self.test)
+            yield from _language_pair(result)
         yield HELP
         yield self._signatures()
 
     def _latex(self) -> Iterator[str]:
         for result in self.language_pairs:
-            yield _latex(result, self.test, [*self._said(result), *self._signatures().split("\n")])
+            yield _latex(result, [*self._said(result), *self._signatures().split("\n")])
 
     def figure(self) -> "Figure":
         """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
@@ -350,7 +345,7 @@ class MetaEvaluation(Result):
         yield f"Means over language pairs\n{_measures_table(rows, self.mean_tests).text()}"
         units = listed(sorted({result.units for result in self.language_pairs}))
         names = [mean.name for mean in self.means if mean.kind != "sentinels"]
-        yield from _matrix(self.mean_tests, names, self.test, units)
+        yield from _matrix(self.mean_tests, names, units)
         yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
 
     def _signatures(self) -> str:
@@ -529,10 +524,10 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
     }
 
 
-def _summary(result: LanguagePairResult, test: str) -> Iterator[str]:
+def _summary(result: LanguagePairResult) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes."""
     yield f"{_title(result)}\n{_measures_table(_measures_of(result), result.tests).text()}"
-    yield from _matrix(result.tests, _competitors(result), test, result.units)
+    yield from _matrix(result.tests, _competitors(result), result.units)
     yield from _notes([*_sentinels(result), *_missing(result, shown_only=True), *result.notes])
 
 
@@ -540,7 +535,7 @@ def _competitors(result: LanguagePairResult) -> list[str]:
     return [metric.name for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
 
 
-def _latex(result: LanguagePairResult, test: str, comments: Sequence[str]) -> str:
+def _latex(result: LanguagePairResult, comments: Sequence[str]) -> str:
     rows, competitors = _measures_of(result), _competitors(result)
     table = _measures_table(rows, result.tests)
     columns = [column for column in table.columns if not column[1].endswith("_interval")]
@@ -548,7 +543,6 @@ def _latex(result: LanguagePairResult, test: str, comments: Sequence[str]) -> st
         if key in _MEASURES:
             values = (rows[name][key].value for name in competitors if key in rows[name])
             columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
-    way = "drawing systems and " if test == "boot-both" else "exchanging "
     explained = [_MEASURES[label(key)].legend for key in result.ranked_by]
     sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
     explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in sentinels]
@@ -557,7 +551,7 @@ def _latex(result: LanguagePairResult, test: str, comments: Sequence[str]) -> st
     if any(tests.ranks for tests in result.tests.values()):
         caption += (
             f" A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT} by "
-            f"{way}{result.units}, two-sided, after Holm's correction)."
+            f"exchanging {result.units}, two-sided, after Holm's correction)."
         )
     return Table(columns, table.rows).latex(caption, comments=comments)
 
@@ -576,17 +570,16 @@ def _title(result: LanguagePairResult) -> str:
 # All details.
 
 
-def _language_pair(result: LanguagePairResult, test: str) -> Iterator[str]:
+def _language_pair(result: LanguagePairResult) -> Iterator[str]:
     yield _title(result)
-    over = " and ".join(["other systems"] * (test == "boot-both") + [f"other {result.units}"])
     segments = {metric.name: metric.segment for _, metric in result.by_kind() if metric.segment}
     systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
     for names, agreements, of in ((_SEGMENTS, segments, "judged outputs"), (_SYSTEMS, systems, "systems")):
         if any(measure.value is not None for one in agreements.values() for measure in one.measures.values()):
             first = next(iter(agreements.values()))
             ties = f"human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
-            yield f"{first.n:,} {of}, intervals over {over}; {ties}\n{_table(names, agreements)}"
-    yield from _matrix(result.tests, _competitors(result), test, result.units)
+            yield f"{first.n:,} {of}, intervals over other {result.units}; {ties}\n{_table(names, agreements)}"
+    yield from _matrix(result.tests, _competitors(result), result.units)
     yield from _notes(_sentinels(result))
     yield from _notes([*_groups(result), *_missing(result), *result.notes])
 
@@ -626,7 +619,7 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
             yield f"{_MEASURES[name].title}: significantly better than every sentinel: {names}"
 
 
-def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, units: str) -> Iterator[str]:
+def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
     """Yield a matrix of p for every two annotators or metrics: of one measure above the diagonal, of another below."""
     cells: dict[tuple[str, str], str] = {}
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
@@ -649,10 +642,9 @@ def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], test: str, 
         }
         for row, first in enumerate(names, start=1)
     ]
-    way = f"drawing systems and {units}" if test == "boot-both" else f"exchanging {units}"
     places = [_MEASURES[name].title for name in tested]
     which = f"{places[0]} above the diagonal, {places[1]} below" if len(tested) > 1 else places[0]
-    yield f"p of {which}, by {way}, two-sided, after Holm\n{Table(columns, rows).text()}"
+    yield f"p of {which}, by exchanging {units}, two-sided, after Holm\n{Table(columns, rows).text()}"
 
 
 def _bounded_p(p: float, smallest: float) -> str:

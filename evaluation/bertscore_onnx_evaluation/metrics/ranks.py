@@ -27,7 +27,7 @@ class Difference:
     delta: float
     """For SPA with normal p-values, which may differ a little from the values printed."""
     p: float
-    """Two-sided, by exchanging whole segments or documents, or by drawing systems too; never 0."""
+    """Two-sided, by exchanging whole segments or documents; never 0."""
     p_holm: float
     """p, corrected by Holm for all pairs of metrics."""
 

@@ -2,7 +2,7 @@
 
 Units are segments, or documents, whose outputs are dependent: outputs of a segment share its difficulty, its length and
 its reference. A statistic is a function of sums over units (`UnitSums`), so that one matrix product gives it for many
-exchanges or resamples.
+exchanges.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     scipy_module,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, NUM_RESAMPLES, SIGNIFICANT, bootstrap_counts
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, SIGNIFICANT
 
 NORMAL = NormalDist()
 
@@ -64,64 +64,49 @@ def ratio(totals: Floats) -> Floats:
     return np.where(number > 0, total / np.maximum(number, 1e-300), np.nan)
 
 
+def sum_last(values: Floats) -> Floats:
+    """Return the sum over the last axis, (…); a matrix product is several times as fast as `sum` where it is short."""
+    return values @ np.ones(values.shape[-1])
+
+
 # The agreement of a metric with human scores.
 
 
-class SegmentStatistics:
-    """The agreement of a metric's segment scores with human scores, as functions of sums over units.
+def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:
+    """Return the agreement of a metric's segment scores with human scores, by its names in `Agreement`.
 
     Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has the ε that is best
     for all segments, and SPA normal p-values, which permutations approach.
     """
-
-    def __init__(self, human: Floats, metric: Floats, units: NDArray[np.int64]) -> None:
-        human, metric = judged_scores(human, metric)
-        self._units = units
-        self._moments = _moments(human, metric)  # (6, systems, segments)
-        epsilon = tie_calibrated_accuracy(human, metric).epsilon
-        self._pairs = None if epsilon is None else ordered_pairs(human, metric, epsilon)
-        is_complete = ~np.isnan(human).any(axis=0)
-        sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
-        has_spa = all(side[len(human) :].any() for side in sides)
-        self._spa = sum_by_unit(np.concatenate(sides), units) if has_spa else None
-
-    def sums(self, weights: Floats | None = None) -> dict[str, UnitSums]:
-        """Return each statistic by its name in `Agreement`; `weights` are how often each system counts, (systems,)."""
-        weights = np.ones(self._moments.shape[1]) if weights is None else weights
-        pairs = pair_weights(weights)
-        moments = np.tensordot(weights, self._moments, (0, 1))  # (6, segments)
-        by_unit = partial(sum_by_unit, units=self._units)
-        sums = {
-            "pearson": UnitSums(by_unit(moments), _pearson_of_totals),
-            "pearson_by_item": UnitSums(by_unit(_mean_sums(pearson_of_moments(moments))), ratio),
-        }
-        if self._pairs is not None:
-            sums["acc_eq"] = UnitSums(by_unit(_mean_sums(accuracies(self._pairs, pairs))), ratio)
-        if self._spa is not None:
-            sums["spa"] = UnitSums(self._spa, partial(_soft_accuracy, weights=pairs))
-        return sums
+    human, metric = judged_scores(human, metric)
+    by_unit = partial(sum_by_unit, units=units)
+    moments = np.tensordot(np.ones(len(human)), _moments(human, metric), (0, 1))  # (6, segments)
+    sums = {
+        "pearson": UnitSums(by_unit(moments), _pearson_of_totals),
+        "pearson_by_item": UnitSums(by_unit(_mean_sums(pearson_of_moments(moments))), ratio),
+    }
+    epsilon = tie_calibrated_accuracy(human, metric).epsilon
+    if epsilon is not None:
+        sums["acc_eq"] = UnitSums(by_unit(_mean_sums(accuracies(ordered_pairs(human, metric, epsilon)))), ratio)
+    is_complete = ~np.isnan(human).any(axis=0)
+    sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
+    if all(side[len(human) :].any() for side in sides):
+        sums["spa"] = UnitSums(by_unit(np.concatenate(sides)), partial(_soft_accuracy, num_systems=len(human)))
+    return sums
 
 
-def system_sums(
-    systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64], weights: Floats
-) -> UnitSums:
+def system_sums(systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]) -> UnitSums:
     """Return the correlation of a metric's system scores with human scores as a function of sums over units.
 
-    Scores by annotators and by the metric are (systems,) and (systems, segments); weights are how often each system
-    counts, (systems,). A system's score moves as the mean of its judged segments does; the score itself may be of other
-    segments too, or of a corpus. Without any judged segment it stays as it is.
+    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean of
+    its judged segments does; the score itself may be of other segments too, or of a corpus. Without any judged segment
+    it stays as it is.
     """
     is_judged = ~np.isnan(segments[0])
     counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
     sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
     offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
-    return UnitSums(sum_by_unit(sums, units), partial(_pearson_of_means, offsets=offsets, weights=weights))
-
-
-def pair_weights(weights: Floats) -> Floats:
-    """Return how often each pair of different systems counts, (pairs,), if the systems count so often, (systems,)."""
-    first, second = np.triu_indices(len(weights), 1)
-    return weights[first] * weights[second]
+    return UnitSums(sum_by_unit(sums, units), partial(_pearson_of_means, offsets=offsets))
 
 
 def _moments(human: Floats, metric: Floats) -> Floats:
@@ -154,9 +139,8 @@ def _spa_sums(scores: Floats) -> Floats:
     return np.concatenate([(scores - scores.mean(axis=0)) / np.sqrt(scale), squares / scale])
 
 
-def _soft_accuracy(totals: Floats, weights: Floats) -> Floats:
-    """Return SPA, the mean of both orders of each pair; weights are of pairs of systems."""
-    num_systems = (totals.shape[-1] // 2) - len(weights)
+def _soft_accuracy(totals: Floats, num_systems: int) -> Floats:
+    """Return SPA, the mean of both orders of each pair, (…), from the totals of `_spa_sums` of both sides."""
     first, second = np.triu_indices(num_systems, 1)
     p, are_tied = [], []
     for side in np.split(totals, 2, axis=-1):
@@ -164,8 +148,7 @@ def _soft_accuracy(totals: Floats, weights: Floats) -> Floats:
         are_tied.append(square <= 0)
         p.append(scipy_module("special").ndtr(-delta / np.sqrt(np.where(square > 0, square, 1))))
     distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)  # p of a tied pair is 1 in both orders
-    total = weights.sum()
-    return 1 - distance @ weights / total if total else np.full(distance.shape[:-1], np.nan)
+    return 1 - sum_last(distance) / len(first)
 
 
 def _means_of_totals(totals: Floats) -> Floats:
@@ -175,11 +158,11 @@ def _means_of_totals(totals: Floats) -> Floats:
         return np.concatenate([human / counts, metric / counts], axis=-1)
 
 
-def _pearson_of_means(totals: Floats, offsets: Floats, weights: Floats) -> Floats:
+def _pearson_of_means(totals: Floats, offsets: Floats) -> Floats:
     sides = np.split(_means_of_totals(totals) + offsets, 2, axis=-1)
-    human, metric = (side - (side @ weights / weights.sum())[..., None] for side in sides)
+    human, metric = (side - (sum_last(side) / side.shape[-1])[..., None] for side in sides)
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = (human * metric) @ weights / np.sqrt((human**2 @ weights) * (metric**2 @ weights))
+        r = sum_last(human * metric) / np.sqrt(sum_last(human**2) * sum_last(metric**2))
     return np.clip(r, -1, 1)
 
 
@@ -233,7 +216,7 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
         yield rng.choice([-1.0, 1.0], size=(min(chunk, permutations - start), num_units))
 
 
-# Intervals, over other units, or over other systems too.
+# Intervals, over other units.
 
 
 def degrees_of_freedom(influences: Floats) -> float:
@@ -266,25 +249,6 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) ->
     return float(error), min(degrees_of_freedom(influences), effective - 1)
 
 
-def widening(num_units: int) -> float:
-    """Return sqrt(n / (n - 1)), the factor by which resampling underestimates a standard error."""
-    return sqrt(1 + 1 / max(1, num_units - 1))
-
-
-def bootstrap_error(resampled: Floats, num_units: int) -> tuple[float, float]:
-    """Return the standard error of a statistic in resamples, (resamples,), and its degrees of freedom.
-
-    Resamples without a value, NaN, are left out; the error is NaN if none has one. Quantiles of the bootstrap would be
-    wrong for an agreement of systems: noise of the scores lowers it, and resamples have that noise twice.
-    """
-    values = resampled[np.isfinite(resampled)]
-    if not len(values):
-        return np.nan, np.nan
-    low, high = np.quantile(values, [NORMAL.cdf(-1), NORMAL.cdf(1)])
-    error = (high - low) / 2 or values.std()  # the first is not widened by a few resamples with hardly any variance
-    return float(error) * widening(num_units), num_units - 1
-
-
 def student_interval(value: float, error: float, freedom: float, *, of_z: bool = False) -> tuple[float, float]:
     """Return the 95 % interval of a value by Student's t; for a correlation, the error may be of Fisher's z."""
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
@@ -292,40 +256,3 @@ def student_interval(value: float, error: float, freedom: float, *, of_z: bool =
         centre = np.arctanh(value) if of_z else value
         low, high = centre - half, centre + half
     return (float(np.tanh(low)), float(np.tanh(high))) if of_z else (float(low), float(high))
-
-
-def resampled_both(
-    statistics: Callable[[Floats], Sequence[UnitSums]],
-    num_systems: int,
-    num_units: int,
-    rng: np.random.Generator,
-    num_resamples: int = NUM_RESAMPLES,
-) -> Floats:
-    """Draw systems and units with replacement, the same for all statistics; returns (resamples, statistics).
-
-    `statistics` are functions of how often each system counts, (systems,). Deutsch, Dror and Roth, TACL 2021, section
-    4.1: BOOT-BOTH.
-    """
-    systems, units = (
-        np.concatenate([*bootstrap_counts(rng, number, num_resamples)]) for number in (num_systems, num_units)
-    )
-    return np.array(
-        [
-            [float(drawn.statistic(unit_counts @ drawn.sums)) for drawn in statistics(system_counts)]
-            for system_counts, unit_counts in zip(systems, units, strict=True)
-        ]
-    )
-
-
-def student_p(deltas: Floats, resampled: Floats, num_units: int) -> Floats:
-    """Return two-sided p of differences, (…), by Student's t with their standard error in resamples, (resamples, …).
-
-    Resamples without a value, NaN, are left out; p is 1 if none has one.
-    """
-    has_value = np.isfinite(resampled)
-    number = np.maximum(has_value.sum(axis=0), 1)
-    centred = np.where(has_value, resampled - np.where(has_value, resampled, 0).sum(axis=0) / number, 0)
-    error = np.sqrt((centred**2).sum(axis=0) / number) * widening(num_units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where((np.abs(deltas) > CLOSE) & has_value.any(axis=0), np.abs(deltas) / error, 0.0)
-    return 2 * scipy_module("stats").t.sf(t, num_units - 1)
