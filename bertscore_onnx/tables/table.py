@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from bertscore_onnx.tables.aligned import aligned, is_heading, terminal_width
 
-TableFormat = Literal["text", "full", "tsv", "latex"]
+TableFormat = Literal["text", "tsv", "latex"]
 Format = Callable[[Any], str]
 Column = tuple[str, str, Format]
 """The header, the key of the value in a row, and how the value is written."""

@@ -21,8 +21,8 @@ class Result(ABC):
         """Write a table, without a line end after its last line. Text fits the terminal, or 80 columns.
 
         Args:
-            table_format: "text" for reading, "full" for text with all details, "tsv" for a row for each result, with
-                all digits, or "latex"; not every result has all of them.
+            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
+                result has all of them.
 
         Raises:
             InputError: there is no such format.
@@ -33,8 +33,7 @@ class Result(ABC):
             return Table((), [*self._rows()]).tsv()
         if table_format == "latex":
             return "\n\n".join(self._latex())
-        blocks = self._details() if table_format == "full" else self._blocks()
-        return filled("\n\n".join(blocks), terminal_width())
+        return filled("\n\n".join(self._blocks()), terminal_width())
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -57,7 +56,7 @@ class Result(ABC):
         """Yield the rows of TSV."""
 
     def _blocks(self) -> Iterator[str]:
-        """Yield the blocks of text; `_details` yields text with all details, and `_latex` LaTeX."""
+        """Yield the blocks of text; `_latex` yields LaTeX."""
         raise NotImplementedError  # only called for a format in `_FORMATS`
 
-    _details = _latex = _blocks
+    _latex = _blocks

@@ -10,9 +10,9 @@ def meta(options: MetaOptions) -> None:
 
     A table has a row for each output of a system, with the columns lang_pair, system, segment and human; and with
     scores, --score, or texts, in the columns candidate and reference. An EvalSet is a folder in the layout of
-    mt-metrics-eval. A rank ends where a metric in it is significantly better than the next. --format full prints every
-    measure, interval and test, with a glossary. Needs the extra `evaluation`. docs/which_metric.md explains the output,
-    docs/command_line.md the options.
+    mt-metrics-eval. A rank ends where a metric in it is significantly better than the next. --format json has every
+    measure and test. Needs the extra `evaluation`. docs/which_metric.md explains the output, docs/command_line.md the
+    options.
 
     Examples:
         # Judge BERTScore, and scores in the column comet, against human scores

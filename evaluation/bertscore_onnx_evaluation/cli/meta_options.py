@@ -66,8 +66,8 @@ class MetaOptions:
         str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
     ] = None
     output_format: Annotated[
-        Literal["text", "full", "json", "tsv", "latex"],
-        typer.Option("--format", metavar="FORMAT", help="text, full, json, tsv or latex."),
+        Literal["text", "json", "tsv", "latex"],
+        typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),
     ] = "text"
     figure: Figure = None
     quiet: bool = False

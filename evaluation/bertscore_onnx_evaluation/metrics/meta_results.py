@@ -44,18 +44,6 @@ R_OF_SYSTEMS: Key = ("system", "pearson")
 MIN_SYSTEMS = 5
 """With fewer systems SPA says little: random numbers get up to .98 with 2 systems."""
 
-HELP = """\
-acc*_eq is the share of pairs of outputs of a segment that a metric orders or
-ties as annotators do; differences up to epsilon are ties. SPA compares how
-sure both are of the order of two systems. A rank ends where a metric in it is
-significantly better than the next (p < .05 after Holm's correction). r over
-all outputs mixes the difficulty of segments with the quality of outputs; by
-item it is the mean within segments, 0 where a metric is constant. Intervals
-are of 95 %; they and the tests keep the systems. Ties are pairs that a metric
-scores alike. A missing value, -, has its reason below.
-Sentinels read no meaning; random numbers have means over several draws, and the
-range of 95 % of them."""
-
 
 def label(key: Key) -> str:
     """Return the name of a measure where both levels stand together."""
@@ -226,9 +214,9 @@ def _parts(measures: Mapping[str, Measure]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation(Result):
-    """The results of `meta_evaluate`: as text the verdict, a table and the tests; as `full` text all of it."""
+    """The results of `meta_evaluate`: as text the verdict, a table and the tests."""
 
-    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "full", "tsv", "latex")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
@@ -273,13 +261,6 @@ class MetaEvaluation(Result):
             yield from _summary(result)
         yield self._signatures()
 
-    def _details(self) -> Iterator[str]:
-        yield from self._verdict_and_means()
-        for result in self.language_pairs:
-            yield from _language_pair(result)
-        yield HELP
-        yield self._signatures()
-
     def _latex(self) -> Iterator[str]:
         for result in self.language_pairs:
             yield _latex(result, [*self._said(result), *self._signatures().split("\n")])
@@ -311,7 +292,7 @@ class MetaEvaluation(Result):
         verdicts = [self._verdict]
         if len(self.language_pairs) > 1:
             verdicts.append(f"{result.language_pair}: {_verdict_of(result)}")
-        notes = [*_sentinels(result), *_missing(result, shown_only=True), *result.notes]
+        notes = [*_sentinels(result), *_missing(result), *result.notes]
         return [*verdicts, *(f"{note}." for note in notes)]
 
     @property
@@ -456,20 +437,6 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 # The tables of text.
 
-_COLUMNS: Mapping[str, tuple[str, Format]] = {
-    "metric": ("metric", str),
-    "rank": ("rank", count),
-    "acc_eq": ("acc*_eq", _proportion),
-    "epsilon": ("epsilon", lambda epsilon: MISSING if epsilon is None else f"{epsilon:.4g}"),
-    "spa": ("SPA", _proportion),
-    "pearson": ("Pearson", _signed),
-    "pearson_by_item": ("by item", _signed),
-    "metric_ties": ("ties", count),
-}
-"""The title of each value of the full tables, and its format."""
-_SEGMENTS = ("metric", "rank", "acc_eq", "epsilon", "metric_ties", "pearson", "pearson_by_item")
-_SYSTEMS = ("metric", "rank", "spa", "pearson", "metric_ties")
-
 
 def _row(agreement: Agreement) -> dict[str, Any]:
     """Return a row of TSV, by the names that JSON has; lists and reasons are joined."""
@@ -528,7 +495,7 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes."""
     yield f"{_title(result)}\n{_measures_table(_measures_of(result), result.tests).text()}"
     yield from _matrix(result.tests, _competitors(result), result.units)
-    yield from _notes([*_sentinels(result), *_missing(result, shown_only=True), *result.notes])
+    yield from _notes([*_sentinels(result), *_missing(result), *result.notes])
 
 
 def _competitors(result: LanguagePairResult) -> list[str]:
@@ -567,44 +534,10 @@ def _title(result: LanguagePairResult) -> str:
     return f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
 
 
-# All details.
-
-
-def _language_pair(result: LanguagePairResult) -> Iterator[str]:
-    yield _title(result)
-    segments = {metric.name: metric.segment for _, metric in result.by_kind() if metric.segment}
-    systems = {metric.name: metric.system for _, metric in result.by_kind() if metric.system}
-    for names, agreements, of in ((_SEGMENTS, segments, "judged outputs"), (_SYSTEMS, systems, "systems")):
-        if any(measure.value is not None for one in agreements.values() for measure in one.measures.values()):
-            first = next(iter(agreements.values()))
-            ties = f"human scores tie {first.human_ties:,} of {first.pairs:,} pairs"
-            yield f"{first.n:,} {of}, intervals over other {result.units}; {ties}\n{_table(names, agreements)}"
-    yield from _matrix(result.tests, _competitors(result), result.units)
-    yield from _notes(_sentinels(result))
-    yield from _notes([*_groups(result), *_missing(result), *result.notes])
-
-
 def _notes(lines: Iterable[str]) -> Iterator[str]:
     """Yield a block of these lines, each in lines of 80 columns; nothing without any."""
     filled = (fill(line, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) for line in lines)
     yield from filter(None, ["\n".join(filled)])
-
-
-def _table(names: Sequence[str], metrics: Mapping[str, Agreement]) -> str:
-    """Write a row of values for each metric, and one of their intervals below it."""
-    rows: list[dict[str, Any]] = []
-    for name, agreement in metrics.items():
-        rows.append({"metric": name, **_row(agreement)})
-        ends = _parts(agreement.measures)["intervals"]
-        if ends:
-            intervals = {key: f"{low:.2f} {high:.2f}".replace("0.", ".") for key, (low, high) in ends.items()}
-            rows.append({"metric": "", **intervals})
-    return Table([(title, name, _or_text(write)) for name in names for title, write in [_COLUMNS[name]]], rows).text()
-
-
-def _or_text(write: Format) -> Format:
-    """Write texts, such as intervals, as they are."""
-    return write if write is str else lambda value: value if isinstance(value, str) else write(value)
 
 
 def _sentinels(result: LanguagePairResult) -> Iterator[str]:
@@ -653,28 +586,14 @@ def _bounded_p(p: float, smallest: float) -> str:
     return text if p > smallest or text.startswith("<") else f"<={text}"
 
 
-def _groups(result: LanguagePairResult) -> Iterator[str]:
-    """Yield which means leave out segments, and where a metric counts as 0."""
-    left_out: dict[str, None] = {}
-    constant: list[str] = []
-    for metric in result.metrics:
-        for name, mean in metric.segment.measures.items() if metric.segment else ():
-            if mean.groups and mean.left_out:
-                share = f"{mean.left_out:,} of {mean.groups + mean.left_out:,}"
-                left_out[f"{name} leaves out {share}: their human scores are constant"] = None
-            if mean.zeros:
-                constant.append(f"{name} of {metric.name} is 0 in {mean.zeros:,} of {mean.groups:,}: constant scores")
-    yield from (*left_out, *constant)
-
-
-def _missing(result: LanguagePairResult, *, shown_only: bool = False) -> list[str]:
-    """Return why values are missing, each reason once; of all measures, or of acc*_eq and SPA."""
+def _missing(result: LanguagePairResult) -> list[str]:
+    """Return why values of acc*_eq and SPA are missing, each reason once."""
     missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
     for metric in result.metrics:
         for level, agreement in (("systems", metric.system), ("segments", metric.segment)):
             for name, measure in agreement.measures.items() if agreement else ():
-                if measure.value is None and not (shown_only and name.startswith("pearson")):
-                    missing.setdefault((level, measure.reason), []).append((_COLUMNS[name][0], metric.name))
+                if measure.value is None and not name.startswith("pearson"):
+                    missing.setdefault((level, measure.reason), []).append((_MEASURES[name].title, metric.name))
     lists = {
         place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()
     }
