@@ -62,9 +62,6 @@ class MetaOptions:
     input_format: FilesFormat = None
     resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
     seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FOLDER", help="Write scores as mt-metrics-eval does.")
-    ] = None
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
         typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),

@@ -1,13 +1,9 @@
 """What `bertscore-onnx meta` does: reads judged systems and scores, and prints how well metrics agree with humans."""
 
-import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path
 
-import numpy as np
 import typer
 
 from bertscore_onnx.cli.options import check_effects
@@ -15,21 +11,20 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed, listed, meant
-from bertscore_onnx.files import write_errors, write_whole
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores, preceding_sentences, score_systems
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
 
 def judge(options: MetaOptions) -> None:
-    """Read the systems, judge the metrics, and print and write what is asked for."""
+    """Read the systems, judge the metrics, and print the result."""
     has_model, has_context = bool(options.model), bool(options.context_sentences)
     is_plain = not any(map(options.num_context, options.scorers))
     check_effects(
@@ -38,17 +33,12 @@ def judge(options: MetaOptions) -> None:
         ("--context-sentences", has_context and is_plain, "without doc-bert-score among the matchings"),
     )
     check_installed(("scipy", *(("sacrebleu",) if options.corpus_metrics else ())), "evaluation", "This command")
-    _check_folder(options)
     check_figure(options.figure)
     check_destination(options.figure, [options.source], "--figure")
     systems = _read_systems(options)
     result = meta_evaluate(systems, permutations=options.resamples, seed=options.seed, sentinels=options.sentinels)
-    try:
-        text = result.to_json() if options.output_format == "json" else result.table(options.output_format)
-        print(text, flush=True)
-    finally:  # the scores are the costly part, and do not depend on who reads the result
-        _write_scores(options, systems)
-        save_figure(result, options.figure)
+    print(result.to_json() if options.output_format == "json" else result.table(options.output_format))
+    save_figure(result, options.figure)
 
 
 def _negated(language_pairs: Sequence[JudgedSystems], lower_better: Sequence[str]) -> list[JudgedSystems]:
@@ -122,9 +112,6 @@ def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with given scores and then the scores of texts."""
     language_pairs = _of_eval_set(options) if _is_eval_set(options) else _of_table(options)
     language_pairs = _negated(language_pairs, options.lower_better or ())
-    if options.output is not None:  # before the costly scores
-        for judged in language_pairs:
-            check_names(judged.language_pair, judged.systems, judged.metrics)
     if not options.metrics:
         return language_pairs
     return _with_scores_of_texts(options, [judged for judged in language_pairs if judged.candidates is not None])
@@ -195,68 +182,3 @@ def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores], name
                 "`metric`."
             )
     return replace(judged, metrics={**judged.metrics, **added})
-
-
-def _check_folder(options: MetaOptions) -> None:
-    """Check before any work is done that scores can be written."""
-    if options.output is None:
-        return
-    if _is_eval_set(options) and not options.metrics:
-        raise typer.BadParameter(
-            "there is nothing to write, since all scores are read from files. Add --model or --metric.",
-            param_hint="--output",
-        )
-    folder = Path(options.output).absolute()
-    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise InputError(
-            f"Cannot write into the folder {options.output!r}: {existing} is not a writable folder. Name another with "
-            "--output."
-        )
-
-
-def _write_scores(options: MetaOptions, language_pairs: Sequence[JudgedSystems]) -> None:
-    """Write the files metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score of mt-metrics-eval, each in one step."""
-    if options.output is None:
-        return
-    folder = Path(options.output) / "metric-scores"
-    contents = {
-        folder / judged.language_pair / name: content
-        for judged in language_pairs
-        for name, content in _files(options, judged).items()
-    }
-    for path, content in contents.items():
-        with write_errors(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path not in path.parent.iterdir():
-            raise InputError(f"Cannot write {path}: a file exists whose name differs only in case. Move it away.")
-        write_whole(str(path), content)
-    if not options.quiet:
-        echo(f"Wrote {len(contents)} files of scores into {folder}.")
-
-
-def _files(options: MetaOptions, judged: JudgedSystems) -> dict[str, str]:
-    """Return the files of a language pair by name; of an EvalSet, without the scores that were read from it."""
-    files: dict[str, str] = {}
-    chosen = {_name_of_texts(name, judged) for name in options.metrics} if _is_eval_set(options) else judged.metrics
-    for name in chosen:
-        scores = judged.metrics[name]
-        is_scored = ~np.isnan(scores.system) if scores.system is not None else np.zeros(len(judged.systems), bool)
-        if scores.segment is not None and (missing := int(np.isnan(scores.segment[is_scored]).sum())):
-            warnings.warn(
-                f"{judged.language_pair}: {name} lacks the scores of {missing} outputs; mt-metrics-eval expects all.",
-                UserWarning,
-                stacklevel=2,
-            )
-        systems = [*compress(judged.systems, is_scored)]
-        for level, values in (("sys", scores.system), ("seg", scores.segment)):
-            if values is not None:
-                files[f"{_with_reference(name)}.{level}.score"] = format_scores(systems, values[is_scored])
-    return files
-
-
-def _with_reference(name: str) -> str:
-    """Return a name that ends with its reference, `all` if it names none."""
-    _, hyphen, reference = name.rpartition("-")
-    has_one = hyphen and (reference.startswith("ref") or reference in ("src", "all"))
-    return name if has_one else f"{name}-all"

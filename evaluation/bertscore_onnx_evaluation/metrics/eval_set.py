@@ -3,7 +3,7 @@
     sources/LP.txt                                   a segment in each line, as in all texts
     references/LP.REFERENCE.txt
     system-outputs/LP/SYSTEM.txt
-    human-scores/LP.GOLD.{seg,sys}.score             as `format_scores` writes them
+    human-scores/LP.GOLD.{seg,sys}.score             `SYSTEM SCORE` in each line
     metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score
 
 Files that a task does not need may be missing.
@@ -11,7 +11,7 @@ Files that a task does not need may be missing.
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from os import PathLike
 from pathlib import Path
@@ -295,7 +295,6 @@ def _texts(
 
 
 NO_SCORE = "None"
-NOT_IN_FILE_NAMES = "/\\\0"
 
 MAX_BYTES = 100_000_000
 """The most that a file may have: several times what any shared task has."""
@@ -349,29 +348,3 @@ def _score(text: str, place: str) -> float:
             f"{place}: {shortened(text)!r} is not a score; expected a number, or {NO_SCORE} where there is no score."
         )
     return score
-
-
-def check_names(language_pair: str, systems: Iterable[str], metrics: Iterable[str]) -> None:
-    """Raise InputError if files of scores cannot be written for these names."""
-    for system in systems:
-        if system.split() != [system]:
-            raise InputError(
-                f"{language_pair}: the system {system!r} cannot stand in a file of scores, for its name is empty "
-                "or has spaces. Give it another name."
-            )
-    for kind, name in (("language pair", language_pair), *(("metric", metric) for metric in metrics)):
-        if name in ("", ".", "..") or {*name} & {*NOT_IN_FILE_NAMES}:
-            raise InputError(f"The {kind} {name!r} cannot name a file. Give it another name.")
-
-
-def format_scores(systems: Sequence[str], scores: Floats) -> str:
-    """Return the content of a file of scores, which mt-metrics-eval reads.
-
-    Args:
-        systems: their names, as `check_names` wants them.
-        scores: of whole systems, (systems,), or of segments, (systems, segments); NaN where there is none.
-    """
-    rows = zip(systems, scores.reshape(len(systems), -1).tolist(), strict=True)
-    return "".join(
-        f"{system}\t{NO_SCORE if math.isnan(score) else repr(score)}\n" for system, row in rows for score in row
-    )

@@ -1,6 +1,5 @@
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,14 +51,13 @@ def test_judges_the_scores_of_a_set(judged, eval_set):
     assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["rank"]) == (5, 20, None)
 
 
-def test_lower_scores_may_be_better(judged, refused, table, tmp_path):
+def test_lower_scores_may_be_better(judged, refused, table):
     negative = [(*row[:5], f"-{row[5]}") for row in JUDGED]
     expected = judged(table(JUDGED, header=HEADER), "--score", "BLEU")["a-b"]["metrics"]["BLEU"]
-    path, out = table(negative, header=HEADER), tmp_path / "out"
-    found = judged(path, "--score", "BLEU", "--lower-better", "BLEU", "-o", out)["a-b"]["metrics"]["BLEU"]
+    path = table(negative, header=HEADER)
+    found = judged(path, "--score", "BLEU", "--lower-better", "BLEU")["a-b"]["metrics"]["BLEU"]
     assert found == {**expected, "signature": "negative:yes"}
     assert judged(path, "--score", "BLEU")["a-b"]["reversed"] == ["BLEU"]
-    assert (out / "metric-scores/a-b/BLEU-all.seg.score").read_text().startswith("A\t0.1")
     message = refused("meta", path, "--score", "BLEU", "--lower-better", "BLUE")
     assert "--lower-better: no scores are called 'BLUE'; there are BLEU. Did you mean 'BLEU'?" in message
 
@@ -129,12 +127,9 @@ def test_documents_of_a_set_or_a_column_are_the_units(judged, table, tmp_path):
     assert judged(path, "--score", "BLEU")["a-b"] == of_column
 
 
-def test_numbered_segments_are_in_order_wherever_their_rows_stand(judged, table, tmp_path):
+def test_the_order_of_rows_changes_nothing(judged, table):
     rows = [("a-b", system, str(g), str(g % 4 * len(system)), str(g)) for system in ("A", "BB") for g in range(12)]
-    whole = judged(table(rows), "--score", "BLEU")
-    assert judged(table(rows[::-1]), "--score", "BLEU", "--output", tmp_path / "out") == whole
-    lines = (tmp_path / "out/metric-scores/a-b/BLEU-all.seg.score").read_text().splitlines()
-    assert lines == [f"{system}\t{g}.0" for system in ("A", "BB") for g in range(12)]
+    assert judged(table(rows[::-1]), "--score", "BLEU") == judged(table(rows), "--score", "BLEU")
 
 
 def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, table):
@@ -165,21 +160,14 @@ def test_only_the_language_pairs_that_are_named_are_judged(judged, table):
     assert [*judged(table(rows), "--score", "BLEU", "--language-pair", "c-a", "a-b")] == ["c-a", "a-b"]
 
 
-def test_texts_of_a_set_are_scored_and_their_scores_written(judged, eval_set, tiny_bundle, tmp_path):
-    out = tmp_path / "out"
-    options = ["--model", tiny_bundle, "--device", "cpu", "--metric", "bleu", "--output", out]
-    metrics = judged(eval_set, *options)["he-en"]["metrics"]
-    assert metrics.keys() == {"BLEU-refB", "chrF-refB", "bertscore-refB", "bleu-refB"}
-    folder = out / "metric-scores" / "he-en"
-    assert sorted(file.name for file in folder.iterdir()) == [
-        f"{metric}-refB.{level}.score" for metric in ("bertscore", "bleu") for level in ("seg", "sys")
-    ]
+def test_texts_of_a_set_are_scored(judged, eval_set, tiny_bundle):
+    found = judged(eval_set, "--model", tiny_bundle, "--device", "cpu", "--metric", "bleu")["he-en"]
+    assert found["metrics"].keys() == {"BLEU-refB", "chrF-refB", "bertscore-refB", "bleu-refB"}
     texts = (eval_set / name for name in ("system-outputs/he-en/C.txt", "references/he-en.refB.txt"))
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         expected = scorer.score(*(path.read_text().splitlines() for path in texts)).F
-    lines = [line.split() for line in (folder / "bertscore-refB.seg.score").read_text().splitlines()]
-    assert list(dict(lines)) == ["A", "B", "C", "D", "refA"]
-    np.testing.assert_allclose([float(score) for system, score in lines if system == "C"], expected, atol=1e-6)
+    assert found["systems"] == ["A", "B", "C", "D", "refA"]
+    assert found["metric_scores"]["bertscore-refB"][2] == pytest.approx(expected.mean(), abs=1e-6)
 
 
 def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
@@ -187,28 +175,11 @@ def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
     columns = ("lang_pair", "system", "segment", "human", "candidate", "reference")
     rows = [("a-b", s, g, g + (s == "A"), f"the {s} {g}", texts) for s in "ABC" for g, texts in references.items()]
     lines = [json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows]
-    path, out = write(tmp_path, "texts.jsonl", "".join(lines)), tmp_path / "out"
-    metrics = judged(path, "-m", tiny_bundle, "--metric", "ter", "chrf", "-o", out)["a-b"]["metrics"]
-    assert metrics.keys() == {"bertscore", "ter", "chrf"}
-    lines = (out / "metric-scores/a-b/ter-all.seg.score").read_text().splitlines()
-    assert (lines[0].split(), len(lines)) == (["A", "-0.0"], 6)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_scores_are_written_although_the_result_cannot_be_printed(run_process, table, tmp_path):
-    with Path("/dev/full").open("wb") as full:
-        result = run_process("meta", table(), "--score", "BLEU", "-o", tmp_path / "out", *FEW, stdout=full)
-    assert result.returncode == 2
-    assert (tmp_path / "out/metric-scores/he-en/BLEU-all.seg.score").is_file()
-
-
-def test_what_cannot_be_written_is_refused_before_the_work(refused, table, tmp_path):
-    path = table([("a-b", "my system", "1", "1", "2"), ("a-b", "B", "1", "2", "2")])
-    stderr = refused("meta", path, "--score", "BLEU", "--output", tmp_path / "out")
-    assert "the system 'my system' cannot stand in a file of scores" in stderr
-    assert not (tmp_path / "out").exists()
-    folder = write(tmp_path, "file", "") / "out"
-    assert "Cannot write into the folder" in refused("meta", table(), "--score", "BLEU", "--output", folder)
+    path = write(tmp_path, "texts.jsonl", "".join(lines))
+    found = judged(path, "-m", tiny_bundle, "--metric", "ter", "chrf")["a-b"]
+    assert found["metrics"].keys() == {"bertscore", "ter", "chrf"}
+    first, *others = found["metric_scores"]["ter"]
+    assert first == 0 > max(others)
 
 
 def test_prints_a_table_or_tsv(run, eval_set, monkeypatch):
@@ -241,7 +212,6 @@ def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged
         (("--reference", "refA"), "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
         (("--score", "BLEU"), "it has no effect on an EvalSet"),
         (("--columns", "human=human"), "it has no effect on an EvalSet"),
-        (("--output", "out"), "there is nothing to write"),
     ],
 )
 def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options, message):

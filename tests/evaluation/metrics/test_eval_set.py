@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, check_names, format_scores, golds, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, golds, read_eval_set
 from tests.support.eval_sets import BLEU, HUMAN, means, score_lines, write, write_eval_set
 
 
@@ -52,20 +52,6 @@ def test_a_name_may_stand_for_none_or_several_references(sets, name, systems):
 def test_a_folder_without_judgements_is_no_set(tmp_path):
     with pytest.raises(InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"):
         read_eval_set(tmp_path, "he-en")
-
-
-def test_scores_are_written_with_all_digits():
-    segments = np.array([[0.1, 1 / 3, -2.5], [1e-17, 12345.678901234567, np.nan]])
-    assert format_scores(["A", "B"], segments[:, 0]) == "A\t0.1\nB\t1e-17\n"
-    lines = score_lines({"A": [0.1, 1 / 3, -2.5], "B": [1e-17, 12345.678901234567, None]})
-    assert format_scores(["A", "B"], segments) == lines
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", "a\0b"])
-@pytest.mark.parametrize("kind", ["language pair", "metric"])
-def test_a_name_that_cannot_name_a_file_is_refused(kind, name):
-    with pytest.raises(InputError, match=f"The {kind} .* cannot name a file"):
-        check_names(*(name, ["A"], ["BLEU"]) if kind == "language pair" else ("he-en", ["A"], [name]))
 
 
 HUMAN_SEGMENTS = "human-scores/he-en.mqm.seg.score"
