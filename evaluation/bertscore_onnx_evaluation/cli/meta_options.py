@@ -51,9 +51,6 @@ class MetaOptions:
     metric: Metrics = None
     matching: Matchings = None
     context_sentences: ContextSentences = None
-    hold_out: Annotated[
-        str | None, test_option("--hold-out", metavar="NAME", help="Judge an annotator as metrics are judged.")
-    ] = None
     sentinels: Annotated[bool, test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")] = (
         True
     )

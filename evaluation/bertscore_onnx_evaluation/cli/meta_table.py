@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.errors import InputError, listed, meant
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
@@ -14,7 +14,7 @@ from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.options import HUMAN_COLUMNS, column_of, filled_column, references_of_table
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
-from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 """Columns of segments by their names; of other columns of ids the values decide."""
@@ -31,7 +31,7 @@ def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSyst
 
     Without a column of language pairs, all rows have the single --language-pair; without one of segments, each row is
     a whole system; a column of systems that is empty throughout stands for one system without a name. With a column of
-    annotators, an output has a row for each, and its human score is their mean, without an annotator who is held out.
+    annotators, an output has a row for each, and its human score is their mean.
     """
     rows = _Rows(table, options)
     for name in options.language_pair or ():
@@ -70,7 +70,7 @@ class _Rows:
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
                 "score. Name the column with --columns id=NAME."
             )
-        self.annotators, self.held_out = _annotators(table, options), options.hold_out
+        self.annotators = _annotators(table, options)
         system = column_of(table, options.named, "system")
         self.systems = [""] * len(table) if table.is_blank(system) else table.keys(system)
         self.documents = None if segment is None else filled_column(table, options.named, "document", DOCUMENT_COLUMNS)
@@ -100,21 +100,15 @@ def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
 def _annotators(table: WholeTable, options: MetaOptions) -> list[str]:
     """Return the annotator of each row, empty where there is none."""
     annotators = [""] * len(table)
-    if not options.named("annotator") and options.hold_out is None and not {*ANNOTATOR_COLUMNS} & {*table.names}:
+    if not options.named("annotator") and not {*ANNOTATOR_COLUMNS} & {*table.names}:
         return annotators
     name = column_of(table, options.named, "annotator", ANNOTATOR_COLUMNS)
     present, rows = table.without_nulls(name)
     for row, annotator in zip(rows, present.keys(name), strict=True):
         annotators[row] = annotator
-    names = sorted({*annotators} - {""})
-    if options.hold_out is not None and options.hold_out not in names:
-        nearest = meant(options.hold_out, names)
-        raise InputError(f"{table.title} has no annotator {options.hold_out!r}; it has {listed(names)}.{nearest}")
-    if options.hold_out is None and len(names) > 1 and not options.quiet:
-        echo(
-            f"Human scores are means over the {len(names)} annotators in the column {name!r}; --hold-out NAME judges "
-            "one as a metric."
-        )
+    number = len({*annotators} - {""})
+    if number > 1 and not options.quiet:
+        echo(f"Human scores are means over the {number} annotators in the column {name!r}.")
     return annotators
 
 
@@ -176,17 +170,10 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
     def arranged(values: Floats) -> MetricScores:
         matrix = np.full(shape, np.nan)  # (systems, segments)
         matrix[tuple(cells.T)] = values[chosen]
-        return both_levels(matrix)
-
-    def both_levels(scores: Floats) -> MetricScores:
-        return MetricScores(mean_by_system(scores), scores if rows.has_segments else None)
+        return MetricScores(mean_by_system(matrix), matrix if rows.has_segments else None)
 
     order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
-    is_held_out = np.array([rows.annotators[row] == rows.held_out for row in chosen])
-    human, held_out = (
-        _mean_judgements(np.where(is_used, rows.human[chosen], np.nan)[order], cells[order], shape)
-        for is_used in (~is_held_out, is_held_out)
-    )
+    human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
     given = rows.texts or {}
     in_rows = zip(chosen.tolist(), map(tuple, cells.tolist()), strict=True)
     texts = {cell: given[row] for row, cell in in_rows if row in given}
@@ -202,7 +189,6 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         candidates=None if rows.texts is None else tuple(tuple(text for text, _ in row) for row in outputs),
         references=() if rows.texts is None else tuple(tuple(lists for _, lists in row) for row in outputs),
         dropped=tuple(dropped),
-        annotators={} if rows.held_out is None else {f"{HUMAN}{rows.held_out}": both_levels(held_out)},
     )
 
 

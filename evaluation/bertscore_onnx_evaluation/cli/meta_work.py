@@ -123,7 +123,7 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
     by_pair = golds(options.source)
     available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
     chosen = options.language_pair or [
-        name for name, judgements in by_pair.items() if {options.gold, options.hold_out} - {None} <= {*judgements}
+        name for name, judgements in by_pair.items() if options.gold is None or options.gold in judgements
     ]
     language_pairs = [
         read_eval_set(
@@ -132,7 +132,6 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
             gold=options.gold,
             reference=options.reference,
             metrics=_metrics_of(available, name, options.metric_scores or ()),
-            hold_out=options.hold_out,
             with_texts=True if options.metrics else None if options.sentinels else False,
         )
         for name in dict.fromkeys(chosen or by_pair)

@@ -23,7 +23,7 @@ from bertscore_onnx.files import read_regular
 from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
-from bertscore_onnx_evaluation.metrics.judged_systems import HUMAN, JudgedSystems
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 LEVELS = ("seg", "sys")
 ALL_REFERENCES = "all"
@@ -41,7 +41,6 @@ def read_eval_set(
     gold: str | None = None,
     reference: str | None = None,
     metrics: Sequence[str] = (),
-    hold_out: str | None = None,
     with_texts: bool | None = False,
 ) -> JudgedSystems:
     """Read a language pair of an EvalSet.
@@ -57,7 +56,6 @@ def read_eval_set(
             metrics, or else texts, have.
         metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference, of which those that
             lack a judged system are left out, with a warning in the log.
-        hold_out: other judgements, such as esa, which are judged as metrics are.
         with_texts: whether to read outputs and references, also of systems that nobody judged. None reads those that
             there are, for sentinels.
 
@@ -95,12 +93,6 @@ def read_eval_set(
             scores[name] = metric.of_systems(systems, segments, base_name=name.rpartition("-")[0])
     if chosen and not scores:
         raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
-    annotators = {}
-    if hold_out == gold:
-        raise InputError(f"{language_pair}: {hold_out!r} are the human scores already. Hold out others.")
-    if hold_out is not None:
-        held_out = _Scores(files.folder / "human-scores" / f"{language_pair}.{files.gold(hold_out)}")
-        annotators[f"{HUMAN}{hold_out}"] = held_out.of_systems(systems, segments)
     return JudgedSystems(
         language_pair,
         tuple(systems),
@@ -113,7 +105,6 @@ def read_eval_set(
         documents=tuple(segments.lines(documents)) if documents.is_file() else (),
         candidates=texts[0],
         references=texts[1],
-        annotators=annotators,
     )
 
 

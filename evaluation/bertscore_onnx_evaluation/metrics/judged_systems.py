@@ -1,7 +1,7 @@
 """The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
+from bertscore_onnx_evaluation.metrics.correlation import Floats
 
 SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "segment", "length", "ratio", "overlap"))
 """The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
-HUMAN = "human-"
-"""Before the names of annotators that are judged as metrics are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +42,6 @@ class JudgedSystems:
     """The references of each output, by system and segment, one or more; none where there is no output."""
     dropped: tuple[str, ...] = ()
     """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
-    annotators: Mapping[str, MetricScores] = field(default_factory=dict)
-    """Annotators, or kinds of judgements, who are no part of the human scores and are judged as metrics are."""
-    of_all_outputs: tuple[str, ...] = ()
-    """Metrics whose scores of systems are of all outputs, though some were left out that an annotator did not judge."""
 
     @property
     def is_judged(self) -> NDArray[np.bool_]:
@@ -73,58 +67,6 @@ class JudgedSystems:
         judged._check_complete()
         return replace(judged, metrics={name: metric.negated for name, metric in judged.metrics.items()})
 
-    def judged_by_all(self) -> "JudgedSystems":
-        """Return them with human scores of those outputs alone that each of the `annotators` judged too.
-
-        If outputs are left out, scores of systems are then means over the others, those of metrics too; but those of
-        metrics that are no means, such as corpus BLEU, stay as they are.
-
-        Raises:
-            InputError: an annotator judged none of the outputs that have a human score.
-        """
-        human_segment, is_rated = self.human_segment, np.ones(len(self.systems), dtype=bool)
-        for name, scores in self.annotators.items():
-            if human_segment is not None and scores.segment is not None:
-                human_segment = np.where(np.isnan(scores.segment), np.nan, human_segment)
-                is_rated &= ~np.isnan(human_segment).all(axis=1)
-            elif scores.system is not None:
-                is_rated &= ~np.isnan(scores.system)
-            if np.isnan(self.human_system[is_rated]).all():
-                raise InputError(
-                    f"{self.language_pair}: {name!r} judged no output that has another human score, and so agrees "
-                    "with nothing. Hold out one who judged the same outputs."
-                )
-        shared = self._only_outputs(human_segment)
-        return replace(shared, human_system=np.where(is_rated, shared.human_system, np.nan))
-
-    def _only_outputs(self, human_segment: Floats | None) -> "JudgedSystems":
-        """Return them with these human scores of segments, of some outputs perhaps, and scores of systems to match."""
-        whole = np.zeros(1, dtype=bool) if self.human_segment is None else np.isnan(self.human_segment)
-        if human_segment is None or np.array_equal(np.isnan(human_segment), whole):
-            sides = self.annotators.items()
-            return replace(
-                self, annotators={name: _averaged(side, whole) if side.system is None else side for name, side in sides}
-            )
-        is_left_out = np.isnan(human_segment)
-        means = {
-            name
-            for name, scores in self.metrics.items()
-            if _is_mean(scores, whole) or _is_mean(scores, np.zeros_like(whole))
-        }
-        return replace(
-            self,
-            human_segment=human_segment,
-            human_system=mean_by_system(human_segment),
-            annotators={name: _averaged(scores, is_left_out) for name, scores in self.annotators.items()},
-            metrics={
-                name: _averaged(scores, is_left_out) if name in means else scores
-                for name, scores in self.metrics.items()
-            },
-            of_all_outputs=tuple(
-                name for name, scores in self.metrics.items() if scores.system is not None and name not in means
-            ),
-        )
-
     def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
         """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
         return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
@@ -133,24 +75,23 @@ class JudgedSystems:
         def kept(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[rows]
 
-        metrics, annotators = (
-            {name: replace(both, system=kept(both.system), segment=kept(both.segment)) for name, both in side.items()}
-            for side in (self.metrics, self.annotators)
-        )
+        metrics = {
+            name: replace(both, system=kept(both.system), segment=kept(both.segment))
+            for name, both in self.metrics.items()
+        }
         return replace(
             self,
             systems=tuple(self.systems[row] for row in rows),
             human_system=self.human_system[rows],
             human_segment=kept(self.human_segment),
             metrics=metrics,
-            annotators=annotators,
             candidates=self.candidates and tuple(self.candidates[row] for row in rows),
             references=tuple(self.references[row] for row in rows if self.references),
         )
 
     def _check_shapes(self) -> None:
         num_systems, num_segments = len(self.systems), len(self.segments)
-        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics, **self.annotators}
+        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics}
         for side, both in sides.items():
             for scores, shape in ((both.system, (num_systems,)), (both.segment, (num_systems, num_segments))):
                 if scores is not None and scores.shape != shape:
@@ -176,18 +117,3 @@ class JudgedSystems:
                     f"{self.language_pair}: {name} has no score for {missing[0]}, which has a human score. Add it, or "
                     "leave out the human score."
                 )
-
-
-def _averaged(scores: MetricScores, ignored: NDArray[np.bool_]) -> MetricScores:
-    """Return scores where the scores of systems are means over the segments that are not ignored."""
-    if scores.segment is None:
-        return scores
-    return replace(scores, system=mean_by_system(np.where(ignored, np.nan, scores.segment)))
-
-
-def _is_mean(scores: MetricScores, ignored: NDArray[np.bool_]) -> bool:
-    """Return whether scores of systems are means over their segments, apart from the rounding of files."""
-    means = _averaged(scores, ignored).system
-    if scores.system is None or scores.segment is None or means is None:
-        return False
-    return np.allclose(scores.system, means, rtol=1e-4, atol=1e-6, equal_nan=True)

@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from bertscore_onnx.errors import InputError, listed
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
@@ -192,8 +192,7 @@ def meta_evaluate(
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
-            metrics whose lower scores are better are negated. `annotators` are judged beside the metrics, by the
-            outputs that they and the others judged.
+            metrics whose lower scores are better are negated.
         permutations: of soft pairwise accuracy, and of the test of every two metrics, which exchanges their scores in
             whole segments (documents, if known), with two-sided p and Holm's correction for all pairs. It has at least
             30 for each pair of metrics, so that corrected p-values can be below .05.
@@ -208,7 +207,7 @@ def meta_evaluate(
     names = [systems.language_pair for systems in language_pairs]
     if not names or len({*names}) < len(names):
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
-    judged = [systems.judged().judged_by_all().judged() for systems in language_pairs]
+    judged = [systems.judged() for systems in language_pairs]
     found = [_language_pair(systems, permutations, seed, sentinels) for systems in judged]
     results = tuple(result for result, _ in found)
     means, mean_tests = _means(results, [tests for _, tests in found], permutations, seed)
@@ -220,11 +219,9 @@ def _language_pair(
 ) -> tuple[LanguagePairResult, _ByUnits]:
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
-    metrics = {**judged.annotators, **judged.metrics}
+    metrics = judged.metrics
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
-    if shared := [name for name in judged.metrics if name in judged.annotators]:
-        raise InputError(f"{judged.language_pair}: two of the scores are called {shared[0]!r}. Rename the metric.")
-    everything, too_few = metrics | sentinels, _too_few(judged)
+    everything, too_few = {**metrics, **sentinels}, _too_few(judged)
 
     def levels_of(metric: MetricScores) -> dict[Level, Agreement | None]:
         return {
@@ -286,7 +283,6 @@ def _language_pair(
         segments=num_segments,
         metrics=tuple(sorted(map(agreement, judged.metrics), key=place)),
         sentinels=tuple(map(agreement, sentinels)),
-        humans=tuple(sorted(map(agreement, judged.annotators), key=place)),
         ranked_by=ranked_by,
         tests=compared,
         golds=tuple(golds),
@@ -388,11 +384,6 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
         yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
-    if judged.of_all_outputs:
-        yield (
-            f"scores of whole systems by {listed(judged.of_all_outputs)} are of all outputs, also of those that an "
-            "annotator did not judge: they are no means of segments"
-        )
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():
@@ -436,7 +427,7 @@ def _r_of_gold(judged: JudgedSystems, metric: MetricScores) -> float | None:
 
 def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
     """Yield which metrics are the human scores themselves."""
-    for name, metric in {**judged.annotators, **judged.metrics}.items():
+    for name, metric in judged.metrics.items():
         if name in golds:
             yield (
                 f"{name} is the human scores themselves, or linear in them, and has no rank: r = {golds[name]:+.0f} is "
@@ -477,7 +468,7 @@ _SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over 
 def _means(
     results: Sequence[LanguagePairResult], sets: Sequence[_ByUnits], permutations: int, seed: int
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
-    """Return the means of annotators, metrics and sentinels, in this order, and their tests."""
+    """Return the means of metrics and then of sentinels, and the tests of metrics."""
     ranked_by = [key for key in AVERAGED if all(key in result.ranked_by for result in results)]
     names: dict[str, list[str]] = {}  # of all language pairs, by base name
     golds = {metric.base_name for result in results for metric in result.metrics if metric.name in result.golds}

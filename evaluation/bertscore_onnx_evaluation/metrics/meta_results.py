@@ -116,7 +116,7 @@ class MetricAgreement:
         }
 
 
-Kind = Literal["humans", "metrics", "sentinels"]
+Kind = Literal["metrics", "sentinels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,6 @@ class LanguagePairResult:
     """The best first."""
     sentinels: tuple[MetricAgreement, ...]
     """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
-    humans: tuple[MetricAgreement, ...]
-    """Annotators who are no part of the human scores and are judged as metrics are, which they are ranked with."""
     ranked_by: tuple[Key, ...]
     """The measures that rank the metrics, by level and name: acc*_eq and SPA, or r where there are no such."""
     tests: Mapping[str, MeasureTests]
@@ -165,7 +163,7 @@ class LanguagePairResult:
         return best
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
-        """Yield annotators, metrics and sentinels, in the order of the tables."""
+        """Yield metrics and sentinels, in the order of the tables."""
         yield from ((kind, metric) for kind in get_args(Kind) for metric in getattr(self, kind))
 
     def to_dict(self) -> dict[str, Any]:
@@ -277,7 +275,7 @@ class MetaEvaluation(Result):
         for result in self.language_pairs:
             for key in result.ranked_by:
                 sentinel = result.best_sentinels.get(key)
-                metrics = [metric for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
+                metrics = [metric for metric in result.metrics if metric.name not in result.golds]
                 found = [(metric.name, measure) for metric in metrics if (measure := metric.measure(key))]
                 rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
                 line = sentinel and sentinel.measure(key)
@@ -483,9 +481,9 @@ def _interval(name: str, measure: Measure | None) -> str:
 
 
 def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
-    """Return the measures that rank metrics, of annotators, metrics and the best sentinels; without such, each r."""
+    """Return the measures that rank metrics, of metrics and the best sentinels; without such measures, each r."""
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
-    metrics = (*result.humans, *result.metrics, *result.best_sentinels.values())
+    metrics = (*result.metrics, *result.best_sentinels.values())
     return {
         metric.name: {label(key): measure for key in keys if (measure := metric.measure(key))} for metric in metrics
     }
@@ -499,7 +497,7 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _competitors(result: LanguagePairResult) -> list[str]:
-    return [metric.name for metric in (*result.humans, *result.metrics) if metric.name not in result.golds]
+    return [metric.name for metric in result.metrics if metric.name not in result.golds]
 
 
 def _latex(result: LanguagePairResult, comments: Sequence[str]) -> str:
@@ -553,7 +551,7 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
-    """Yield a matrix of p for every two annotators or metrics: of one measure above the diagonal, of another below."""
+    """Yield a matrix of p for every two metrics: of one measure above the diagonal, of another below."""
     cells: dict[tuple[str, str], str] = {}
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
     for at, name in enumerate(tested):

@@ -1,4 +1,4 @@
-"""Sentinels and annotators beside the metrics, against plain loops and scipy."""
+"""Sentinels beside the metrics, against plain loops and scipy."""
 
 import itertools
 import re
@@ -14,7 +14,7 @@ from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from tests.evaluation.judged import judged
-from tests.support.eval_sets import HUMAN, score_lines, write, write_eval_set
+from tests.support.eval_sets import write_eval_set
 
 SYSTEMS, SEGMENTS = 4, 24
 DOCUMENTS = tuple(f"d{segment // 3}" for segment in range(SEGMENTS))
@@ -238,94 +238,3 @@ def test_equal_scores_seldom_beat_the_best_sentinel_over_many_trials(record_prop
     found = share_of_equal_scores_above_the_sentinels(200)
     record_property("a metric as good as the length | highest share called better", f"{found.max():.3f}")
     assert found.max() <= 0.055
-
-
-# Annotators who are held out.
-
-
-@pytest.fixture
-def annotated(scored):
-    rng = np.random.default_rng(9)
-    human = scored.human_segment
-    other = (human + rng.normal(size=human.shape)).round(1)
-    other[1, 3] = np.nan
-    return replace(scored, annotators={"human-B": MetricScores(None, other)})
-
-
-def test_an_annotator_is_judged_as_a_metric_on_the_shared_outputs(annotated):
-    human, other = annotated.human_segment.copy(), annotated.annotators["human-B"].segment
-    metric = annotated.metrics["good"].segment
-    [result] = evaluate(annotated).language_pairs
-    [person], [good] = result.humans, result.metrics
-    shared = ~np.isnan(other)
-    for found, scores in ((person, other), (good, metric)):
-        r = stats.pearsonr(human[shared], scores[shared]).statistic
-        assert found.segment["pearson"].value == pytest.approx(r, abs=1e-12)
-        assert found.segment.n == shared.sum()
-    human[~shared] = np.nan
-    sides = [np.nanmean(one, axis=1) for one in (human, other)]
-    assert person.system["pearson"].value == pytest.approx(stats.pearsonr(*sides).statistic, abs=1e-12)
-    assert {*result.tests["acc_eq"].ranks} == {"human-B", "good"}
-    table = evaluate(annotated).table().partition("\n\n")[2]  # after the verdict on metrics
-    assert table.index("human-B") < table.index("good")
-
-
-def test_scores_of_systems_are_means_of_the_shared_outputs(annotated):
-    shared = ~np.isnan(annotated.annotators["human-B"].segment)
-    corpus = MetricScores(np.arange(SYSTEMS) ** 2.0, annotated.metrics["good"].segment)
-    [result] = evaluate(replace(annotated, metrics={**annotated.metrics, "corpus": corpus})).language_pairs
-    human, good = (
-        np.nanmean(np.where(shared, scores, np.nan), axis=1)
-        for scores in (annotated.human_segment, annotated.metrics["good"].segment)
-    )
-    found = {metric.name: metric.system["pearson"].value for metric in result.metrics}
-    assert found["good"] == pytest.approx(stats.pearsonr(human, good).statistic, abs=1e-12)
-    assert found["corpus"] == pytest.approx(stats.pearsonr(human, corpus.system).statistic, abs=1e-12)
-    [note] = [note for note in result.notes if "corpus" in note]
-    assert "are of all outputs" in note
-    assert "good" not in note
-
-
-def test_official_scores_of_systems_stay_where_all_outputs_are_shared(annotated):
-    official = MetricScores(np.array([3.0, 1, 4, 2]), np.nan_to_num(annotated.annotators["human-B"].segment))
-    [result] = evaluate(replace(annotated, annotators={"human-B": official})).language_pairs
-    expected = stats.pearsonr(annotated.human_system, official.system).statistic
-    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
-
-
-def test_judged_segments_are_averaged_where_others_judged_whole_systems_alone(annotated):
-    wholes = replace(annotated, human_segment=None)
-    [result] = evaluate(wholes).language_pairs
-    other = np.nanmean(annotated.annotators["human-B"].segment, axis=1)
-    expected = stats.pearsonr(annotated.human_system, other).statistic
-    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
-
-
-def test_an_annotator_of_some_whole_systems_is_compared_on_these(annotated):
-    wholes = MetricScores(np.array([3.0, np.nan, 4, 2]), None)
-    [result] = evaluate(replace(annotated, annotators={"human-B": wholes})).language_pairs
-    rated = [0, 2, 3]
-    expected = stats.pearsonr(annotated.human_system[rated], wholes.system[rated]).statistic
-    assert result.humans[0].system["pearson"].value == pytest.approx(expected, abs=1e-12)
-    [good] = result.metrics
-    assert (good.system.n, good.segment.n) == (3, SYSTEMS * SEGMENTS)
-
-
-def test_judgements_of_another_kind_are_held_out_from_an_eval_set(tmp_path):
-    folder = write_eval_set(tmp_path)
-    other = {system: [None if score is None else score * 2 + 1 for score in row] for system, row in HUMAN.items()}
-    write(folder, "human-scores/he-en.esa.seg.score", score_lines(other))
-    one = read_eval_set(folder, "he-en", gold="mqm", hold_out="esa")
-    [result] = evaluate(one).language_pairs
-    assert result.humans[0].name == "human-esa"
-    assert result.humans[0].segment["pearson"].value == pytest.approx(1)
-    with pytest.raises(InputError, match=r"'mqm' are the human scores already. Hold out others"):
-        read_eval_set(folder, "he-en", gold="mqm", hold_out="mqm")
-    with pytest.raises(InputError, match="esa"):
-        read_eval_set(folder, "he-en", gold="mqm", hold_out="ESB")
-
-
-def test_an_annotator_of_other_outputs_is_refused(annotated):
-    nowhere = MetricScores(None, np.full(annotated.human_segment.shape, np.nan))
-    with pytest.raises(InputError, match=r"'human-B' judged no output that has another human score"):
-        evaluate(replace(annotated, annotators={"human-B": nowhere}))
