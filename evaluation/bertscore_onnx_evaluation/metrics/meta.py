@@ -20,7 +20,6 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     correlate_pairs,
     finite,
     no_value,
-    pair_differences,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
@@ -71,7 +70,7 @@ def system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: 
     is_judged = ~np.isnan(judged.human_system)
     human, scores = judged.human_system[is_judged], metric.system[is_judged]
     measures = {"spa": _soft_accuracy(judged, metric, permutations, seed), "pearson": correlate_pairs(human, scores)}
-    return _agreement(len(human), measures, human[:, None], scores[:, None])
+    return Agreement(len(human), measures)
 
 
 def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
@@ -86,14 +85,7 @@ def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement 
         "pearson": correlate(human, scores),
         "pearson_by_item": correlate(human, scores, by="segment"),
     }
-    return _agreement(int(judged.is_judged.sum()), measures, human, scores)
-
-
-def _agreement(n: int, measures: Mapping[str, Measure], human: Floats, scores: Floats) -> Agreement:
-    """Return an agreement with its numbers of pairs and ties; scores are (systems, segments)."""
-    is_pair = ~np.isnan(pair_differences(human))  # (pairs, segments)
-    human_ties, metric_ties = (int((is_pair & (pair_differences(side) == 0)).sum()) for side in (human, scores))
-    return Agreement(n, measures, int(is_pair.sum()), human_ties, metric_ties)
+    return Agreement(int(judged.is_judged.sum()), measures)
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:

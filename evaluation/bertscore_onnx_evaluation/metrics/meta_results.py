@@ -59,12 +59,6 @@ class Agreement:
     measures: Mapping[str, Measure]
     """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and `pearson`. Of segments:
     `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each segment, then the mean)."""
-    pairs: int
-    """Judged pairs of systems; of segments: within each segment."""
-    human_ties: int
-    """Those with equal human scores."""
-    metric_ties: int
-    """Those with equal scores by the metric."""
     rank: int | None = None
     """From 1, by the measure of this level that ranks the metrics: a rank ends where a metric in it is significantly
     better. None without one."""
@@ -79,8 +73,6 @@ class Agreement:
         return {
             "n": self.n,
             **_parts(self.measures),
-            **({"epsilon": self["acc_eq"].epsilon} if "acc_eq" in self.measures else {}),
-            "ties": {"pairs": self.pairs, "human": self.human_ties, "metric": self.metric_ties},
             "rank": self.rank,
             "groups": {name: value.groups for name, value in measures if value.groups > 1},
             "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
@@ -444,8 +436,6 @@ def _row(agreement: Agreement) -> dict[str, Any]:
             row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
         elif name == "intervals":
             row |= {f"{of}_{end}": ends[at] for of, ends in value.items() for at, end in enumerate(("low", "high"))}
-        elif name == "ties":
-            row |= {"pairs": agreement.pairs, "human_ties": agreement.human_ties, "metric_ties": agreement.metric_ties}
         elif isinstance(value, dict):  # groups, left_out and zeros
             row |= {f"{of}_{name}": number for of, number in value.items()}
         else:

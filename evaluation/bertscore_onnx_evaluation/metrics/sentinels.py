@@ -92,7 +92,7 @@ def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores
 
 
 def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
-    """Return the mean of each measure over random draws, with the ends between which 95 % of the draws lie."""
+    """Return the mean of each measure over random draws, without an interval."""
     draws = [*filter(None, agreements)]
     if not draws:
         return None
@@ -100,8 +100,7 @@ def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
     for name, first in measures.items():
         values = np.array([draw[name].value for draw in draws if draw[name].value is not None], dtype=np.float64)
         if len(values):
-            low, high = np.quantile(values, [0.025, 0.975]).tolist()
-            measures[name] = replace(first, value=float(values.mean()), low=low, high=high, epsilon=None)
+            measures[name] = replace(first, value=float(values.mean()))
     return replace(draws[0], measures=measures)
 
 

@@ -114,7 +114,7 @@ def test_the_chance_level_is_that_of_a_simulation():
     rng = np.random.default_rng(77)
     draws = [accuracy_by_loop(human, rng.normal(size=human.shape)) for _ in range(60)]
     assert found.value == pytest.approx(np.mean(draws), abs=4 * np.std(draws) * (1 / 60 + 1 / 100) ** 0.5)
-    assert found.low < found.value < found.high
+    assert (found.low, found.high) == (None, None)
 
 
 def test_the_order_of_systems_and_segments_changes_nothing(scored):
