@@ -38,9 +38,11 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
+from typing import Any
 
 MAX_MESSAGE = 4000
 """The most characters of a message that are printed."""
@@ -132,8 +134,46 @@ def meant(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument that a message names; the command line writes it as an option."""
+
+    name: str
+    value: Any = None
+    """The value to give, such as {"segment": "none"}; None if the name alone matters. "…" stands for further ones."""
+
+    option: str = ""
+    """The option, if it is not called `--name`."""
+
+    def __str__(self) -> str:
+        """Return it as Python has it."""
+        if self.value is None:
+            return f"`{self.name}`"
+        from json import dumps  # costs start-up time
+
+        value = dumps(self.value, ensure_ascii=False).replace('"…"', "…")
+        return f"{self.name}={'True' if self.value is True else value}"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalStep:
+    """A step that a message advises to leave out; the command line adds the typed command without its option."""
+
+    name: str
+    option: str
+
+    def __str__(self) -> str:
+        """Return its name."""
+        return self.name
+
+
 class BertScoreOnnxError(Exception):
     """Base of all errors that the library raises on purpose."""
+
+    def __init__(self, *parts: object, **fields: Any) -> None:
+        """Join the parts of a message: texts, and the arguments and steps that it names."""
+        super().__init__("".join(map(str, parts)), **fields)
+        self.parts = parts
 
 
 class InputError(BertScoreOnnxError, ValueError):

@@ -19,7 +19,7 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
+from bertscore_onnx.errors import Argument, BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
 from bertscore_onnx.matching.matrix import match_matrix
 from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, random_pairs_f1
@@ -363,7 +363,7 @@ class BERTScorer(Closeable):
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
-        check_free(adapter.names, columns.names, "The frame", "drop it")
+        check_free(adapter.names, columns.names, "The frame", ("drop it",))
         pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
         references = None
         if rows.pairs and rows.unscored_references:
@@ -721,7 +721,9 @@ class BERTScorer(Closeable):
         if path is None and not self.matching.is_default:
             raise BaselineError(
                 f"The baselines of bundles are for the default matching, and these scores are for "
-                f"{self.matching}. Give a file of your own with `baseline_path`, or leave rescaling off."
+                f"{self.matching}. Give a file of your own with ",
+                Argument("baseline_path"),
+                ", or leave rescaling off.",
             )
         precision = self._pipeline.encoder.precision
         return choose_rescaling(self.manifest, precision, lang, path, allow_fp32_baseline=allow_fp32_baseline)

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bertscore_onnx import __version__
-from bertscore_onnx.cli.terminal import ARGUMENTS, echo, one_line_warnings, prepare_streams
+from bertscore_onnx.cli.terminal import echo, one_line_warnings, prepare_streams, with_options
 from bertscore_onnx.errors import BertScoreOnnxError, one_line, shortened
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -60,8 +60,7 @@ class Command(TyperCommand):
     """The options that take each choice, such as `--format json` by `--json`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Repeat such an option before each of its values, then parse; messages may show the arguments."""
-        ARGUMENTS.set(tuple(args))
+        """Repeat such an option before each of its values, then parse."""
         names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
         try:
             rest = super().parse_args(ctx, _repeated(args, names))
@@ -192,11 +191,12 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit with 2 after an error of ours."""
+        arguments = [*ctx.args]
         try:
             with one_line_warnings():
                 return super().invoke(ctx)
         except BertScoreOnnxError as error:
-            echo(f"Error: {error}")
+            echo(f"Error: {with_options(error, ['bertscore-onnx', ctx.invoked_subcommand, *arguments])}")
             raise typer.Exit(2) from error
         except _UsageError as error:  # which the caller prints, with what was typed
             error.message = one_line(error.message)

@@ -9,7 +9,7 @@ import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
 from bertscore_onnx.cli.inputs import lines_of
-from bertscore_onnx.cli.terminal import silence_warnings
+from bertscore_onnx.cli.terminal import silence_warnings, with_options
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 
@@ -60,7 +60,7 @@ def parse_matching(spec: str) -> "Matching":
     try:
         return Matching.parse(spec, read_lines)
     except InputError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(with_options(error)) from error
 
 
 _SETTINGS = (

@@ -161,7 +161,7 @@ def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         types.add(records)
     texts = {name for column in file.columns for name in column.names}
-    remedy = "Write .jsonl, which keeps every value as it is."
+    remedy = ("Write .jsonl, which keeps every value as it is.",)
     return pyarrow.schema(
         [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in types.names]
     )

@@ -4,19 +4,16 @@ import io
 import logging
 import os
 import re
+import shlex
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
-from bertscore_onnx.errors import one_line
+from bertscore_onnx.errors import Argument, BertScoreOnnxError, OptionalStep, one_line
 from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
-
-ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
-"""What was typed after the name of the command."""
 
 
 def echo(message: object) -> None:
@@ -24,6 +21,31 @@ def echo(message: object) -> None:
     line = one_line(message)
     text = filled(line, terminal_width()) if sys.stderr is not None and sys.stderr.isatty() else line
     print(f"{text}\n", end="", file=sys.stderr)
+
+
+def with_options(error: BertScoreOnnxError, typed: Sequence[str] = ()) -> str:
+    """Return the message of an error with options in place of arguments, and the typed command without a step."""
+    parts = []
+    for part in error.parts:
+        if isinstance(part, Argument):
+            parts.append(_as_option(part))
+        elif isinstance(part, OptionalStep):
+            parts.append(f"{part}: {shlex.join(word for word in typed if word != part.option)}")
+        else:
+            parts.append(str(part))
+    return "".join(parts)
+
+
+def _as_option(argument: Argument) -> str:
+    option = argument.option or f"--{argument.name.replace('_', '-')}"
+    value = argument.value
+    if value is None or value is True:
+        return option
+    if isinstance(value, str):
+        value = [value]
+    elif isinstance(value, Mapping):
+        value = [f"{role}={name if isinstance(name, str) else '+'.join(name)}" for role, name in value.items()]
+    return f"{option} {shlex.join(value)}".replace("'…'", "…")
 
 
 def silence_warnings() -> None:

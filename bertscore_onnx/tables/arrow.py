@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.readers import Record
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class JsonTypes:
 
         return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
 
-    def of(self, name: str, remedy: str) -> "pyarrow.DataType":
+    def of(self, name: str, remedy: tuple[str | Argument, ...]) -> "pyarrow.DataType":
         """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
-            raise InputError(f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. {remedy}")
+            raise InputError(f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. ", *remedy)
         return self._types[name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bertscore_onnx.errors import InputError, InputTypeError, listed, meant, shortened
+from bertscore_onnx.errors import Argument, InputError, InputTypeError, listed, meant, shortened
 
 if TYPE_CHECKING:
     from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
@@ -36,13 +36,16 @@ NO_IDS = "none"
 RENAME_SCORES = "give the scores other names, such as --columns f1=NAME"
 
 
-def check_free(names: Iterable[str], added: Collection[str], place: str, remedy: str = RENAME_SCORES) -> None:
+def check_free(
+    names: Iterable[str], added: Collection[str], place: str, remedy: tuple[str | Argument, ...] = (RENAME_SCORES,)
+) -> None:
     """Raise InputError, with the remedy beside renaming it, if a column already has the name of a new column."""
     for name in names:
         if name in added:
-            alternative = "" if name == BEST and remedy == RENAME_SCORES else f", or {remedy}"  # its name is fixed
+            is_fixed = name == BEST and remedy == (RENAME_SCORES,)
+            alternative = () if is_fixed else (", or ", *remedy)
             raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it{alternative}."
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename it", *alternative, "."
             )
 
 
@@ -70,7 +73,7 @@ class Column:
     names: tuple[str, ...]
     """Its possible names; the first name that a table has counts."""
 
-    option: str
+    option: str | Argument
     """The option, or argument, that names it; empty if none does."""
 
     may_hold_lists: bool = False
@@ -95,10 +98,13 @@ class Column:
         wanted = " or ".join(map(repr, self.names))
         choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
-        remedy = _remedy(available) or (f"Name one with {self.option}{advice}." if self.option else "Add it.")
         only = "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in available])
         others = only if available else "nor any other"
-        raise InputError(f"{place}: there is no column {wanted}, {others}.{near} {remedy}")
+        problem = f"{place}: there is no column {wanted}, {others}.{near}"
+        remedy = _remedy(available)
+        if self.option and not remedy:
+            raise InputError(f"{problem} Name one with ", self.option, f"{advice}.")
+        raise InputError(f"{problem} {remedy or 'Add it.'}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
@@ -320,7 +326,7 @@ class RowReader:
         return rows
 
 
-def context_column(name: ColumnName, option: str = "`context`") -> Column:
+def context_column(name: ColumnName, option: str | Argument = "`context`") -> Column:
     """Return the column of contexts."""
     return Column(column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True)
 

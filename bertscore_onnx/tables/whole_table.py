@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.batches import adapt
 from bertscore_onnx.tables.columns import Column, is_null, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
@@ -66,7 +66,7 @@ class WholeTable:
         """Return the place of a row, counted from 0, such as `scores.tsv, line 12`."""
         return self._rows[row][0]
 
-    def find(self, names: str | Iterable[str], option: str, advice: str = "") -> str:
+    def find(self, names: str | Iterable[str], option: str | Argument, advice: str = "") -> str:
         """Return the first of the possible names of a column that the table has; raise InputError if it has none."""
         alternatives = (names,) if isinstance(names, str) else tuple(names)
         return Column(alternatives, option).find(self.names, self.title, advice)

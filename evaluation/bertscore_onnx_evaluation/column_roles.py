@@ -1,10 +1,10 @@
 """The columns of the tables that `compare` reads, by their roles; and what was taken from each of them."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from json import dumps
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, UNKNOWN, column_names
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
@@ -54,9 +54,10 @@ class Roles:
 
     def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role; raise InputError if a table lacks one."""
-        option = as_argument({role: "NAME"})
-        alternatives = [(name,) for name in self.named[role]] if role in self.named else [USUAL_COLUMNS[role]]
-        return tuple(table.find(names, option) for names in alternatives)
+        argument = Argument("columns", {role: "NAME"})
+        if role not in self.named:
+            return (table.find(USUAL_COLUMNS[role], argument),)
+        return tuple(table.find(name, argument, several_columns(name)) for name in self.named[role])
 
     def ids(self, table: WholeTable) -> str | None:
         """Return the column of ids; None if a table has none, or none is to be used."""
@@ -78,9 +79,11 @@ def index_of(table: WholeTable) -> tuple[str, ...]:
     return (*first, *(name for name in table.names if name == PARQUET_INDEX))[:1]
 
 
-def as_argument(columns: Mapping[str, str | Sequence[str]]) -> str:
-    """Return the argument that gives columns a role, as messages have it; the command line has an option for it."""
-    return f"columns={dumps(columns, ensure_ascii=False)}"
+def several_columns(name: str) -> str:
+    """Return advice on naming several columns, as the end of a sentence, if an unknown name seems to mean these."""
+    if not re.fullmatch(r"\w+(,\w+)+", name):
+        return ""
+    return f". For several columns, write them as {name.replace(',', '+')}"
 
 
 def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = None) -> Roles:

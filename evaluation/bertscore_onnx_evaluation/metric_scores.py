@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, meant, needs_extra
+from bertscore_onnx.errors import Argument, InputError, meant, needs_extra
 from bertscore_onnx.scoring.inputs import check_positive, collect_pairs
 from bertscore_onnx.text.texts import Context
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
@@ -140,8 +140,12 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
                 'chrf,word_order=2), in Python {"chrf": {"word_order": 2}}.'
             )
         if name not in METRICS and not is_bertscore(name):
-            choice = f"Choose one of {', '.join(METRICS)}, or give its scores (--scores)."
-            raise InputError(f"There is no metric {name!r} here.{meant(name, METRICS)} {choice}")
+            raise InputError(
+                f"There is no metric {name!r} here.{meant(name, METRICS)} Choose one of {', '.join(METRICS)}, or give "
+                "its scores (",
+                Argument("scores"),
+                ").",
+            )
     return options
 
 
@@ -205,8 +209,9 @@ def _bertscore(
         raise InputError("The metric bertscore needs a scorer, such as BERTScorer(MODEL). Give it as `scorer`.")
     if scorer.manifest.all_layers:
         raise InputError(
-            "Systems are scored by one layer, and this scorer has all of them. Name the layer as `num_layers`, or "
-            "export a bundle without --all-layers."
+            "Systems are scored by one layer, and this scorer has all of them. Name the layer as ",
+            Argument("num_layers"),
+            ", or export a bundle without --all-layers.",
         )
     is_scored = np.array([[text is not None for text in outputs] for outputs in candidates]).T  # (segments, systems)
     places = np.argwhere(is_scored).tolist()  # pairs with one reference side by side

@@ -1,7 +1,6 @@
 """`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
 
 import os
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -17,8 +16,7 @@ from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tab
 from bertscore_onnx.cli.options import FilesFormat, check_contexts, check_effects, check_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
-from bertscore_onnx.cli.terminal import ARGUMENTS, echo, print_table, write_utf8
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.sources import format_of, open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
@@ -197,7 +195,7 @@ def compare(
                 (higher if is_higher else lower).append(name)
     check_destination(html, sources, "--html")
     check_destination(figure, sources, "--figure")
-    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _as_options():
+    with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _interruptible():
         comparison = compare_systems(
             candidates,
             references or None,
@@ -233,8 +231,7 @@ def compare(
             write_whole(html, comparison.to_html())
         save_figure(comparison, figure)
     if fail_if_worse:
-        with _as_options():
-            regressions = comparison.regressions
+        regressions = comparison.regressions
         for sentence in regressions:
             echo(f"Failed: {sentence}")
         raise typer.Exit(1 if regressions else 0)
@@ -315,34 +312,13 @@ def _read_scores(
 
 
 @contextmanager
-def _as_options() -> Iterator[None]:
-    """Write the arguments in errors of the library as options."""
-    from json import loads
-
-    def columns_of_roles(argument: re.Match[str]) -> str:
-        roles = loads(argument[1]).items()
-        named = (f"{role}={names if isinstance(names, str) else '+'.join(names)}" for role, names in roles)
-        return f"--columns {shlex.join(named)}"
-
-    def direction_of_metrics(argument: re.Match[str]) -> str:
-        return f"--{argument[1]}-better {shlex.join(loads(argument[2]))}"
-
+def _interruptible() -> Iterator[None]:
+    """Print that an interrupt left nothing compared."""
     try:
         yield
     except KeyboardInterrupt:
         echo("Interrupted; nothing was compared.")
         raise
-    except InputError as error:
-        message = re.sub(r'columns=(\{(?:"(?:[^"\\]|\\.)*"|[^"}])*\})', columns_of_roles, str(error))
-        message = message.replace('systems=["A", "B", …]', "--systems A B …")
-        message = message.replace('missing="drop"', "--missing drop").replace("`systems`", "--systems")
-        message = re.sub(r'(higher|lower)_is_better=(\[".*?(?<!\\)"\])', direction_of_metrics, message)
-        message = message.replace('baseline="NAME"', "--baseline NAME")
-        ungated = shlex.join(argument for argument in ARGUMENTS.get() if argument != "--fail-if-worse")
-        message = message.replace("without a gate", f"without a gate: bertscore-onnx compare {ungated}")
-        if several := re.search(r"no column '(\w+(?:,\w+)+)'", message):
-            message += f" For several columns, write them as {several[1].replace(',', '+')}."
-        raise type(error)(message) from error
 
 
 def _print_inputs(comparison: "Comparison") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
@@ -141,7 +141,7 @@ def _texts_of_rows(
         if options.metrics:
             raise
         if not options.quiet:
-            echo(f"Sentinels of texts are left out. {error}")
+            echo(f"Sentinels of texts are left out. {with_options(error)}")
         return {}
     found: dict[int, Texts] = {}
     is_judged = ~np.isnan(human)

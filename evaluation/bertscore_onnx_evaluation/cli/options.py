@@ -8,6 +8,7 @@ import typer
 
 from bertscore_onnx.cli.options import SHARED, matching_of, option_name, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
+from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
 
@@ -61,7 +62,7 @@ def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
     try:
         return specified_metrics(specs)
     except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--metric") from error
+        raise typer.BadParameter(with_options(error), param_hint="--metric") from error
 
 
 def column_of(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str] = ()) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bertscore_onnx.errors import InputError, needs_package
+from bertscore_onnx.errors import Argument, InputError, OptionalStep, needs_package
 from bertscore_onnx.tables.table import (
     MISSING,
     Column,
@@ -77,13 +76,17 @@ class Comparison(ComparisonRecord, Result):
         if not self.is_baseline_named:
             names = ", ".join(self.systems)
             raise InputError(
-                f'Nothing names the baseline that systems are judged against. Add baseline="NAME", one of {names}.'
+                "Nothing names the baseline that systems are judged against. Add ",
+                Argument("baseline", "NAME"),
+                f", one of {names}.",
             )
         if self.assumed:
-            names = dumps([*self.assumed], ensure_ascii=False)
             raise InputError(
-                f"Nothing says whether higher scores of {listed(self.assumed)} are better. Add "
-                f"higher_is_better={names} or lower_is_better={names}."
+                f"Nothing says whether higher scores of {listed(self.assumed)} are better. Add ",
+                Argument("higher_is_better", self.assumed, option="--higher-better"),
+                " or ",
+                Argument("lower_is_better", self.assumed, option="--lower-better"),
+                ".",
             )
         for name in self.systems[1:]:
             systems = [system for metric in self.metrics for system in metric.systems if system.name == name]
@@ -91,7 +94,9 @@ class Comparison(ComparisonRecord, Result):
             if number:
                 raise InputError(
                     f"{name} lacks {plural(number, 'score')}, which cannot be left out where it is judged. Add them, "
-                    "the worst ones where it failed; or compare the rest without a gate."
+                    "the worst ones where it failed; or compare the rest without ",
+                    OptionalStep("a gate", "--fail-if-worse"),
+                    ".",
                 )
             if any(metric.margin and of.largest_loss is None for metric, of in zip(self.metrics, systems, strict=True)):
                 raise InputError(

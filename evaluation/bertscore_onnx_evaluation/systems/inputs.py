@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeGuard, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError
+from bertscore_onnx.errors import Argument, InputError, InputTypeError
 from bertscore_onnx.tables.batches import check_form
 from bertscore_onnx.tables.columns import NO_IDS
 from bertscore_onnx.tables.table import listed, natural_key
@@ -24,9 +24,9 @@ from bertscore_onnx_evaluation.column_roles import (
     USUAL_COLUMNS,
     ColumnChoice,
     Roles,
-    as_argument,
     index_of,
     roles_of,
+    several_columns,
 )
 from bertscore_onnx_evaluation.systems.join import (
     Missing,
@@ -92,7 +92,10 @@ class InputReader:
             for name in names:
                 if name not in available and (role, name) != ("segment", NO_IDS):
                     tables = f"the tables have {', '.join(available)}" if available else "there is no table"
-                    raise InputError(f"There is no column {name!r}, of {as_argument({role: name})}; {tables}.")
+                    argument = Argument("columns", {role: name})
+                    raise InputError(
+                        f"There is no column {name!r}, of ", argument, f"; {tables}{several_columns(name)}."
+                    )
 
     def is_by_name(self, given: Any, role: Literal["candidate", "score"]) -> bool:
         """Return whether this is a mapping of names of systems: one without columns of systems and of this role."""
@@ -172,7 +175,7 @@ class InputReader:
             raise self._unnamed(table, role)
         chosen = self._free(table) if names == [ALL] else names
         for name in chosen:
-            table.find(name, "`systems`")
+            table.find(name, Argument("systems"))
         return {metric: self._in_columns(table, role, {name: name for name in chosen}, {})}
 
     def _unnamed(self, table: WholeTable, role: Literal["candidate", "score"]) -> InputError:
@@ -188,15 +191,19 @@ class InputReader:
                 f"{table.title} has no column for a system{beside}; expected one for each of two systems or more, or "
                 f"the columns system, segment and {role}."
             )
-        roles = as_argument({"system": "NAME", "segment": "NAME", role: "NAME"})
-        further = (
-            "if all rows are of one system, give a table for each system"
-            if role == "score"
-            else f"a further column of references is named by {as_argument({'reference': ['reference', 'NAME']})}"
-        )
+        further: tuple[str | Argument, ...] = ("if all rows are of one system, give a table for each system",)
+        if role == "candidate":
+            references = Argument("columns", {"reference": ["reference", "NAME"]})
+            further = ("a further column of references is named by ", references)
         return InputError(
             f"{table.title} has the columns {', '.join(free)}{beside}, and nothing names systems. Name the columns of "
-            f'systems, the baseline first, systems=["A", "B", …]; or, if each row is of one system, {roles}; {further}.'
+            "systems, the baseline first, ",
+            Argument("systems", ["A", "B", "…"]),
+            "; or, if each row is of one system, ",
+            Argument("columns", {"system": "NAME", "segment": "NAME", role: "NAME"}),
+            "; ",
+            *further,
+            ".",
         )
 
     def _free(self, table: WholeTable) -> list[str]:
@@ -246,8 +253,11 @@ class InputReader:
         whole = whole.by_label() if whole.is_indexed else whole
         if whole.ids is None:
             kind = "segment and run" if "system" not in roles else "system and segment"
-            remedy = f"Name their column with {as_argument({'segment': 'NAME'})}"
-            raise InputError(f"{table.title} has a row for each {kind}, so its segments need ids. {remedy}.")
+            raise InputError(
+                f"{table.title} has a row for each {kind}, so its segments need ids. Name their column with ",
+                Argument("columns", {"segment": "NAME"}),
+                ".",
+            )
         run_columns = self.roles.of(table, "run")
         row_runs = table.keys(run_columns[0]) if run_columns else [""] * len(table)
         has_runs = len({*row_runs}) > 1
@@ -421,18 +431,20 @@ class InputReader:
         columns = [*dict.fromkeys(name for table, name in free if "numbers" in table.content(name))]
         if len(columns) > 1:  # of a single column it is clear what is compared
             columns = [name for name in columns if not any(_has_counts(table, name) for table in tables)]
-        scores = as_argument({"score": "NAME"})
+        scores = Argument("columns", {"score": "NAME"})
         for table, name in product(tables, columns):
             try:
                 table.numbers(table.find(name, ""))
             except InputError as error:
                 raise InputError(
-                    f"{error} Or, if {name!r} has no scores, name the columns that have: {scores}."
+                    *error.parts, f" Or, if {name!r} has no scores, name the columns that have: ", scores, "."
                 ) from error
         if not columns:
             raise InputError(
                 f"{tables[0].title} has no column of scores, only {', '.join(tables[0].names)}; expected numbers. "
-                f"Columns of whole numbers that nearly all differ have to be named: {scores}."
+                "Columns of whole numbers that nearly all differ have to be named: ",
+                scores,
+                ".",
             )
         return tuple(columns)
 
@@ -462,7 +474,9 @@ def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
             given, other = (metric, first) if name in names else (first, metric)
             raise InputError(
                 f"The system {name!r} has scores of {given}, and none of {other}. Add them, or name systems that have "
-                "both with `systems`."
+                "both with ",
+                Argument("systems"),
+                ".",
             )
 
 
@@ -572,7 +586,13 @@ def join_inputs(
     reader = InputReader(roles_of(columns, by), missing, value)
     named = _names(systems)
     if candidates is None and (needs_texts or scores is None or references is not None):
-        raise InputError("There are no texts of systems. Give them as `candidates`, or give `scores` alone.")
+        raise InputError(
+            "There are no texts of systems. Give them as ",
+            Argument("candidates", option="--cand"),
+            ", or give ",
+            Argument("scores"),
+            " alone.",
+        )
     texts = [] if candidates is None else reader.candidates(candidates, named)
     if references is None and is_frame(candidates) and not reader.is_by_name(candidates, "candidate"):
         references = candidates

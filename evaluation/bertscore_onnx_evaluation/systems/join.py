@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import id_text
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
@@ -23,7 +23,14 @@ from bertscore_onnx_evaluation.column_roles import BY_PRODUCTS, index_of
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
 
-_WAYS_OUT = 'Name the column of ids, columns={"segment": "NAME"}; or join by position, columns={"segment": "none"}.'
+_BY_POSITION = Argument("columns", {"segment": "none"})
+_WAYS_OUT = (
+    "Name the column of ids, ",
+    Argument("columns", {"segment": "NAME"}),
+    "; or join by position, ",
+    _BY_POSITION,
+    ".",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,8 +249,8 @@ def _rows_by_id(columns: SegmentColumns) -> dict[str | int, int]:
         earlier = rows.setdefault(name, row)
         if earlier != row:
             raise InputError(
-                f"{columns.place(row)}: segment {name!r} occurs again; it is in {columns.place(earlier)} too. "
-                f"{_WAYS_OUT}"
+                f"{columns.place(row)}: segment {name!r} occurs again; it is in {columns.place(earlier)} too. ",
+                *_WAYS_OUT,
             )
     return rows
 
@@ -274,7 +281,8 @@ def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str
             titles = (one.title, other.title) if one.ids is None else (other.title, one.title)
             raise InputError(
                 f"{titles[0]} has no ids, and its rows may be in another order than those of {titles[1]}: {name!r} "
-                f"differs, first in {table.place(row)}. {_WAYS_OUT}"
+                f"differs, first in {table.place(row)}. ",
+                *_WAYS_OUT,
             )
 
 
@@ -321,7 +329,9 @@ def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns)
                 raise InputError(
                     f"{columns.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no "
                     f"ids to join by. Give that as a table with a column of ids, sort {columns.title} by its ids, or "
-                    'join by position, columns={"segment": "none"}.'
+                    "join by position, ",
+                    _BY_POSITION,
+                    ".",
                 )
     names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
     if len(names) != len(plain):
@@ -350,15 +360,15 @@ def _incomplete(
     name: str | int,
 ) -> InputError:
     """Return the error for a segment that some input lacks."""
-    remedy = 'or leave out such segments of all systems with missing="drop".'
+    remedy = ("or leave out such segments of all systems with ", Argument("missing", "drop"), ".")
     place = next(one.place(rows[name]) for one, rows in zip(inputs, rows_of, strict=True) if name in rows)
     for one, rows, columns in zip(inputs, rows_of, lacking, strict=True):
         if name not in rows:
-            return InputError(f"{place}: segment {name!r} is not in {one.title}. Add it there, {remedy}")
+            return InputError(f"{place}: segment {name!r} is not in {one.title}. Add it there, ", *remedy)
         if (column := columns.get(rows[name])) is not None:
             of_column = f" of {column!r}" if column != one.title else ""
             if (run := one.lacking_runs.get((column, rows[name]))) is not None:
                 of_column += f" in run {run!r}, which other segments have,"
             of_segment = "" if isinstance(name, int) else f" for segment {name!r}"  # a position is in the place
-            return InputError(f"{one.place(rows[name])}: there is no value{of_column}{of_segment}. Add it, {remedy}")
+            return InputError(f"{one.place(rows[name])}: there is no value{of_column}{of_segment}. Add it, ", *remedy)
     raise AssertionError(name)

@@ -152,7 +152,7 @@ class ScoreBatch:
             for batch in batches:
                 adapter = adapt(batch)
                 texts = map(adapter.values, reader.find(adapter.names))
-                check_free(adapter.names, self.columns.names, "The batch", "drop it")
+                check_free(adapter.names, self.columns.names, "The batch", ("drop it",))
                 yield adapter, reader.read(*texts)
 
         return self.stream_rows(read())

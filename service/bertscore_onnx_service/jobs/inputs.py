@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
 from bertscore_onnx.tables.columns import REFERENCE_COLUMNS, Column, Errors, check_free, context_column
 from bertscore_onnx.tables.readers import (
@@ -32,8 +32,8 @@ from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_o
 if TYPE_CHECKING:
     import pyarrow
 
-_KEPT = "`columns` (at the shell `--keep NAME...`)"
-"""The argument that names the columns to keep, in messages of `score_files` and of the command."""
+_KEPT = Argument("columns", option="--keep NAME...")
+"""The argument that names the columns to keep."""
 
 
 def find_inputs(names: Sequence[str]) -> list[str]:
@@ -118,14 +118,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             kept = [Column((name,), _KEPT).find(names, title) for name in self.columns]
         twice = [name for name in kept if kept.count(name) > 1]
         if twice:
-            raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in {_KEPT}.")
-        check_free(kept, added, title, f"name the columns to keep in {_KEPT}")
+            raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in ", _KEPT, ".")
+        check_free(kept, added, title, ("name the columns to keep in ", _KEPT))
         return kept
 
 
-def _role(name: str) -> str:
-    """Return the argument that names a column of texts, as `_KEPT`."""
-    return f"`{name}` (at the shell `--columns {name}=NAME`)"
+def _role(name: str) -> Argument:
+    """Return the argument that names a column of texts."""
+    return Argument(name, option=f"--columns {name}=NAME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def _inspect_rows(
     names = types.names if rows else [column.names[0] for column in columns]
     texts = [column.find(names, title) for column in columns]
     kept = settings.kept_columns(names, added, title) if rows else names
-    remedy = f"Name the columns to keep in {_KEPT}, without this one, or make its values alike."
+    remedy = ("Name the columns to keep in ", _KEPT, ", without this one, or make its values alike.")
     fields = [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in kept]
     return rows, texts, pyarrow.schema(fields)
 

@@ -111,7 +111,7 @@ def score_dataset(
         Column((reference,), "reference").find(schema.names, "The dataset")
         if context is not None:
             context_column(context).find(schema.names, "The dataset")
-        check_free(schema.names, score_batch.columns.names, "The dataset", "drop it")
+        check_free(schema.names, score_batch.columns.names, "The dataset", ("drop it",))
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
     if counts:

@@ -80,7 +80,7 @@ def score_dataframe(
     checked = checked_settings({**settings, "idf": False} if counts else settings)
     added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **checked).columns
     taken = [name for name in df.columns if name.lower() in added.names]  # Spark ignores case
-    check_free(taken, taken, "The frame", "drop it")
+    check_free(taken, taken, "The frame", ("drop it",))
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(
