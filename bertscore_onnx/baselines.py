@@ -20,7 +20,7 @@ from bertscore_onnx.bundle.card import CARD, CARD_MARK, updated_card
 from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
-from bertscore_onnx.errors import BundleError, InputError
+from bertscore_onnx.errors import Argument, BundleError, InputError
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.scorer import BERTScorer
@@ -101,7 +101,7 @@ class MeasuredBaseline:
 # Writing a baseline into the bundle that it was measured with, under a language.
 
 
-_INSTEAD = "Write the baseline to a file instead, which `baseline_path` (--baseline-path) takes."
+_INSTEAD = ("Write the baseline to a file instead, which ", Argument("baseline_path"), " takes.")
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
@@ -110,14 +110,14 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
     folder = Path(path)
     read_manifest(folder)
     if names := read_names(folder):
-        raise BundleError(f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. {_INSTEAD}")
+        raise BundleError(f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. ", *_INSTEAD)
     if (folder / MANIFEST).is_symlink():
-        raise BundleError(f"{folder / MANIFEST} is a link, as in a cache that others share, and stays. {_INSTEAD}")
+        raise BundleError(f"{folder / MANIFEST} is a link, as in a cache that others share, and stays. ", *_INSTEAD)
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). {_INSTEAD}") from error
+        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD) from error
 
 
 def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
@@ -139,7 +139,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
     folder, code = Path(path), language.lower()
     manifest = read_manifest(folder)
     if "|matching:" in baseline.signature:
-        raise InputError(f"The baselines of bundles are for the default matching, unlike this one. {_INSTEAD}")
+        raise InputError("The baselines of bundles are for the default matching, unlike this one. ", *_INSTEAD)
     if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
         raise InputError(
             f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the bundle {folder} has "
@@ -159,7 +159,7 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
         if card.is_file() and CARD_MARK in (text := card.read_text(encoding="utf-8", errors="replace")):
             replace_whole(card, updated_card(text, manifest, sealed).encode())
     except OSError as error:
-        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). {_INSTEAD}") from error
+        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD) from error
     return sealed
 
 

@@ -23,6 +23,7 @@ from bertscore_onnx.bundle.store import (
     stored_bundles,
 )
 from bertscore_onnx.errors import (
+    Argument,
     BundleError,
     BundleNotFoundError,
     InputError,
@@ -51,8 +52,11 @@ def resolve_bundle(
     if model_type is None:
         if lang is None:
             raise InputError(
-                "There is no model. Name one with `model_type`, or a language with `lang` for its default model, or "
-                f"set {MODEL_VARIABLE}."
+                "There is no model. Name one with ",
+                Argument("model_type", option="--model"),
+                ", or a language with ",
+                Argument("lang"),
+                f" for its default model, or set {MODEL_VARIABLE}.",
             )
         model_type = catalogue.default_model(lang)
     model_type = str(model_type)
@@ -104,21 +108,27 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
         )
     model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
     if num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
-        advice = f"Choose one of 0 (the embeddings) to {model_layers}."
-        if not manifest.all_layers:
-            advice = f"The bundle is cut at layer {manifest.num_layers}: leave num_layers out."
-        raise UnknownLayerError(f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}. {advice}")
+        found = f"Layer {num_layers} was asked for; {manifest.model_id} has {model_layers}."
+        if manifest.all_layers:
+            raise UnknownLayerError(f"{found} Choose one of 0 (the embeddings) to {model_layers}.")
+        cut = f"The bundle is cut at layer {manifest.num_layers}"
+        raise UnknownLayerError(f"{found} {cut}: leave ", Argument("num_layers"), " out.")
     if manifest.all_layers:
         if num_layers is not None:
             return replace(bundle, manifest=manifest.of_layer(num_layers))
         raise UnknownLayerError(
-            f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with num_layers "
-            "(--num-layers), or score by each with all_layers=True (--all-layers)."
+            f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with ",
+            Argument("num_layers"),
+            ", or score by each with ",
+            Argument("all_layers", True),
+            ".",
         )
     if num_layers not in (None, manifest.num_layers):
         raise UnknownLayerError(
             f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
-            f"Leave num_layers out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}."
+            "Leave ",
+            Argument("num_layers"),
+            f" out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}.",
         )
     return bundle
 
@@ -132,12 +142,15 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
     if wanted.tokenizer_mode != manifest.tokenizer_mode:
         raise InputError(
             f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
-            f"asked for. Leave use_fast_tokenizer out, {advice}"
+            "asked for. Leave ",
+            Argument("use_fast_tokenizer"),
+            f" out, {advice}",
         )
     if wanted.precision != manifest.precision:
         raise InputError(
-            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. Leave precision out, "
-            + advice
+            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. Leave ",
+            Argument("precision"),
+            f" out, {advice}",
         )
 
 
@@ -162,7 +175,9 @@ def _folder_of_one_layer(
         )
     if len(folders) > 1:
         names = ", ".join(path.name for path in folders)
-        raise UnknownLayerError(f"There are several bundles of {name}, choose one with num_layers: {names}.")
+        raise UnknownLayerError(
+            f"There are several bundles of {name}, choose one with ", Argument("num_layers"), f": {names}."
+        )
     return folders[0]
 
 

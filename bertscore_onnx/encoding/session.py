@@ -28,6 +28,7 @@ from bertscore_onnx.encoding.providers import (
     open_session,
 )
 from bertscore_onnx.errors import (
+    Argument,
     BertScoreOnnxError,
     ClosedError,
     DeviceError,
@@ -383,6 +384,8 @@ def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
     if not providers:
         raise DeviceError(
             f"device {str(device)!r} was asked for, and the bundle {bundle.path} is in {precision}, which runs on the "
-            'CPU only. Use device="cpu", or a bundle exported with `--precision fp16` or fp32.'
+            "CPU only. Use ",
+            Argument("device", "cpu"),
+            ", or a bundle exported with `--precision fp16` or fp32.",
         )
     return providers

@@ -12,6 +12,7 @@ from bertscore_onnx.bundle.bundle import bundle_file, open_bundle, read_manifest
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import MANIFEST, bundle_folder, store_root
 from bertscore_onnx.errors import (
+    Argument,
     BundleError,
     BundleNotFoundError,
     HubError,
@@ -133,8 +134,9 @@ def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
     if keep_both:
         return usual.with_name(f"{usual.name}-{manifest.digest[:12]}")
     raise HubError(
-        f"{usual} holds something else. Pass --force (force=True) to replace another bundle, or score with the name "
-        "that begins with hf://, which keeps both."
+        f"{usual} holds something else. Pass ",
+        Argument("force", True),
+        " to replace another bundle, or score with the name that begins with hf://, which keeps both.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD, CARD_MARK, model_card, read_license
 from bertscore_onnx.bundle.store import MANIFEST
-from bertscore_onnx.errors import BundleError, HubError, InputError
+from bertscore_onnx.errors import Argument, BundleError, HubError, InputError
 from bertscore_onnx.hub.repository import Repository, hub_errors, load_client
 from bertscore_onnx.hub.source import Source, parse_source
 
@@ -47,7 +47,7 @@ def push(bundle: str | PathLike[str], repo: str, *, private: bool = False, token
         load_client().HfApi(token=token).create_repo(source.repo, private=private or None, exist_ok=True)
     repository = Repository(source, token)
     if private and not repository.is_private:
-        raise HubError(f"{name} is public, and a push does not change that. Leave out --private (private=True).")
+        raise HubError(f"{name} is public, and a push does not change that. Leave out ", Argument("private", True), ".")
     with hub_errors(name), tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as folder:
         card = _card(repository, name, opened, Path(folder))
         commit = repository.api.create_commit(

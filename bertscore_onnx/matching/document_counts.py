@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import IdfError, InputError, json_fault, needs_extra, shortened
+from bertscore_onnx.errors import Argument, IdfError, InputError, json_fault, needs_extra, shortened
 from bertscore_onnx.files import open_regular, read_named, write_whole
 from bertscore_onnx.matching.greedy import document_frequency
 
@@ -201,7 +201,11 @@ class DocumentCounts:
         if self.tokenization != tokenization or self.tokens[-1:].max(initial=-1) >= vocab_size:
             raise IdfError(
                 f"The document counts are of the tokenization {shortened(self.tokenization, 200)}; the scorer's is "
-                f"{tokenization}. Count the documents with this bundle, and the same long_text and max_length."
+                f"{tokenization}. Count the documents with this bundle, and the same ",
+                Argument("long_text"),
+                " and ",
+                Argument("max_length"),
+                ".",
             )
         frequency = np.zeros(vocab_size, dtype=np.int64)
         frequency[self.tokens] = self.documents

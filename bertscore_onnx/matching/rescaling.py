@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.errors import Argument, BaselineError
 from bertscore_onnx.scores import Scores, Signature, arrays_of
 
 _RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
@@ -72,22 +72,29 @@ def choose_rescaling(
             f"baselines for: {languages}" if languages else "no baselines; `bertscore-onnx baseline` measures one"
         )
         raise BaselineError(
-            f"Rescaling needs the language, `lang`, or a file, `baseline_path`. {manifest.model_id} at layer "
-            f"{manifest.num_layers} has {available}."
+            "Rescaling needs the language, ",
+            Argument("lang"),
+            ", or a file, ",
+            Argument("baseline_path"),
+            f". {manifest.model_id} at layer {manifest.num_layers} has {available}.",
         )
     language = lower_code(lang)
     if language not in manifest.baselines:
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
-            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a file of your own with "
-            "`baseline_path`, which `bertscore-onnx baseline` makes, or leave rescaling off."
+            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a file of your own with ",
+            Argument("baseline_path"),
+            ", which `bertscore-onnx baseline` makes, or leave rescaling off.",
         )
     computed = manifest.baseline_precision(language)
     if precision != computed and not allow_fp32_baseline:
         raise BaselineError(
             f"The baselines of {manifest.model_id} were computed in {computed}, and these scores are computed in "
-            f"{precision}. Pass allow_fp32_baseline=True (--allow-fp32-baseline) to use them all the same, give a file "
-            f"of your own with `baseline_path`, or score in {computed}."
+            f"{precision}. Pass ",
+            Argument("allow_fp32_baseline", True),
+            " to use them all the same, give a file of your own with ",
+            Argument("baseline_path"),
+            f", or score in {computed}.",
         )
     return Rescaling(language, tuple(manifest.baselines[language]))
 

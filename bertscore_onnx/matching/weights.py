@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.errors import IdfError, InputTypeError
+from bertscore_onnx.errors import Argument, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.greedy import idf_weights
 
@@ -73,8 +73,9 @@ def idf_of_references(counts: DocumentCounts, manifest: Manifest, tokenization: 
     if number and (counts.documents == number).all():
         alike = "There is one reference" if number == 1 else f"All {number:,} references hold the same tokens"
         raise IdfError(
-            f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave idf out, or in "
-            "Python give a larger corpus as idf_sents."
+            f"{alike}, so every idf weight is 0; idf needs at least two different references. Leave ",
+            Argument("idf"),
+            " out, or in Python give a larger corpus as idf_sents.",
         )
     return idf_of_counts(counts, manifest, tokenization, name)
 

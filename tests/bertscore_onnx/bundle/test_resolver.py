@@ -66,7 +66,7 @@ def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, ha
     mode = " --tokenizer-mode fast" if asked == "fast" else ""
     command = f"bertscore-onnx export --model MODEL --num-layers 2{mode}"
     assert str(caught.value) == (
-        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave use_fast_tokenizer "
+        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave `use_fast_tokenizer` "
         f"out, or run `{command}` (MODEL is the folder or the Hub id of tiny-bert)."
     )
 
@@ -98,7 +98,7 @@ def test_several_bundles_of_an_uncatalogued_model_need_a_layer(installed):
     folder = installed("someone/own-model", 5)
     assert resolve_bundle("someone/own-model").path == folder
     installed("someone/own-model", 6)
-    with pytest.raises(UnknownLayerError, match="choose one with num_layers"):
+    with pytest.raises(UnknownLayerError, match="choose one with `num_layers`"):
         resolve_bundle("someone/own-model")
 
 

@@ -89,7 +89,7 @@ def test_a_match_is_shown_by_counts_or_sentences(run, refused, tiny_bundle, coun
 def test_counts_that_do_not_fit_are_refused_with_what_to_do(refused, files, fast_bundle, counts_file):
     stderr = refused("score", "-m", fast_bundle, *files, "--idf-counts", counts_file)
     assert "The document counts are of the tokenization" in stderr
-    assert "Count the documents with this bundle, and the same long_text and max_length." in stderr
+    assert "Count the documents with this bundle, and the same --long-text and --max-length." in stderr
 
 
 def test_scores_are_not_written_over_the_counts(refused, files, tiny_bundle, counts_file):

@@ -1,9 +1,11 @@
 """Options: shared ones, options with several values, completion and the examples of the help."""
 
+import ast
 import gzip
 import re
 import shlex
 from inspect import signature, unwrap
+from pathlib import Path
 from textwrap import indent
 
 import pytest
@@ -118,6 +120,24 @@ def test_every_option_declares_its_name():
     """Typer derives a name from the parameter or from the metavar, as its version has it."""
     assert DECLARED
     assert [option for option, names in DECLARED.items() if not any(name.startswith("--") for name in names)] == []
+
+
+def options_in_messages():
+    """Return the options that the command line writes in place of arguments."""
+    for house in ("bertscore_onnx", "evaluation", "service"):
+        for file in (Path(__file__).parents[3] / house).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Argument":
+                    given = {field.arg: ast.unparse(field.value) for field in node.keywords}
+                    option = given.get("option") or f"--{ast.literal_eval(node.args[0]).replace('_', '-')}"
+                    yield re.search(r"--[a-z0-9-]+", option)[0]
+
+
+def test_every_argument_in_a_message_is_an_option():
+    options = {name for names in DECLARED.values() for name in names}
+    found = {*options_in_messages()}
+    assert len(found) > 10
+    assert found - options == set()
 
 
 @pytest.mark.parametrize("line", EXAMPLES)

@@ -103,7 +103,7 @@ def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, fil
 
 def test_a_bundle_of_all_layers_is_scored_on_request_only(refused, files, all_layers_bundle):
     stderr = refused("score", "-m", all_layers_bundle, *files)
-    assert "with num_layers (--num-layers), or score by each with all_layers=True" in stderr
+    assert "with --num-layers, or score by each with --all-layers." in stderr
 
 
 @pytest.mark.parametrize(
