@@ -1,6 +1,6 @@
 """The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats
+from bertscore_onnx_evaluation.systems.paired_tests import effective_units
 
 SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "segment", "length", "ratio", "overlap"))
 """The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
@@ -62,38 +63,58 @@ class JudgedSystems:
             raise InputError(
                 f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
             )
-        by_name = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)  # the order changes no bit
-        judged = self._only(by_name)
-        judged._check_complete()
-        return replace(judged, metrics={name: metric.negated for name, metric in judged.metrics.items()})
+        rows = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)  # the order changes no bit
 
-    def unit_numbers(self, is_chosen: NDArray[np.bool_] | np.bool_) -> NDArray[np.int64]:
-        """Return the number from 0 of each chosen segment's unit: its document if that is known, else itself."""
-        return np.unique(np.array(self.documents or self.segments, dtype=object)[is_chosen], return_inverse=True)[1]
-
-    def _only(self, rows: Sequence[int]) -> "JudgedSystems":
         def kept(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[rows]
 
-        metrics = {
-            name: replace(both, system=kept(both.system), segment=kept(both.segment))
-            for name, both in self.metrics.items()
-        }
-        return replace(
+        judged = replace(
             self,
             systems=tuple(self.systems[row] for row in rows),
             human_system=self.human_system[rows],
             human_segment=kept(self.human_segment),
-            metrics=metrics,
+            metrics={
+                name: replace(metric, system=kept(metric.system), segment=kept(metric.segment)).negated
+                for name, metric in self.metrics.items()
+            },
             candidates=self.candidates and tuple(self.candidates[row] for row in rows),
             references=tuple(self.references[row] for row in rows if self.references),
         )
+        judged._check_complete()
+        return judged
+
+    @property
+    def share_segments(self) -> bool:
+        """Whether any segment is judged for two systems or more."""
+        return bool((self.is_judged.sum(axis=0) > 1).any())
+
+    @property
+    def unit_numbers(self) -> NDArray[np.int64]:
+        """The number from 0 of each judged segment's unit: its document if that is known, else itself."""
+        names = np.array(self.documents or self.segments, dtype=object)
+        return np.unique(names[self.is_judged.any(axis=0)], return_inverse=True)[1]
+
+    @property
+    def kind_of_units(self) -> str:
+        """`documents` if they are known, else `segments`."""
+        return "documents" if self.documents else "segments"
+
+    @property
+    def num_units(self) -> int:
+        """How many units have a human score."""
+        return int(self.unit_numbers.max(initial=-1)) + 1
+
+    @property
+    def effective_units(self) -> float:
+        """How many units of one size would tell as much as the judged ones."""
+        numbers = self.unit_numbers
+        return effective_units(np.bincount(numbers).astype(np.float64)) if len(numbers) else 1.0
 
     def _check_shapes(self) -> None:
         num_systems, num_segments = len(self.systems), len(self.segments)
         sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics}
-        for side, both in sides.items():
-            for scores, shape in ((both.system, (num_systems,)), (both.segment, (num_systems, num_segments))):
+        for side, metric in sides.items():
+            for scores, shape in ((metric.system, (num_systems,)), (metric.segment, (num_systems, num_segments))):
                 if scores is not None and scores.shape != shape:
                     raise InputError(
                         f"{self.language_pair}: the scores by {side} have the shape {scores.shape}; expected {shape}, "

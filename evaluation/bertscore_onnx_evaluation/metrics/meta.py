@@ -1,10 +1,8 @@
 """Judge metrics by human scores of systems, over one or more language pairs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import get_args
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
+from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta_results import (
     MIN_SYSTEMS,
     OF_OUTPUTS,
@@ -49,43 +47,44 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
     sentinel_scores,
 )
 from bertscore_onnx_evaluation.metrics.statistics import (
-    MIN_PERMUTATIONS,
     NORMAL,
     UnitSums,
     exchange_units,
-    jackknife_error,
+    interval,
     segment_sums,
-    student_interval,
     system_sums,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT, effective_units
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
+
+Sums = Mapping[Key, UnitSums]
+"""The measures of a metric in one language pair, as functions of sums over segments (documents, if known)."""
+
 
 # How one metric agrees with human scores in one language pair.
 
 
-def system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Agreement | None:
+def _system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Agreement | None:
     """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
     if metric.system is None:
         return None
-    is_judged = ~np.isnan(judged.human_system)
-    human, scores = judged.human_system[is_judged], metric.system[is_judged]
-    measures = {"spa": _soft_accuracy(judged, metric, permutations, seed), "pearson": correlate_pairs(human, scores)}
-    return Agreement(len(human), measures)
+    r = correlate_pairs(judged.human_system, metric.system)
+    return Agreement(r.n, {"spa": _soft_accuracy(judged, metric, permutations, seed), "pearson": r})
 
 
-def segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
+def _segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
     """Compare a metric's scores of segments with human scores; None if either has none."""
-    human, scores = judged.human_segment, metric.segment
-    if human is None or scores is None:
+    if judged.human_segment is None or metric.segment is None:
         return None
-    has_any = judged.is_judged.any(axis=0)
-    human, scores = human[:, has_any], scores[:, has_any]  # (systems, judged segments)
+    is_judged = judged.is_judged.any(axis=0)
+    human = judged.human_segment[:, is_judged]  # (systems, judged segments)
+    scores = metric.segment[:, is_judged]
+    r = correlate(human, scores)
     measures = {
         "acc_eq": tie_calibrated_accuracy(human, scores),
-        "pearson": correlate(human, scores),
+        "pearson": r,
         "pearson_by_item": correlate(human, scores, by="segment"),
     }
-    return Agreement(int(judged.is_judged.sum()), measures)
+    return Agreement(r.n, measures)
 
 
 def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
@@ -116,15 +115,11 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     }
 
 
-# Measures as functions of sums over segments (documents, if known), for intervals and tests.
-
-
-def _sums(judged: JudgedSystems, metric: MetricScores) -> dict[Key, UnitSums]:
+def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
     """Return the measures of a metric in one language pair; none without scores of segments."""
     if judged.human_segment is None or metric.segment is None:
         return {}
     is_judged = judged.is_judged.any(axis=0)
-    units = judged.unit_numbers(is_judged)
     scaled: list[Floats] = []
     scales: list[float] = []
     for outputs in (judged.human_segment, metric.segment):
@@ -134,36 +129,25 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> dict[Key, UnitSums]:
     human, scores = scaled  # (systems, judged segments)
     has_any = ~np.isnan(human).all(axis=1)
     found: dict[Key, UnitSums] = {}
-    for name, sums in segment_sums(human[has_any], scores[has_any], units).items():
+    for name, sums in segment_sums(human[has_any], scores[has_any], judged.unit_numbers).items():
         found[OF_SYSTEMS if name == "spa" else ("segment", name)] = sums
     rows = ~np.isnan(judged.human_system)
     if metric.system is not None and rows.sum() > 1:
         systems = judged.human_system[rows] / scales[0], metric.system[rows] / scales[1]
-        found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), units)
+        found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), judged.unit_numbers)
     return found
 
 
-class _ByUnits:
-    """Measures of metrics as sums over units, for tests that exchange whole units, and intervals over other units."""
-
-    def __init__(self, judged: JudgedSystems, metrics: Mapping[str, MetricScores]) -> None:
-        self.judged = judged
-        self.sums = {name: _sums(judged, metric) for name, metric in metrics.items()}
-
-    def values(self, key: Key) -> dict[str, float]:
-        """Return a measure by the names of the metrics that have it."""
-        found = {name: by_key[key].value for name, by_key in self.sums.items() if key in by_key}
-        return {name: value for name, value in found.items() if np.isfinite(value)}
-
-    def with_interval(self, metric: str, level: Level, name: str, measure: Measure) -> Measure:
-        """Return a measure of a metric with its 95 % interval, if it has one, within the range of the measure."""
-        if measure.value is None or (level, name) not in self.sums.get(metric, {}):
-            return measure
-        is_r = name.startswith("pearson")
-        error = jackknife_error(self.sums[metric][level, name], _effective_units(self.judged), of_z=is_r)
-        ends = student_interval(measure.value, *error, of_z=is_r)
-        low, high = np.clip(ends, -1 if is_r else 0, 1).tolist()
-        return replace(measure, low=low, high=high) if np.isfinite(low + high) else measure
+def _with_intervals(agreement: Agreement, level: Level, sums: Sums, effective: float) -> Agreement:
+    """Return an agreement with the 95 % intervals of its measures."""
+    measures = dict(agreement.measures)
+    for name, measure in agreement.measures.items():
+        if measure.value is None or (level, name) not in sums:
+            continue
+        ends = interval(measure.value, sums[level, name], effective, is_r=name.startswith("pearson"))
+        if ends:
+            measures[name] = replace(measure, low=ends[0], high=ends[1])
+    return replace(agreement, measures=measures)
 
 
 # One language pair.
@@ -202,65 +186,77 @@ def meta_evaluate(
     judged = [systems.judged() for systems in language_pairs]
     found = [_language_pair(systems, permutations, seed, sentinels) for systems in judged]
     results = tuple(result for result, _ in found)
-    means, mean_tests = _means(results, [tests for _, tests in found], permutations, seed)
+    means, mean_tests = _means(results, [sums for _, sums in found], permutations, seed)
     return MetaEvaluation(results, means, mean_tests, permutations, seed)
 
 
 def _language_pair(
     judged: JudgedSystems, permutations: int, seed: int, with_sentinels: bool
-) -> tuple[LanguagePairResult, _ByUnits]:
+) -> tuple[LanguagePairResult, dict[str, Sums]]:
+    """Return the result of a language pair, and the sums of the metrics and sentinels that can be tested."""
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
-    metrics = judged.metrics
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
-    everything, too_few = {**metrics, **sentinels}, _too_few(judged)
-
-    def levels_of(metric: MetricScores) -> dict[Level, Agreement | None]:
-        return {
-            "segment": _changed(segment_agreement(judged, metric), too_few.get),
-            "system": _changed(system_agreement(judged, metric, permutations, seed), too_few.get),
-        }
-
-    agreements = {name: levels_of(metric) for name, metric in everything.items()}
-    if with_sentinels:
-        draws = [levels_of(metric) for metric in random_scores(judged, seed)]
-        agreements[RANDOM] = {level: mean_agreement(one[level] for one in draws) for level in get_args(Level)}
-    golds = {name: r for name, metric in metrics.items() if (r := _r_of_gold(judged, metric))}
-    num_segments = _num_segments(judged)
-    is_small = 0 < num_segments < MIN_UNITS
-    tested = {name: metric for name, metric in everything.items() if not is_small and name not in golds}
-    tests = _ByUnits(judged, tested)
-    ranked_by = _ranked_by(judged, [agreements[name] for name in metrics if name not in golds])
-    compared = {}
-    for key in ranked_by:
-        with_value = {name: [name] for name in tested if _has_value(agreements[name], key)}
-        compared[label(key)] = _compared([tests], key, with_value, permutations, seed)
+    everything = {**judged.metrics, **sentinels}
+    too_few = _too_few(judged)
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
-    def agreement(name: str) -> MetricAgreement:
-        metric, levels = everything[name], dict(agreements[name])
-        for level, of_level in agreements[name].items():
-            if of_level and name != RANDOM:
-                levels[level] = _changed(of_level, partial(tests.with_interval, name, level))
-        for key in ranked_by:
-            if of_level := levels[key[0]]:
-                levels[key[0]] = replace(of_level, rank=compared[label(key)].ranks.get(name))
-        base_name = metric.base_name if metric.base_name and base_names[metric.base_name] == 1 else name
-        return MetricAgreement(name, base_name, metric.signature, levels["system"], levels["segment"])
+    def agreement(name: str, metric: MetricScores) -> MetricAgreement:
+        has_base_name = metric.base_name and base_names[metric.base_name] == 1
+        return MetricAgreement(
+            name,
+            metric.base_name if has_base_name else name,
+            metric.signature,
+            _without(_system_agreement(judged, metric, permutations, seed), too_few),
+            _without(_segment_agreement(judged, metric), too_few),
+        )
+
+    agreements = {name: agreement(name, metric) for name, metric in everything.items()}
+    if with_sentinels:
+        draws = [agreement(RANDOM, metric) for metric in random_scores(judged, seed)]
+        agreements[RANDOM] = replace(
+            draws[0],
+            system=mean_agreement(draw.system for draw in draws),
+            segment=mean_agreement(draw.segment for draw in draws),
+        )
+    golds = {name: r for name in judged.metrics if (r := _r_of_gold(agreements[name]))}
+    num_segments = len(judged.unit_numbers)
+    is_small = 0 < num_segments < MIN_UNITS
+    sums = {name: _sums(judged, metric) for name, metric in everything.items() if not is_small and name not in golds}
+    ranked_by = _ranked_by(judged, [agreements[name] for name in judged.metrics if name not in golds])
+    tests = {}
+    for key in ranked_by:
+        own_names = {name: [name] for name in sums if agreements[name].measure(key)}
+        tests[label(key)] = _compared([sums], key, own_names, permutations, seed)
+    effective = judged.effective_units
+
+    def completed(name: str, level: Level, agreement: Agreement | None) -> Agreement | None:
+        if agreement is None:
+            return None
+        if name != RANDOM:  # its values are means over draws
+            agreement = _with_intervals(agreement, level, sums.get(name, {}), effective)
+        ranks = [tests[label(key)].ranks.get(name) for key in ranked_by if key[0] == level]
+        return replace(agreement, rank=ranks[0] if ranks else None)
+
+    def finished(name: str) -> MetricAgreement:
+        """Return a metric with intervals and ranks."""
+        metric = agreements[name]
+        system = completed(name, "system", metric.system)
+        return replace(metric, system=system, segment=completed(name, "segment", metric.segment))
 
     def place(metric: MetricAgreement) -> tuple[float, ...]:
         return tuple(_falling(metric.measure(key)) for key in (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS))
 
-    notes = [
-        *_notes(judged),
-        *_notes_of_systems(judged, ranked_by),
-        *_notes_of_gold(judged, golds),
-        *notes_of_sentinels(judged, sentinels),
-    ]
+    notes = [*_notes(judged, ranked_by), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
     if R_OF_SYSTEMS in ranked_by:
         notes.append("whole systems alone were judged: no metric is tested, and none has a rank")
-    elif compared:
-        notes += notes_of_exchanges(_num_units(judged), _kind_of_units(judged), len(tested.keys() & metrics.keys()))
+    elif tests:
+        notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, len(sums.keys() & judged.metrics.keys()))
+    reversed_metrics = [
+        name
+        for name in judged.metrics
+        if name not in golds and _is_reversed(judged, agreements[name], sums.get(name, {}), permutations, seed)
+    ]
     result = LanguagePairResult(
         language_pair=judged.language_pair,
         gold=judged.gold,
@@ -273,98 +269,68 @@ def _language_pair(
             if metric.system is not None
         },
         segments=num_segments,
-        metrics=tuple(sorted(map(agreement, judged.metrics), key=place)),
-        sentinels=tuple(map(agreement, sentinels)),
+        metrics=tuple(sorted(map(finished, judged.metrics), key=place)),
+        sentinels=tuple(map(finished, sentinels)),
         ranked_by=ranked_by,
-        tests=compared,
+        tests=tests,
         golds=tuple(golds),
-        reversed=tuple(
-            name for name in judged.metrics if name not in golds and _is_reversed(judged, name, permutations, seed)
-        ),
+        reversed=tuple(reversed_metrics),
         notes=tuple(notes),
-        units=_kind_of_units(judged),
+        units=judged.kind_of_units,
     )
-    return result, tests
+    return result, sums
 
 
-Levels = Mapping[Level, Agreement | None]
+def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agreement | None:
+    """Return an agreement without the values that rest on too few segments."""
+    if agreement is None:
+        return None
+    measures = {
+        name: measure if measure.value is None else too_few.get(name, measure)
+        for name, measure in agreement.measures.items()
+    }
+    return replace(agreement, measures=measures)
 
 
-def _has_value(levels: Levels, key: Key) -> bool:
-    """Return whether a metric has a value of a measure."""
-    level, name = key
-    agreement = levels[level]
-    return agreement is not None and agreement[name].value is not None
-
-
-def _ranked_by(judged: JudgedSystems, agreements: Sequence[Levels]) -> tuple[Key, ...]:
+def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
     """Return the measures that rank the metrics: of outputs that systems share, else of all outputs or of systems."""
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
-    if not any(levels["segment"] for levels in agreements):
+    if not any(metric.segment for metric in agreements):
         choices = (R_OF_SYSTEMS,)
-    elif not (judged.is_judged.sum(axis=0) > 1).any():
+    elif not judged.share_segments:
         choices = (R_OF_OUTPUTS,)
-    return tuple(key for key in choices if any(_has_value(levels, key) for levels in agreements))
+    return tuple(key for key in choices if any(metric.measure(key) for metric in agreements))
 
 
 def _compared(
-    sets: Sequence[_ByUnits], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
+    sums: Sequence[Mapping[str, Sums]], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
 ) -> MeasureTests:
     """Compare metrics by the mean of a measure over language pairs; each pair has names of its own for them."""
     if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems
         return MeasureTests()
-    values_by_set = [tests.values(key) for tests in sets]
-    values = {
-        name: float(np.mean([by_name[one] for by_name, one in zip(values_by_set, of, strict=True)]))
-        for name, of in names.items()
-        if all(one in by_name for by_name, one in zip(values_by_set, of, strict=True))
-    }
-    number = sum(name not in SENTINELS for name in values)
-    num_exchanges = max(permutations, MIN_PERMUTATIONS * number * (number - 1) // 2)
-
-    def p_values(chosen: Sequence[str]) -> Floats:
-        of_sets = [*zip(*(names[name] for name in chosen), strict=True)]
-        return _p_values(sets, key, num_exchanges, seed, of_sets)
-
-    is_exact = sum(_num_units(tests.judged) for tests in sets) <= MAX_EXACT
-    return compare_metrics(values, p_values, smallest_p=0.0 if is_exact else 1 / (num_exchanges + 1))
+    found: dict[str, list[UnitSums]] = {}
+    for name, own_names in names.items():
+        by_key = [of_pair.get(own_name, {}) for of_pair, own_name in zip(sums, own_names, strict=True)]
+        if all(key in of_metric and np.isfinite(of_metric[key].value) for of_metric in by_key):
+            found[name] = [of_metric[key] for of_metric in by_key]
+    return compare_metrics(found, permutations=permutations, seed=seed)
 
 
-def _p_values(
-    sets: Sequence[_ByUnits], key: Key, permutations: int, seed: int, names: Sequence[Sequence[str]]
-) -> Floats:
-    """Return two-sided p of the mean over language pairs of every two metrics, whose names each of them has."""
-    sums = [[tests.sums[name][key] for name in of_set] for tests, of_set in zip(sets, names, strict=True)]
-    return exchange_units(sums, permutations=permutations, seed=seed)
-
-
-def _is_reversed(judged: JudgedSystems, name: str, permutations: int, seed: int) -> bool:
+def _is_reversed(judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int) -> bool:
     """Return whether a metric orders outputs the wrong way round: it is significantly worse than its negative."""
-    metric = judged.metrics[name]
-    if judged.human_segment is None or metric.segment is None:
-        r = no_value("", 0) if metric.system is None else correlate_pairs(judged.human_system, metric.system)
+    if agreement.segment is None:
+        r = agreement.system["pearson"] if agreement.system else no_value("", 0)
         with np.errstate(divide="ignore"):
             z = np.arctanh(r.value or 0.0) * np.sqrt(max(r.n - 3, 0))
         return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
-    if _num_segments(judged) < MIN_UNITS:
+    key = OF_OUTPUTS if judged.share_segments else R_OF_OUTPUTS
+    if key not in given or (OF_SYSTEMS in given and given[OF_SYSTEMS].value > 0.5):
         return False
-    tests = _ByUnits(judged, {"given": metric, "negative": replace(metric, lower_is_better=True).negated})
-    key = OF_OUTPUTS if (judged.is_judged.sum(axis=0) > 1).any() else R_OF_OUTPUTS
-    values, spa = tests.values(key), tests.values(OF_SYSTEMS).get("given", 0.0)
-    if not values or values["given"] >= values["negative"] or spa > 0.5:
+    negative = _sums(judged, replace(judged.metrics[agreement.name], lower_is_better=True).negated)
+    if not given[key].value < negative[key].value:
         return False
-    return bool(_p_values([tests], key, permutations, seed, [["given", "negative"]])[0, 1] < SIGNIFICANT)
-
-
-def _changed(agreement: Agreement | None, change: Callable[[str, Measure], Measure]) -> Agreement | None:
-    """Return an agreement with changes to the measures that have a value."""
-    if agreement is None:
-        return None
-    measures = {
-        name: measure if measure.value is None else change(name, measure)
-        for name, measure in agreement.measures.items()
-    }
-    return replace(agreement, measures=measures)
+    p = exchange_units([[given[key], negative[key]]], permutations=permutations, seed=seed)
+    return bool(p[0, 1] < SIGNIFICANT)
 
 
 def _falling(measure: Measure | None) -> float:
@@ -372,7 +338,19 @@ def _falling(measure: Measure | None) -> float:
     return np.inf if measure is None or measure.value is None else -measure.value
 
 
-def _notes(judged: JudgedSystems) -> Iterator[str]:
+def _r_of_gold(agreement: MetricAgreement) -> float | None:
+    """Return the r of a metric that is the human scores themselves, or linear in them; None of another."""
+    level = agreement.segment or agreement.system
+    if level is None or level["pearson"].n < 3:
+        return None
+    r = level["pearson"].value
+    return r if abs(r or 0.0) > 1 - CLOSE else None
+
+
+# Notes on the data.
+
+
+def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
         yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
@@ -388,33 +366,21 @@ def _notes(judged: JudgedSystems) -> Iterator[str]:
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             "all: the score of a system is the mean over its own, and SPA takes those of all"
         )
-    if (num_segments := _num_segments(judged)) < MIN_UNITS:
+    num_segments, num_units, effective = len(judged.unit_numbers), judged.num_units, judged.effective_units
+    if num_segments < MIN_UNITS:
         yield (
             f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks and tests, and no "
             "acc*_eq, SPA and r by item; the other values describe these segments alone"
         )
-    elif (effective := _effective_units(judged)) < MIN_UNITS:
-        number, kind = _num_units(judged), _kind_of_units(judged)
-        alike = "" if effective > number - 0.05 else f", which tell as much as {effective:.1f} of one size,"
-        yield f"{number} {kind}{alike} are few: below {MIN_UNITS}, intervals and tests are not reliable"
-
-
-def _notes_of_systems(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
-    """Yield a warning if SPA is of few systems."""
-    number = int(judged.is_judged.any(axis=1).sum())
-    if OF_SYSTEMS in ranked_by and number < MIN_SYSTEMS:
-        yield f"{number} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
-
-
-def _r_of_gold(judged: JudgedSystems, metric: MetricScores) -> float | None:
-    """Return the r of a metric that is the human scores themselves, or linear in them; None of another."""
-    if judged.human_segment is not None and metric.segment is not None:
-        r = correlate(judged.human_segment, metric.segment)
-    elif metric.system is not None:
-        r = correlate_pairs(judged.human_system, metric.system)
-    else:
-        return None
-    return r.value if r.n > 2 and abs(r.value or 0.0) > 1 - CLOSE else None
+    elif effective < MIN_UNITS:
+        alike = "" if effective > num_units - 0.05 else f", which tell as much as {effective:.1f} of one size,"
+        yield (
+            f"{num_units} {judged.kind_of_units}{alike} are few: below {MIN_UNITS}, intervals and tests are not "
+            "reliable"
+        )
+    num_systems = int((counts > 0).sum())
+    if OF_SYSTEMS in ranked_by and num_systems < MIN_SYSTEMS:
+        yield f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
 
 
 def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
@@ -429,26 +395,6 @@ def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterato
             yield f"{name} has the name of the human scores: if it is made from them, they agree by construction"
 
 
-def _num_segments(judged: JudgedSystems) -> int:
-    """Return how many segments have a human score."""
-    return int(judged.is_judged.any(axis=0).sum())
-
-
-def _num_units(judged: JudgedSystems) -> int:
-    """Return how many segments, or documents if they are known, have a human score."""
-    return int(judged.unit_numbers(judged.is_judged.any(axis=0)).max(initial=-1)) + 1
-
-
-def _kind_of_units(judged: JudgedSystems) -> str:
-    return "documents" if judged.documents else "segments"
-
-
-def _effective_units(judged: JudgedSystems) -> float:
-    """Return how many segments, or equal documents, would tell as much as the judged ones."""
-    numbers = judged.unit_numbers(judged.is_judged.any(axis=0))
-    return effective_units(np.bincount(numbers).astype(np.float64)) if len(numbers) else 1.0
-
-
 # Several language pairs.
 
 
@@ -458,44 +404,41 @@ _SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over 
 
 
 def _means(
-    results: Sequence[LanguagePairResult], sets: Sequence[_ByUnits], permutations: int, seed: int
+    results: Sequence[LanguagePairResult], sums: Sequence[Mapping[str, Sums]], permutations: int, seed: int
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
     """Return the means of metrics and then of sentinels, and the tests of metrics."""
+    found: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # of all language pairs, by base name
+    golds = set()
+    for result in results:
+        for kind, metric in result.by_kind():
+            found.setdefault((kind, metric.base_name), []).append(metric)
+            if metric.name in result.golds:
+                golds.add(metric.base_name)
+    own_names = {
+        name: [metric.name for metric in metrics]
+        for (_, name), metrics in found.items()
+        if len(metrics) == len(results) and name not in golds
+    }
     ranked_by = [key for key in AVERAGED if all(key in result.ranked_by for result in results)]
-    names: dict[str, list[str]] = {}  # of all language pairs, by base name
-    golds = {metric.base_name for result in results for metric in result.metrics if metric.name in result.golds}
-    for metric in (metric for result in results for _, metric in result.by_kind()):
-        names.setdefault(metric.base_name, []).append(metric.name)
-    everywhere = {name: of for name, of in names.items() if len(of) == len(results) and name not in golds}
-    tests = {label(key): _compared(sets, key, everywhere, permutations, seed) for key in ranked_by}
+    tests = {label(key): _compared(sums, key, own_names, permutations, seed) for key in ranked_by}
     means = []
-    for kind in get_args(Kind):
-        of_kind = [
-            _mean(name, kind, results, {key: of.ranks[name] for key, of in tests.items() if name in of.ranks})
-            for name in dict.fromkeys(metric.base_name for result in results for metric in getattr(result, kind))
-        ]
-        means += sorted(of_kind, key=lambda mean: [_falling(mean[label(key)]) for key in AVERAGED])
+    for (kind, name), metrics in found.items():
+        measures = {label(key): _average(metrics, key, len(results)) for key in AVERAGED}
+        ranks = {measure: of_measure.ranks[name] for measure, of_measure in tests.items() if name in of_measure.ranks}
+        means.append(MetricMean(name, len(metrics), measures, ranks, kind))
+    means.sort(key=lambda mean: [mean.kind == "sentinels", *(_falling(mean[label(key)]) for key in AVERAGED)])
     return tuple(means), tests
 
 
-def _mean(name: str, kind: Kind, results: Sequence[LanguagePairResult], ranks: Mapping[str, int]) -> MetricMean:
-    metrics = [metric for result in results for metric in getattr(result, kind) if metric.base_name == name]
-    measures = {}
-    for key in AVERAGED:
-        found = [measure for metric in metrics if (measure := metric.measure(key))]
-        measures[label(key)] = _average(found, len(metrics), len(results))
-    return MetricMean(name, len(metrics), measures, ranks, kind)
-
-
-def _average(measures: Sequence[Measure], num_scored: int, num_pairs: int) -> Measure:
+def _average(metrics: Sequence[MetricAgreement], key: Key, num_pairs: int) -> Measure:
     """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
+    measures = [measure for metric in metrics if (measure := metric.measure(key))]
+    num_scored = len(measures) if len(metrics) == num_pairs else len(metrics)
+    if not num_scored:
+        return no_value("the metric has no such scores", 0)
     if num_scored < num_pairs:
         return no_value(_SOME_PAIRS.format(num_scored, num_pairs), 0)
-    if not measures:
-        return no_value("the metric has no such scores", 0)
     mean = average(measures)
-    if mean.value is not None and mean.groups < num_pairs:
-        return no_value(_SOME_PAIRS.format(mean.groups, num_pairs), 0)
     if mean.value is None or any(measure.low is None for measure in measures):
         return mean
     ends = np.array([(measure.value, measure.low, measure.high) for measure in measures], dtype=np.float64)

@@ -3,7 +3,7 @@
 Ranks are made as in the WMT metrics tasks (mt-metrics-eval: `data.py:AssignRanks`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from itertools import permutations as all_orders
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.metrics.correlation import Floats
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
+from bertscore_onnx_evaluation.metrics.statistics import MIN_PERMUTATIONS, UnitSums, exchange_units
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, SIGNIFICANT, holm
-
-PValues = Callable[[Sequence[str]], Floats]
-"""Two-sided p of the difference of every two metrics, (metrics, metrics), by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +69,29 @@ class MeasureTests:
         }
 
 
-def compare_metrics(values: Mapping[str, float], p_values: PValues, *, smallest_p: float = 0.0) -> MeasureTests:
+def compare_metrics(sums: Mapping[str, Sequence[UnitSums]], *, permutations: int, seed: int) -> MeasureTests:
     """Compare metrics by a measure with each other, corrected for all pairs of them, and with the sentinels.
+
+    Each metric has sums of every language pair; the mean of the measure over these is compared.
 
     A metric is better than every sentinel by the largest p, which needs no correction for these: R. L. Berger,
     "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982. Holm's correction is for the number
     of metrics.
     """
+    values = {name: float(np.mean([of_pair.value for of_pair in of_metric])) for name, of_metric in sums.items()}
     metrics = sorted((name for name in values if name not in SENTINELS), key=lambda name: -values[name])
     names = [*metrics, *(name for name in values if name in SENTINELS)]
     if len(names) < 2:
         return MeasureTests(dict.fromkeys(metrics, 1))
-    number, scores, p = len(metrics), np.array([values[name] for name in names]), p_values(names)
-    deltas, corrected, pairs = scores[:, None] - scores, np.ones((number, number)), np.triu_indices(number, 1)
+    number = len(metrics)
+    num_exchanges = max(permutations, MIN_PERMUTATIONS * number * (number - 1) // 2)
+    by_pair = [*zip(*(sums[name] for name in names), strict=True)]
+    p = exchange_units(by_pair, permutations=num_exchanges, seed=seed)
+    is_exact = sum(len(of_pair[0].sums) for of_pair in by_pair) <= MAX_EXACT
+    scores = np.array([values[name] for name in names])
+    deltas = scores[:, None] - scores
+    corrected = np.ones((number, number))
+    pairs = np.triu_indices(number, 1)
     corrected[pairs] = corrected.T[pairs] = holm(p[pairs])
     differences = {
         (names[row], names[column]): Difference(*(float(matrix[row, column]) for matrix in (deltas, p, corrected)))
@@ -100,6 +108,7 @@ def compare_metrics(values: Mapping[str, float], p_values: PValues, *, smallest_
             for row, (metric, of) in enumerate(zip(metrics, hardest.tolist(), strict=True))
         ]
     ranks = clusters(scores[:number], corrected).tolist()
+    smallest_p = 0.0 if is_exact else 1 / (num_exchanges + 1)
     return MeasureTests(dict(zip(metrics, ranks, strict=True)), differences, tuple(tests), smallest_p)
 
 

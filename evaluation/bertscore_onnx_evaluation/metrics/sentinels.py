@@ -44,7 +44,7 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
             raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
     sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = judged.is_judged
-    if (is_judged.sum(axis=0) > 1).any() and (difficulty := _difficulty(judged)) is not None:
+    if judged.share_segments and (difficulty := _difficulty(judged)) is not None:
         sentinels[SEGMENT] = _scores(judged, difficulty)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
@@ -98,9 +98,9 @@ def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
         return None
     measures = dict(draws[0].measures)
     for name, first in measures.items():
-        values = np.array([draw[name].value for draw in draws if draw[name].value is not None], dtype=np.float64)
-        if len(values):
-            measures[name] = replace(first, value=float(values.mean()))
+        values = [value for draw in draws if (value := draw[name].value) is not None]
+        if values:
+            measures[name] = replace(first, value=float(np.mean(values)))
     return replace(draws[0], measures=measures)
 
 

@@ -231,7 +231,7 @@ def degrees_of_freedom(influences: Floats) -> float:
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 
 
-def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) -> tuple[float, float]:
+def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[float, float]:
     """Return the standard error of a statistic by a jackknife of its units, and its degrees of freedom.
 
     `effective` is the number of units of one size that would tell as much. The error of r is that of Fisher's z, which
@@ -248,10 +248,14 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool = False) ->
     return float(error), min(degrees_of_freedom(influences), effective - 1)
 
 
-def student_interval(value: float, error: float, freedom: float, *, of_z: bool = False) -> tuple[float, float]:
-    """Return the 95 % interval of a value by Student's t; for a correlation, the error may be of Fisher's z."""
+def interval(value: float, units: UnitSums, effective: float, *, is_r: bool) -> tuple[float, float] | None:
+    """Return the 95 % interval of a share or of a correlation, by Student's t; None where the error is NaN."""
+    error, freedom = jackknife_error(units, effective, of_z=is_r)
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = np.arctanh(value) if of_z else value
-        low, high = centre - half, centre + half
-    return (float(np.tanh(low)), float(np.tanh(high))) if of_z else (float(low), float(high))
+        centre = np.arctanh(value) if is_r else value
+        ends = np.array([centre - half, centre + half])
+    if np.isnan(ends).any():
+        return None
+    low, high = (np.tanh(ends) if is_r else np.clip(ends, 0, 1)).tolist()
+    return low, high
