@@ -1,8 +1,7 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
@@ -145,6 +144,11 @@ class LanguagePairResult:
     """What the tests exchange, and intervals are over: `segments` or `documents`."""
 
     @property
+    def ranked(self) -> list[MetricAgreement]:
+        """The metrics but for those that are the human scores themselves."""
+        return [metric for metric in self.metrics if metric.name not in self.golds]
+
+    @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:
         """The sentinel with the highest value of each measure that ranks the metrics and that a sentinel has."""
         best = {}
@@ -267,8 +271,7 @@ class MetaEvaluation(Result):
         for result in self.language_pairs:
             for key in result.ranked_by:
                 sentinel = result.best_sentinels.get(key)
-                metrics = [metric for metric in result.metrics if metric.name not in result.golds]
-                found = [(metric.name, measure) for metric in metrics if (measure := metric.measure(key))]
+                found = [(metric.name, measure) for metric in result.ranked if (measure := metric.measure(key))]
                 rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
                 line = sentinel and sentinel.measure(key)
                 words = f"{sentinel.name}, which reads no meaning" if sentinel else ""
@@ -282,23 +285,21 @@ class MetaEvaluation(Result):
         verdicts = [self._verdict]
         if len(self.language_pairs) > 1:
             verdicts.append(f"{result.language_pair}: {_verdict_of(result)}")
-        notes = [*_sentinels(result), *_missing(result), *result.notes]
-        return [*verdicts, *(f"{note}." for note in notes)]
+        return [*verdicts, *(f"{note}." for note in _notes(result))]
 
     @property
     def _verdict(self) -> str:
         """Which metric agrees best, of several language pairs by the means."""
         if len(self.language_pairs) == 1:
             return _verdict_of(self.language_pairs[0])
-        means = {mean.name: mean for mean in self.means if mean.kind != "sentinels"}
-        with_spa = min(len(result.systems) for result in self.language_pairs) >= MIN_SYSTEMS
+        means = {mean.name: mean for mean in self.means}
         values = {
-            name: {one: means[one][name].value or 0.0 for one in tests.ranks if means[one].kind == "metrics"}
+            name: {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
             for name, tests in self.mean_tests.items()
-            if name != "spa" or with_spa
         }
-        words = verdict({name: of for name, of in values.items() if of}, self.mean_tests)
-        return f"Over {len(self.language_pairs)} language pairs, {words or 'no metric is ranked.'}"
+        num_systems = min(len(result.systems) for result in self.language_pairs)
+        words = verdict(values, self.mean_tests, num_systems) or "no metric is ranked."
+        return f"Over {len(self.language_pairs)} language pairs, {words}"
 
     def _verdict_and_means(self) -> Iterator[str]:
         """Yield which metric agrees best, and the means over several language pairs."""
@@ -315,7 +316,7 @@ class MetaEvaluation(Result):
         }
         yield f"Means over language pairs\n{_measures_table(rows, self.mean_tests).text()}"
         units = listed(sorted({result.units for result in self.language_pairs}))
-        names = [mean.name for mean in self.means if mean.kind != "sentinels"]
+        names = [mean.name for mean in self.means if mean.kind == "metrics"]
         yield from _matrix(self.mean_tests, names, units)
         yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
 
@@ -360,11 +361,13 @@ _LISTED = 4
 """Of more metrics the verdict gives the number."""
 
 
-def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests]) -> str:
+def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int) -> str:
     """Return in a sentence which metric agrees best by each measure, by values of measures and then of metrics."""
     clauses: list[str] = []
     previous = ""
     for name, of_metrics in values.items():
+        if not of_metrics or (name == "spa" and num_systems < MIN_SYSTEMS):
+            continue
         best, *others = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
         title, about, write, _ = _MEASURES[name]
         facts = [f"{title} {write(of_metrics[best])}", *_relations(best, others, tests[name])]
@@ -398,13 +401,11 @@ def _relations(best: str, others: Sequence[str], tests: MeasureTests) -> list[st
 
 def _verdict_of(result: LanguagePairResult) -> str:
     """Return the verdict on a language pair, and which metrics order outputs the wrong way round."""
-    competitors = [metric for metric in result.metrics if metric.name not in result.golds]
-    values: dict[str, dict[str, float]] = {}
-    for key in result.ranked_by:
-        found = {metric.name: measure.value or 0.0 for metric in competitors if (measure := metric.measure(key))}
-        if found and (key != OF_SYSTEMS or len(result.systems) >= MIN_SYSTEMS):
-            values[label(key)] = found
-    words = verdict(values, result.tests) or _no_verdict(result)
+    values = {
+        label(key): {metric.name: measure.value or 0.0 for metric in result.ranked if (measure := metric.measure(key))}
+        for key in result.ranked_by
+    }
+    words = verdict(values, result.tests, len(result.systems)) or _no_verdict(result)
     if result.reversed:
         order = "order" if len(result.reversed) > 1 else "orders"
         names = " ".join(map(quote, result.reversed))
@@ -480,23 +481,24 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
 
 
 def _summary(result: LanguagePairResult) -> Iterator[str]:
-    """Yield the table of a language pair, the tests of what ranks it, and its notes."""
+    """Yield the table of a language pair, the tests of what ranks it, and its notes in lines of 80 columns."""
     yield f"{_title(result)}\n{_measures_table(_measures_of(result), result.tests).text()}"
-    yield from _matrix(result.tests, _competitors(result), result.units)
-    yield from _notes([*_sentinels(result), *_missing(result), *result.notes])
-
-
-def _competitors(result: LanguagePairResult) -> list[str]:
-    return [metric.name for metric in result.metrics if metric.name not in result.golds]
+    yield from _matrix(result.tests, [metric.name for metric in result.ranked], result.units)
+    notes = [
+        fill(note, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+        for note in _notes(result)
+    ]
+    if notes:
+        yield "\n".join(notes)
 
 
 def _latex(result: LanguagePairResult, comments: Sequence[str]) -> str:
-    rows, competitors = _measures_of(result), _competitors(result)
+    rows = _measures_of(result)
     table = _measures_table(rows, result.tests)
     columns = [column for column in table.columns if not column[1].endswith("_interval")]
     for at, (title, key, write) in enumerate(columns):
         if key in _MEASURES:
-            values = (rows[name][key].value for name in competitors if key in rows[name])
+            values = (rows[metric.name][key].value for metric in result.ranked if key in rows[metric.name])
             columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
     explained = [_MEASURES[label(key)].legend for key in result.ranked_by]
     sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
@@ -522,10 +524,8 @@ def _title(result: LanguagePairResult) -> str:
     return f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
 
 
-def _notes(lines: Iterable[str]) -> Iterator[str]:
-    """Yield a block of these lines, each in lines of 80 columns; nothing without any."""
-    filled = (fill(line, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) for line in lines)
-    yield from filter(None, ["\n".join(filled)])
+def _notes(result: LanguagePairResult) -> list[str]:
+    return [*_sentinels(result), *_missing(result), *result.notes]
 
 
 def _sentinels(result: LanguagePairResult) -> Iterator[str]:
@@ -542,47 +542,42 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
     """Yield a matrix of p for every two metrics: of one measure above the diagonal, of another below."""
-    cells: dict[tuple[str, str], str] = {}
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
-    for at, name in enumerate(tested):
-        differences = tests[name].differences
-        smallest = tests[name].smallest_p * len(differences) / 2
-        for first, second in combinations(names, 2):
-            if of_pair := differences.get((first, second)):
-                cells[(second, first) if at else (first, second)] = _bounded_p(of_pair.p_holm, smallest)
-    if not cells:
+    if not tested:
         return
+    has_below = len(tested) > 1
     columns: list[Column] = [("", "number", plain), ("metric", "metric", str)]
-    columns += [(str(at), str(at), plain) for at in range(1 if len(tested) > 1 else 2, len(names) + 1)]
-    rows = [
-        {"number": row, "metric": first}
-        | {
-            str(at): cells.get((first, second), MISSING)
-            for at, second in enumerate(names, start=1)
-            if at > row or (at < row and len(tested) > 1)
-        }
-        for row, first in enumerate(names, start=1)
-    ]
-    places = [_MEASURES[name].title for name in tested]
-    which = f"{places[0]} above the diagonal, {places[1]} below" if len(tested) > 1 else places[0]
+    columns += [(str(at), str(at), plain) for at in range(1 if has_below else 2, len(names) + 1)]
+    rows = []
+    for row, first in enumerate(names, start=1):
+        cells: dict[str, Any] = {"number": row, "metric": first}
+        for column, second in enumerate(names, start=1):
+            if column > row or (column < row and has_below):
+                cells[str(column)] = _p_of(tests[tested[column < row]], first, second)
+        rows.append(cells)
+    titles = [_MEASURES[name].title for name in tested]
+    which = f"{titles[0]} above the diagonal, {titles[1]} below" if has_below else titles[0]
     yield f"p of {which}, by exchanging {units}, two-sided, after Holm\n{Table(columns, rows).text()}"
 
 
-def _bounded_p(p: float, smallest: float) -> str:
-    """Write a p-value, the smallest that the permutations can give as a bound."""
-    text = p_value(3)(max(p, min(smallest, 1.0)))
-    return text if p > smallest or text.startswith("<") else f"<={text}"
+def _p_of(tests: MeasureTests, first: str, second: str) -> str:
+    """Write the p of two metrics, the smallest that the permutations can give as a bound."""
+    difference = tests.differences.get((first, second))
+    if difference is None:
+        return MISSING
+    smallest = tests.smallest_p * len(tests.differences) / 2
+    text = p_value(3)(max(difference.p_holm, min(smallest, 1.0)))
+    return text if difference.p_holm > smallest or text.startswith("<") else f"<={text}"
 
 
 def _missing(result: LanguagePairResult) -> list[str]:
     """Return why values of acc*_eq and SPA are missing, each reason once."""
-    missing: dict[tuple[str, str], list[tuple[str, str]]] = {}  # the measures and metrics by level and reason
+    missing: dict[tuple[Key, str], list[str]] = {}  # the metrics by measure and reason
     for metric in result.metrics:
-        for level, agreement in (("systems", metric.system), ("segments", metric.segment)):
-            for name, measure in agreement.measures.items() if agreement else ():
-                if measure.value is None and not name.startswith("pearson"):
-                    missing.setdefault((level, measure.reason), []).append((_MEASURES[name].title, metric.name))
-    lists = {
-        place: [", ".join(dict.fromkeys(names)) for names in zip(*of, strict=True)] for place, of in missing.items()
-    }
-    return [f"No {measures} of {level} ({metrics}): {reason}" for (level, reason), (measures, metrics) in lists.items()]
+        for key, agreement in ((OF_SYSTEMS, metric.system), (OF_OUTPUTS, metric.segment)):
+            if agreement and agreement[key[1]].value is None:
+                missing.setdefault((key, agreement[key[1]].reason), []).append(metric.name)
+    return [
+        f"No {_MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}"
+        for (key, reason), names in missing.items()
+    ]
