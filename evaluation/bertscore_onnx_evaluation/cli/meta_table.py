@@ -21,9 +21,8 @@ SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 DOCUMENT_COLUMNS = ("document", "document_id")
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
-Texts = tuple[str | None, tuple[str, ...]]
+Texts = tuple[str, tuple[str, ...]]
 """A candidate and its references."""
-NO_TEXTS: Texts = None, ()
 
 
 def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSystems]:
@@ -174,10 +173,12 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
 
     order = np.lexsort((rows.human[chosen], *cells.T))  # the order of rows changes no sum
     human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
+    candidates: list[list[str | None]] = [[None] * shape[1] for _ in systems]
+    references: list[list[tuple[str, ...]]] = [[()] * shape[1] for _ in systems]
     given = rows.texts or {}
-    in_rows = zip(chosen.tolist(), map(tuple, cells.tolist()), strict=True)
-    texts = {cell: given[row] for row, cell in in_rows if row in given}
-    outputs = [[texts.get((at, segment), NO_TEXTS) for segment in range(shape[1])] for at in range(shape[0])]
+    for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
+        if row in given:
+            candidates[system][segment], references[system][segment] = given[row]
     return JudgedSystems(
         name,
         tuple(systems),
@@ -186,8 +187,8 @@ def _language_pair(table: WholeTable, rows: _Rows, name: str, chosen: NDArray[np
         {metric: arranged(values) for metric, values in rows.scores.items()},
         segments=tuple(segments) if rows.has_segments else (),
         documents=_documents(table, rows.documents, chosen, cells) if rows.documents else (),
-        candidates=None if rows.texts is None else tuple(tuple(text for text, _ in row) for row in outputs),
-        references=() if rows.texts is None else tuple(tuple(lists for _, lists in row) for row in outputs),
+        candidates=None if rows.texts is None else tuple(map(tuple, candidates)),
+        references=() if rows.texts is None else tuple(map(tuple, references)),
         dropped=tuple(dropped),
     )
 

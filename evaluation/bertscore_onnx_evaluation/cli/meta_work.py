@@ -41,27 +41,23 @@ def judge(options: MetaOptions) -> None:
     save_figure(result, options.figure)
 
 
-def _negated(language_pairs: Sequence[JudgedSystems], lower_better: Sequence[str]) -> list[JudgedSystems]:
-    """Negate the given scores of these names, in each language pair or in all, of which lower ones are better."""
-    known = {
-        one: None for judged in language_pairs for name, of in judged.metrics.items() for one in (name, of.base_name)
-    }
+def _with_directions(language_pairs: Sequence[JudgedSystems], lower_better: Sequence[str]) -> list[JudgedSystems]:
+    """Mark the given scores of these names, in each language pair or in all, of which lower ones are better."""
+    known: dict[str, None] = {}
+    found = []
+    for judged in language_pairs:
+        metrics = dict(judged.metrics)
+        for name, metric in judged.metrics.items():
+            names = (name, metric.base_name)
+            known |= dict.fromkeys(filter(None, names))
+            metrics[name] = replace(metric, lower_is_better=any(each in lower_better for each in names))
+        found.append(replace(judged, metrics=metrics))
     for name in lower_better:
         if name not in known:
-            available = listed([*filter(None, known)])
             raise InputError(
-                f"--lower-better: no scores are called {name!r}; there are {available}.{meant(name, known)}"
+                f"--lower-better: no scores are called {name!r}; there are {listed([*known])}.{meant(name, known)}"
             )
-    return [
-        replace(
-            judged,
-            metrics={
-                name: replace(of, lower_is_better=bool({name, of.base_name} & {*lower_better})).negated
-                for name, of in judged.metrics.items()
-            },
-        )
-        for judged in language_pairs
-    ]
+    return found
 
 
 # How metrics are computed from texts.
@@ -98,20 +94,10 @@ def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
 # Systems, from an EvalSet or a table.
 
 
-def _is_eval_set(options: MetaOptions) -> bool:
-    """Return whether the source is a folder, and not a table."""
-    return Path(options.source).is_dir()
-
-
-def _name_of_texts(metric: str, judged: JudgedSystems) -> str:
-    """Return the name of scores computed from texts: as in an EvalSet, it ends with the reference."""
-    return f"{metric}-{judged.reference}" if judged.reference else metric
-
-
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with given scores and then the scores of texts."""
-    language_pairs = _of_eval_set(options) if _is_eval_set(options) else _of_table(options)
-    language_pairs = _negated(language_pairs, options.lower_better or ())
+    language_pairs = _of_eval_set(options) if Path(options.source).is_dir() else _of_table(options)
+    language_pairs = _with_directions(language_pairs, options.lower_better or ())
     if not options.metrics:
         return language_pairs
     return _with_scores_of_texts(options, [judged for judged in language_pairs if judged.candidates is not None])
@@ -173,11 +159,14 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _with_scores(judged: JudgedSystems, scores: Mapping[str, MetricScores], names: Sequence[str]) -> JudgedSystems:
-    added = {_name_of_texts(name, judged): replace(scores[name].negated, base_name=name) for name in names}
-    for name in added:
+    """Add scores of texts; as in an EvalSet, their names end with the reference."""
+    metrics = dict(judged.metrics)
+    for base_name in names:
+        name = f"{base_name}-{judged.reference}" if judged.reference else base_name
         if name in judged.metrics:
             raise InputError(
                 f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or leave out this "
                 "`metric`."
             )
-    return replace(judged, metrics={**judged.metrics, **added})
+        metrics[name] = replace(scores[base_name], base_name=base_name)
+    return replace(judged, metrics=metrics)
