@@ -219,14 +219,12 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 
 
 def degrees_of_freedom(influences: Floats) -> float:
-    """Return the degrees of freedom of a sum of influences, (units,): few if a few units make it, else units − 1.
+    """Return the degrees of freedom of a sum of influences, (units,), not all 0: few if a few units make it.
 
     2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in Sampling Problems", The
     American Statistician 2014.
     """
     n, squares = len(influences), influences**2
-    if n < 2 or not squares.any():
-        return n - 1.0
     kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 

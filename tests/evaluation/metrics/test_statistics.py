@@ -132,28 +132,27 @@ def test_scales_of_metrics_change_no_p(name):
 
 
 @pytest.mark.parametrize("gaps", [0, 0.1])
-@pytest.mark.parametrize("is_resampled", [False, True])
-def test_statistics_of_sums_are_those_of_all_scores(gaps, is_resampled):
+@pytest.mark.parametrize("left_out", [None, 7])
+def test_statistics_of_sums_are_those_of_the_units_that_are_left(gaps, left_out):
     rng = np.random.default_rng(2)
     human = rng.integers(0, 5, (6, 60)) + np.linspace(0, 0.5, 6)[:, None]
     metric = human + rng.normal(size=human.shape)
     metric[:, 3] = 1
     human[:, 4] = 2
-    is_left_out = rng.random(human.shape) < gaps
-    human[is_left_out] = metric[is_left_out] = np.nan
+    is_unjudged = rng.random(human.shape) < gaps
+    human[is_unjudged] = metric[is_unjudged] = np.nan
     units = np.arange(60) // 2
-    drawn = rng.integers(30, size=30) if is_resampled else np.arange(30)
     sides = mean_by_system(human), mean_by_system(metric)
     sums = segment_sums(human, metric, units)
     of_systems = system_sums(sides, (human, metric), units)
-    counts = np.bincount(drawn, minlength=30)
-    values = {name: float(one.statistic(counts @ one.sums)) for name, one in sums.items()}
-    whole = float(of_systems.statistic(counts @ of_systems.sums))
-    segments = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
-    human, metric = human[:, segments], metric[:, segments]
+    is_kept = np.arange(30) != left_out
+    values = {name: float(one.statistic(is_kept @ one.sums)) for name, one in sums.items()}
+    whole = float(of_systems.statistic(is_kept @ of_systems.sums))
+    human, metric = human[:, is_kept[units]], metric[:, is_kept[units]]
     assert values["pearson"] == pytest.approx(correlate(human, metric).value)
     assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
-    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value, abs=0.01 * is_resampled)
+    slack = 0 if left_out is None else 0.01  # of the units that are left, another epsilon may be best
+    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value, abs=slack)
     assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
     assert whole == pytest.approx(correlate_pairs(mean_by_system(human), mean_by_system(metric)).value)
 
@@ -168,8 +167,8 @@ def test_a_pair_of_systems_that_one_side_ties_counts_half(human_ties):
 
 
 def covered(units, effective, truth):
-    low, high = interval(units.value, units, effective, is_r=False)
-    return low <= truth <= high
+    ends = interval(units.value, units, effective, is_r=False)
+    return ends is not None and ends[0] <= truth <= ends[1]
 
 
 @pytest.mark.calibration
