@@ -9,14 +9,14 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from inspect import cleandoc, signature
 from math import inf
 from operator import methodcaller
 from textwrap import dedent
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -148,28 +148,20 @@ def _write_panels(formatter: Any, records: Iterable[tuple[str, tuple[str, str]]]
             formatter.write_dl(rows)
 
 
-class _LoadedByName(Mapping[str, Any]):
-    """The commands of the table, each imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> Any:
-        group, function = COMMANDS[name]
-        module, _, attribute = function.partition(":")
-        command = getattr(import_module(module), attribute)
-        choices = _parse_values(command)
-        text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
-        rest = {"allow_extra_args": True}  # for `parse_args` to refuse
-        one = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=rest)
-        epilog = "\b\nExamples:\n" + dedent(examples)  # \b keeps its lines as they are
-        one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
-        made: Any = typer.main.get_command(one)
-        made.choices = choices
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+def _load_command(name: str) -> Any:
+    """Import a command of the table, and return it as Typer makes it."""
+    group, function = COMMANDS[name]
+    module, _, attribute = function.partition(":")
+    command = getattr(import_module(module), attribute)
+    choices = _parse_values(command)
+    text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
+    rest = {"allow_extra_args": True}  # for `parse_args` to refuse
+    one = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=rest)
+    epilog = "\b\nExamples:\n" + dedent(examples)  # \b keeps its lines as they are
+    one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
+    made: Any = typer.main.get_command(one)
+    made.choices = choices
+    return made
 
 
 class Commands(TyperGroup):
@@ -177,15 +169,25 @@ class Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = cast(dict[str, Any], _LoadedByName())
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = names  # from which Typer suggests the nearest one for another name
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the table."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, which is imported with its first use; None if there is none of this name."""
+        return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the first sentence of each command's help, under the headings of their panels."""
+        commands = [(name, _load_command(name)) for name in COMMANDS]
         _write_panels(
             formatter,
             (
                 (command.rich_help_panel, (name, command.get_short_help_str(formatter.width)))
-                for name, command in dict[str, Any](self.commands).items()
+                for name, command in commands
             ),
         )
 

@@ -22,12 +22,13 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Replace the mark in a document by the help of all commands."""
     if MARK in source[0]:
         group = typer.main.get_command(command_line)
-        group.commands = dict(group.commands)  # loaded once, and changed for the page
-        for command in group.commands.values():
+        context = typer.Context(group, info_name="bertscore-onnx")
+        commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
+        group.get_command = lambda _context, name: commands[name]  # as they are changed for the page
+        for command in commands.values():
             command.short_help = (command.help or "").partition("\n\n")[0]  # whole, where typer would cut it
             _, title, *examples = cleandoc(command.epilog).splitlines()
             command.epilog = "\n".join([title, "", "```bash", *map(str.strip, examples), "```"])
-        context = typer.Context(group, info_name="bertscore-onnx")
         text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")
         source[0] = source[0].replace(MARK, _with_quoted_options(text))
 

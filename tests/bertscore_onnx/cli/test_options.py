@@ -13,6 +13,7 @@ from typer.main import get_command
 from typer.models import OptionInfo
 from typer.testing import CliRunner
 
+from bertscore_onnx.cli import COMMANDS as NAMES
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.options import complete_model
 from bertscore_onnx_evaluation.cli.options import given_settings
@@ -101,7 +102,7 @@ def test_a_shell_gets_completions(home, words, expected):
     assert CliRunner().invoke(app, prog_name="bertscore-onnx", env=environment).stdout.split() == [expected]
 
 
-COMMANDS = get_command(app).commands
+COMMANDS = {name: get_command(app).get_command(None, name) for name in NAMES}
 CALLBACKS = {name: unwrap(command.callback) for name, command in COMMANDS.items()}
 DECLARED = {
     (command, name): [name for name in (option.default, *(option.param_decls or ())) if isinstance(name, str)]
