@@ -1,9 +1,8 @@
 """Batches in the forms that engines pass: reading their columns, and putting scores beside these."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,12 @@ if TYPE_CHECKING:
 
 SIGNATURE = b"bertscore_onnx.signature"
 """The key of the signature in the metadata of an Arrow schema."""
+
+Kind = Literal["float32", "int64", "bool", "string"]
+"""The kind of the values of a column, as Arrow calls it."""
+
+_SCORE_KINDS: tuple[Kind, ...] = ("float32", "float32", "float32", "bool", "float32")
+"""The kinds of `ScoreColumns.scores`."""
 
 Values = dict[str, list[object]]
 """The values of the added columns, each (rows,)."""
@@ -50,19 +55,21 @@ class ScoreColumns:
         """Whether a row may have no scores."""
         return self.errors == "null"
 
+    def types(self, type_of: Callable[[Kind], Any], list_of: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return the type of each column by its name, given those of kinds of values and, for all layers, of lists."""
+        kinds = dict(zip(self.scores, _SCORE_KINDS, strict=False)) | {BEST: "int64", REASON: "string"}
+        types = {name: type_of(kinds[name]) for name in self.names}
+        if self.all_layers:
+            of_layers = types.keys() & {*self.scores[: len(SCORE_NAMES)], BEST}
+            types |= {name: list_of(types[name]) for name in of_layers}
+        return types
+
     def fields(self) -> "list[pyarrow.Field]":
         """Return them as fields of an Arrow schema."""
         import pyarrow
 
-        kinds = self.kinds(pyarrow.float32(), pyarrow.int64(), pyarrow.bool_(), pyarrow.string(), pyarrow.list_)
-        return [pyarrow.field(name, kinds[name]) for name in self.names]
-
-    def kinds(self, score: Any, position: Any, flag: Any, text: Any, list_of: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the type of each column by its name, given the types of values and, for all layers, of lists."""
-        share = score
-        if self.all_layers:
-            score, position = list_of(score), list_of(position)
-        return dict(zip(self.scores, (score, score, score, flag, share), strict=False)) | {BEST: position, REASON: text}
+        types = self.types(pyarrow.type_for_alias, pyarrow.list_)
+        return [pyarrow.field(name, kind) for name, kind in types.items()]
 
     def row(self, score: Score) -> list[Any]:
         """Return the values for one row with scores."""
@@ -82,20 +89,26 @@ Batch = Any
 `datasets.Dataset`."""
 
 
-class BatchAdapter(ABC):
-    """A batch in one of its forms."""
+class BatchAdapter:
+    """A batch in one of its forms; by itself that of a mapping of columns."""
 
     def __init__(self, batch: Batch, names: Iterable[str]) -> None:
         """Wrap a batch with these columns."""
-        self._batch, self.names = batch, list(names)
+        self._batch = batch
+        self.names = list(names)
 
-    @abstractmethod
     def values(self, name: str) -> list[object]:
         """Return a column as Python objects, (rows,), with lists as lists."""
+        column = self._batch[name]
+        if isinstance(column, str | bytes | Set | np.ma.MaskedArray):
+            raise InputTypeError(
+                f"The column {name!r} is {describe(column)}; expected a list, with a value for each row."
+            )
+        return _listed(column)
 
-    @abstractmethod
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         """Return the batch in its form, with the scores as further columns."""
+        return {**self._batch, **_arrays_of(columns, values)}
 
 
 _REMEDIES = {
@@ -134,106 +147,97 @@ def adapt(batch: Batch, title: str = "The batch") -> BatchAdapter:
     """Return the adapter of a batch; raise InputTypeError, with its title, for any other form."""
     check_form(batch, title)
     if isinstance(batch, Mapping):
-        return _Arrays(batch, batch)
-    package = type(batch).__module__.partition(".")[0]
-    if package == "pyarrow" and hasattr(batch, "schema"):
-        return _Arrow(batch, batch.schema.names)
-    if package == "pandas" and hasattr(batch, "columns"):
-        return _Frame(batch, batch.columns)
-    if package == "polars" and hasattr(batch, "get_column"):
-        return _Polars(batch, batch.columns)
-    if package == "datasets" and hasattr(batch, "add_column"):
-        return _Dataset(batch, batch.column_names)
-    raise _no_batch(batch, title)
+        return BatchAdapter(batch, batch)
+    form = _FORMS.get(_package_of(batch))
+    names = getattr(batch, "column_names", getattr(batch, "columns", None))
+    if form is None or names is None:
+        raise _no_batch(batch, title)
+    return form(batch, names)
 
 
 class _Arrow(BatchAdapter):
-    def values(self, name: str) -> list[object]:
-        return _listed(self._batch.column(name).to_pylist())  # Ray's tensors come as arrays
-
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import pyarrow
 
-        fields = columns.fields()
-        metadata = {**(self._batch.schema.metadata or {}), SIGNATURE: str(signature)}
-        schema = pyarrow.schema([*self._batch.schema, *fields], metadata)
-        added = [pyarrow.array(values[field.name], field.type) for field in fields]
-        return type(self._batch).from_arrays([*self._batch.columns, *added], schema=schema)
+        scored = self._batch
+        for field in columns.fields():
+            scored = scored.append_column(field, pyarrow.array(values[field.name], field.type))
+        return scored.replace_schema_metadata({**(scored.schema.metadata or {}), SIGNATURE: str(signature)})
 
 
-class _Arrays(BatchAdapter):
-    def values(self, name: str) -> list[object]:
-        if isinstance(self._batch[name], str | bytes | Set | np.ma.MaskedArray):
-            raise InputTypeError(
-                f"The column {name!r} is {describe(self._batch[name])}; expected a list, with a value for each row."
-            )
-        return _listed(self._batch[name])
-
+class _Pandas(BatchAdapter):
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
-        return {**self._batch, **_arrays_of(columns, values)}
-
-
-class _Frame(BatchAdapter):
-    def values(self, name: str) -> list[object]:
-        return _listed(self._batch[name].to_numpy(dtype=object, na_value=None))
-
-    def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
-        added = _arrays_of(columns, values)
+        added: dict[str, Any] = _arrays_of(columns, values)
         if columns.may_be_null and not columns.all_layers:
             import pandas
 
-            kinds = columns.kinds("Float32", "Int64", "boolean", "object", list)
-            added.update((name, pandas.array(array, kinds[name])) for name, array in added.items() if name != REASON)
+            types = columns.types(_NULLABLE.__getitem__, list)
+            added = {name: pandas.array(array, types[name]) for name, array in added.items()}
         return self._batch.assign(**{name: list(array) if array.ndim > 1 else array for name, array in added.items()})
 
 
 class _Polars(BatchAdapter):
-    def values(self, name: str) -> list[object]:
-        return self._batch.get_column(name).to_list()
-
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import polars
 
-        kinds = columns.kinds(polars.Float32, polars.Int64, polars.Boolean, polars.String, polars.List)
-        return self._batch.with_columns(
-            [polars.Series(name, _listed(column), kinds[name]) for name, column in values.items()]
-        )
+        kinds = {"float32": polars.Float32, "int64": polars.Int64, "bool": polars.Boolean, "string": polars.String}
+        types = columns.types(kinds.__getitem__, polars.List)
+        added = [polars.Series(name, _listed(column), types[name]) for name, column in values.items()]
+        return self._batch.with_columns(added)
 
 
 class _Dataset(BatchAdapter):
     def values(self, name: str) -> list[object]:
-        return _listed(list(self._batch.with_format(None)[name]))
+        return _listed(self._batch.with_format(None)[name])
 
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import pyarrow
         from datasets import Features
 
-        kinds = Features.from_arrow_schema(pyarrow.schema(columns.fields()))
+        features = Features.from_arrow_schema(pyarrow.schema(columns.fields()))
         scored = self._batch
         for name, column in values.items():
-            scored = scored.add_column(name, _listed(column), feature=kinds[name])
+            scored = scored.add_column(name, _listed(column), feature=features[name])
         return scored
+
+
+_FORMS = {"pyarrow": _Arrow, "pandas": _Pandas, "polars": _Polars, "datasets": _Dataset}
+"""The adapters by the package of a batch."""
+
+_NULLABLE = {"float32": "Float32", "int64": "Int64", "bool": "boolean", "string": "object"}
+"""What pandas calls the types that hold nulls."""
 
 
 def _arrays_of(columns: ScoreColumns, values: Values) -> dict[str, NDArray[Any]]:
     """Return the columns as arrays; of objects if a value may be None."""
     if columns.may_be_null:
-        arrays = {name: np.empty(len(column), dtype=object) for name, column in values.items()}
-        for name, column in values.items():
-            arrays[name][:] = column  # which may have lists
-        return arrays
-    empty = (0, 0) if columns.all_layers else (0,)
-    kinds = columns.kinds(
-        np.zeros(empty, np.float32), np.zeros(empty, np.int64), np.zeros(0, np.bool_), None, lambda item: item
-    )
-    return {
-        name: np.array(column, dtype=kinds[name].dtype) if column else kinds[name] for name, column in values.items()
-    }
+        return {name: _objects(column) for name, column in values.items()}
+    empty = columns.types(lambda kind: np.empty(0, kind), lambda array: array.reshape(0, 0))
+    if not values[columns.scores[0]]:
+        return empty
+    return {name: np.array(column, empty[name].dtype) for name, column in values.items()}
 
 
-def _listed(values: Any) -> list[object]:
-    """Return values as Python objects, with arrays of references as lists."""
-    if type(values).__module__.partition(".")[0] == "pandas":
-        values = values.to_numpy(dtype=object, na_value=None)
-    items = values.tolist() if isinstance(values, np.ndarray) else list(values)
+def _objects(values: list[object]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values  # which may be lists
+    return array
+
+
+def _package_of(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+_LISTS: dict[str, Callable[[Any], list[object]]] = {
+    "numpy": lambda column: column.tolist(),
+    "pandas": lambda column: column.to_numpy(dtype=object, na_value=None).tolist(),
+    "polars": lambda column: column.to_list(),
+    "pyarrow": lambda column: column.to_pylist(),
+}
+"""How columns become lists, by their package."""
+
+
+def _listed(column: Any) -> list[object]:
+    """Return a column as Python objects, with arrays of references as lists."""
+    items = _LISTS.get(_package_of(column), list)(column)  # Arrow's have arrays where Ray keeps tensors
     return [item.tolist() if isinstance(item, np.ndarray) else item for item in items]

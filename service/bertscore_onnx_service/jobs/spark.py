@@ -168,8 +168,11 @@ def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]
     """Return the columns of scores as Spark's fields."""
     from pyspark.sql.types import ArrayType, BooleanType, FloatType, LongType, StringType, StructField
 
-    kinds = added.kinds(FloatType(), LongType(), BooleanType(), StringType(), ArrayType)
-    return [StructField(name, kinds[name], metadata=None if name == REASON else metadata) for name in added.names]
+    types = {"float32": FloatType(), "int64": LongType(), "bool": BooleanType(), "string": StringType()}
+    return [
+        StructField(name, kind, metadata=None if name == REASON else metadata)
+        for name, kind in added.types(types.__getitem__, ArrayType).items()
+    ]
 
 
 def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
