@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import to_builtins
 
 from bertscore_onnx import __version__
+from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import (
     MISSING,
     Column,
@@ -263,6 +264,7 @@ class MetaEvaluation(Result):
         """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
 
         Raises:
+            InputError: no metric has a value of either.
             MissingExtraError: matplotlib is not installed.
         """
         from bertscore_onnx_evaluation.report.figures import Panel, rows_figure
@@ -278,6 +280,8 @@ class MetaEvaluation(Result):
                 title, about, *_ = _MEASURES[label(key)]
                 title = f"{result.language_pair}: {title} of {about}, with 95 % interval"
                 panels.append(Panel(title, rows, line.value if line else None, words))
+        if not panels:
+            raise InputError(f"There is nothing to draw. {self._verdict}")
         return rows_figure(panels, [*(" ".join(self._said(result)) for result in self.language_pairs), self.signature])
 
     def _said(self, result: LanguagePairResult) -> list[str]:

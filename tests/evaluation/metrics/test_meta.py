@@ -278,6 +278,8 @@ def test_fewer_than_20_segments_give_no_verdict():
     assert pair.tests == {}
     assert pair.notes[0].startswith("19 segments: fewer than 20 give no intervals, ranks and tests")
     assert "19 segments: fewer than 20 give no intervals, ranks and tests" in result.table()
+    with pytest.raises(InputError, match="nothing to draw"):
+        result.figure()
 
 
 def test_20_segments_have_every_value():
