@@ -249,7 +249,7 @@ def _language_pair(
 
     notes = [*_notes(judged, ranked_by), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
     if R_OF_SYSTEMS in ranked_by:
-        notes.append("whole systems alone were judged: no metric is tested, and none has a rank")
+        notes.append("there are scores of whole systems alone: metrics are tested by segments, and so none has a rank")
     elif tests:
         notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, len(sums.keys() & judged.metrics.keys()))
     reversed_metrics = [
