@@ -6,13 +6,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
+from bertscore_onnx.tables.columns import NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -28,6 +28,7 @@ from bertscore_onnx.tables.sources import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
+    from bertscore_onnx.tables.whole_table import WholeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class InputFile:
     is_context: bool = False
     """Whether the texts of a row are the sentences before a pair."""
 
-    ids: tuple[Column, ...] = ()
-    """The columns of ids, if several tables have to agree on ids."""
+    segment: tuple[str, ...] = ()
+    """The columns of ids that an option names, of which a table has the first that it has."""
 
     groups: Column | None = None
     """The column of the rows' groups, if this file has it."""
@@ -67,26 +68,28 @@ class InputFile:
         """
         if self.format == "text":
             lines = _no_json(source) if self.dialect.format is None else read_lines(source)
-            yield from (([line], "", {}) for line in lines)
+            yield from (([line], "") for line in lines)
             return
         table = self.open_table(source)
-        groups = [] if self.groups is None else [self.groups]
-        ids = [column for column in self.ids if self._has(table, column)]
-        columns = (*self.columns, *groups, *ids)
+        groups = () if self.groups is None else (self.groups,)
+        columns = (*self.columns, *groups)
         rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
         number = 0
         for number, row in enumerate(rows, 1):
-            end = len(row) - len(ids)
-            texts, group = row[: end - len(groups)], row[end - len(groups) : end]
-            if groups and not group[0].strip():
+            texts, group = (row[:-1], row[-1]) if groups else (row, "")
+            if groups and not group.strip():
                 raise InputError(
                     f"{source.title}, row {number}: the column {groups[0].names[0]!r} holds nothing; expected the "
                     "name of a group. Fill it in, or leave the row out."
                 )
-            names = {column.names[0]: name for column, name in zip(ids, row[end:], strict=True) if name}
-            yield texts, "".join(group), names
+            yield texts, group
         if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
+
+    @property
+    def names_of_texts(self) -> set[str]:
+        """The columns of texts, which hold no ids."""
+        return {name for column in self.columns for name in column.names}
 
     def counted(self, number: int) -> str:
         """Return a number with its unit: the lines, or the rows, of this file."""
@@ -103,18 +106,9 @@ class InputFile:
 
         return open_table(source, self.format, self.dialect, added=self.added)
 
-    def _has(self, table: "TableReader", ids: Column) -> bool:
-        """Return whether a table has a column of ids, or may have it; if no option names it, it has no texts."""
-        [name] = ids.names
-        if ids.option:
-            return True
-        return not any(name in column.names for column in self.columns) and (
-            table.names is None or table.names.count(name) == 1
-        )
 
-
-InputRow = tuple[list[str], str, dict[str, str]]
-"""The texts of a row, the name of its group, and its ids by their columns, as far as a file has these."""
+InputRow = tuple[list[str], str]
+"""The texts of a row, and the name of its group, which is empty in files without groups."""
 
 
 def _no_json(source: Source) -> Iterator[str]:
@@ -138,7 +132,7 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
     """Yield the texts of each row, file after file."""
     for file in files:
         with _open(file) as source:
-            yield from (texts for texts, _, _ in file.rows(source))
+            yield from (texts for texts, _ in file.rows(source))
 
 
 @contextmanager
@@ -178,6 +172,8 @@ class KeptRows:
         """Whether a side of all pairs that were read is blank."""
         self.groups: deque[str] = deque()
         """The groups of the rows that wait, if a file has them."""
+        self.joins: list[str] = []
+        """What is said of how tables were joined."""
 
     def begin(self) -> "KeptRows | None":
         """Return itself, if the rows of the next reading are those to be scored."""
@@ -204,14 +200,11 @@ class KeptRows:
 class TextPairs:
     """The pairs of seekable files: sized, and read from the start each time, one iteration at a time."""
 
-    def __init__(
-        self, files: Sequence[tuple[InputFile, Source]], number: int, kept: KeptRows, held: "HeldRows | None" = None
-    ) -> None:
-        """Read files of `number` rows each; the rows of all files but the first are held."""
+    def __init__(self, files: Sequence["OpenFile"], number: int, kept: KeptRows) -> None:
+        """Read files of `number` rows each."""
         self._files = files
         self._number = number
         self._kept = kept
-        self._held = held
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -222,16 +215,16 @@ class TextPairs:
         from bertscore_onnx.text.texts import in_context
 
         files, watching = self._files, self._kept.begin()
-        (first, source), *others = files
-        num_texts = len([file for file, _ in files if not file.is_context])
-        iterators = [first.rows(source, watching), *(file.rows(source) for file, source in others)]
-        for number, rows in enumerate(_side_by_side(files, iterators, self._held)):
+        num_texts = len([opened for opened in files if not opened.file.is_context])
+        first, *others = files
+        iterators = [first.rows(watching), *(opened.rows() for opened in others)]
+        for number, rows in enumerate(zip_longest(*iterators)):
             if None in rows:
-                longer = next(file for file, row in zip(files, rows, strict=True) if row is not None)
+                longer = next(opened for opened, row in zip(files, rows, strict=True) if row is not None)
                 raise _unequal(files[rows.index(None)], number, longer, None)
-            candidate, *references = [text for texts, _, _ in rows[:num_texts] for text in texts]
+            candidate, *references = [text for texts, _ in rows[:num_texts] for text in texts]
             if watching is not None:
-                watching.groups.extend(group for _, group, _ in rows if group)
+                watching.groups.extend(group for _, group in rows if group)
                 watching.add((candidate, references))
                 watching.numbers_of_references.add(len(references))
                 watching.is_blank &= not (candidate.strip() and any(text.strip() for text in references))
@@ -240,124 +233,152 @@ class TextPairs:
             yield text, texts_in_context
 
 
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A file that was opened, and the order in which its rows belong to those of the others."""
+
+    file: InputFile
+    source: Source
+    order: Sequence[int] | None = None
+    """The row for each pair; None for the order in which they stand."""
+
+    def rows(self, kept: KeptRows | None = None) -> Iterator[InputRow]:
+        """Yield the rows in the order of the pairs."""
+        if self.order is None:
+            yield from self.file.rows(self.source, kept)
+            return
+        rows = read_whole_rows(self.file.rows(self.source), self.source.title, itemgetter(0))
+        yield from (rows[row] for row in self.order)
+
+
 @contextmanager
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
 ) -> Iterator[Iterable[TextsOfRow]]:
     """Open files that have a row for each pair, check that their numbers of rows are equal, and yield the pairs.
 
-    Rows are paired by position, and by ids where tables have the same ids in another order; the other files are then
-    held. The first text in a row of the first file is the candidate, all others are its references; a file of contexts
-    comes last. Seekable files are read once here, so that their faults are found before anything is scored, and yield
-    `TextPairs`; the fault of a pipe is found when it is read. One of the files may be `-`, standard input; pipes are
-    spooled to temporary files if they are `to_read_again`. The rows of the first file are `kept` as they are read.
+    Tables are joined by the law in docs/tables.md, for which they are read whole; all other rows belong together by
+    position. The first text in a row of the first file is the candidate, all others are its references; a file of
+    contexts comes last. Seekable files are read once here, so that their faults are found before anything is scored,
+    and yield `TextPairs`; the fault of a pipe is found when it is read. One of the files may be `-`, standard input;
+    a pipe is spooled to a temporary file if it is `to_read_again`, or is a table beside another file. The rows of the
+    first file are `kept` as they are read.
     """
     with ExitStack() as stack:
-        opened = [(file, stack.enter_context(_open(file, to_read_again=to_read_again))) for file in files]
-        seekable = [(file, source) for file, source in opened if source.is_seekable]
+        opened = []
+        for file in files:
+            is_joined = len(files) > 1 and file.format != "text"
+            source = stack.enter_context(_open(file, to_read_again=to_read_again or is_joined))
+            opened.append(OpenFile(file, source))
         kept = kept or KeptRows(keeps=False)
-        kept.candidates = opened[0]
-        with_texts = [(file, source) for file, source in opened if not file.is_context]
-        num_texts = sum(1 if file.format == "text" else len(file.columns) for file, _ in with_texts)
-        may_have_lists = any(file.format == "jsonl" and not source.is_seekable for file, source in with_texts)
-        with_lists = [
-            (position, len(file.columns))
-            for position, (file, _) in enumerate(seekable)
-            if file.format != "text" and not file.is_context
-        ]
-        contexts = [position for position, (file, _) in enumerate(seekable) if file.is_context]
-        kept.has_contexts = any(file.is_context and not source.is_seekable for file, source in opened)
-
-        def checked(held: HeldRows | None = None) -> int:
-            number = 0
-            for rows in _side_by_side(seekable, [file.rows(source) for file, source in seekable], held):
-                number += 1
-                if None in rows:
-                    numbers = [sum(1 for _ in file.rows(source)) for file, source in seekable]
-                    other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
-                    raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
-                added = sum(len(rows[at][0]) - most for at, most in with_lists)
-                kept.numbers_of_references.add(num_texts - 1 + added)
-                kept.has_contexts |= any(sentence.strip() for at in contexts for sentence in rows[at][0])
-            return number
-
-        held = None
-        try:
-            number = checked()
-        except _OtherIdError:
-            held = _rows_by_id(opened) if len(seekable) == len(opened) else None
-            if held is None:
-                raise
-            number = checked(held)
-        kept.has_several_references = may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
-        pairs = TextPairs(opened, number, kept, held)
+        kept.candidates = files[0], opened[0].source
+        opened = _joined(opened, kept)
+        seekable = [one for one in opened if one.source.is_seekable]
+        number = _check_rows(seekable, opened, kept)
+        pairs = TextPairs(opened, number, kept)
         yield pairs if len(seekable) == len(opened) else iter(pairs)
 
 
-HeldRows = list[tuple[str, dict[str, InputRow]]]
-"""For each file but the first the name of a column of ids in the first, and its own rows by these ids."""
+def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
+    """Return files in the order of the rows of the first table; raise InputError if that is not clear."""
+    tables = [position for position, one in enumerate(opened) if one.file.format != "text"]
+    if not tables or len(opened) == 1:
+        return list(opened)
+    if len(tables) < len(opened):
+        text = next(one for one in opened if one.file.format == "text")
+        for position in tables:
+            _check_order_of_ids(opened[position], text)
+    if len(tables) == 1:
+        return list(opened)
+    from bertscore_onnx.tables.joins import join_tables  # costs start-up time, as numpy does
+
+    joined = list(opened)
+    first = opened[tables[0]]
+    whole = _whole_table(first)
+    outputs = {name for column in opened[0].file.columns[:1] for name in column.names}
+    texts = {name for one in opened for name in one.file.names_of_texts}
+    for position in tables[1:]:
+        other = opened[position]
+        if other.file.name == first.file.name:  # such as a table of pairs that has their contexts too
+            continue
+        join = join_tables(whole, _whole_table(other), first.file.segment, outputs=outputs, texts=texts)
+        if (join.rows != range(len(whole))).any():
+            joined[position] = replace(other, order=join.rows.tolist())
+        kept.joins.append(f"{first.source.title} and {other.source.title} are joined {join.how}.")
+    return joined
 
 
-class _OtherIdError(InputError):
-    """A row has different ids in two tables."""
+def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: KeptRows) -> int:
+    """Return the number of pairs in seekable files, and keep what their texts show; raise InputError at a fault."""
+    with_texts = [one for one in opened if not one.file.is_context]
+    num_texts = sum(1 if one.file.format == "text" else len(one.file.columns) for one in with_texts)
+    may_have_lists = any(one.file.format == "jsonl" and not one.source.is_seekable for one in with_texts)
+    kept.has_contexts = any(one.file.is_context and not one.source.is_seekable for one in opened)
+    number = 0
+    for rows in zip_longest(*(one.rows() for one in seekable)):
+        number += 1
+        if None in rows:
+            numbers = [sum(1 for _ in one.rows()) for one in seekable]
+            other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
+            raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
+        added = 0  # the further texts of lists
+        for one, (texts, _) in zip(seekable, rows, strict=True):
+            if one.file.is_context:
+                kept.has_contexts |= any(sentence.strip() for sentence in texts)
+            elif one.file.format != "text":
+                added += len(texts) - len(one.file.columns)
+        kept.numbers_of_references.add(num_texts - 1 + added)
+    kept.has_several_references = may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
+    return number
 
 
-def _rows_by_id(files: Sequence[tuple[InputFile, Source]]) -> HeldRows | None:
-    """Return the rows of all files but the first by their ids; None unless all have the same ids, each once."""
-    if not all(file.ids for file, _ in files):
-        return None
-    first, *others = (read_whole_rows(file.rows(source), source.title, itemgetter(0)) for file, source in files)
-    held: HeldRows = []
-    for rows in others:
-        own, other = _compared(first[0][2], rows[0][2])
-        by_id = {ids.get(other, ""): (texts, group, ids) for texts, group, ids in rows}
-        if sorted(ids.get(own, "") for _, _, ids in first) != sorted(by_id) or len(by_id) < len(rows):
-            return None
-        held.append((own, by_id))
-    return held
+def _whole_table(opened: OpenFile) -> "WholeTable":
+    from bertscore_onnx.tables.readers import read_whole
+    from bertscore_onnx.tables.whole_table import WholeTable
+
+    reader = opened.file.open_table(opened.source)
+    rows = read_whole(reader)
+    names = reader.names or [*dict.fromkeys(name for _, record in rows for name in record)]
+    return WholeTable(opened.source.title, names, rows)
 
 
-def _compared(ids: dict[str, str], other_ids: dict[str, str]) -> tuple[str, str]:
-    """Return the names of two ids to compare: of the first column that both tables have, or else the first of each."""
-    shared = [name for name in ids if name in other_ids]
-    return (shared[0], shared[0]) if shared else (next(iter(ids), ""), next(iter(other_ids), ""))
+def _check_order_of_ids(opened: OpenFile, text: OpenFile) -> None:
+    """Raise InputError if a table has ids out of order, beside a file of texts without ids to join by."""
+    from bertscore_onnx.tables.columns import id_columns, id_text
+    from bertscore_onnx.tables.table import natural_key
 
-
-def _side_by_side(
-    files: Sequence[tuple[InputFile, Source]], rows: Sequence[Iterator[InputRow]], held: HeldRows | None = None
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of all files of the same number, or of the same id; None for a file that has ended.
-
-    InputError is raised if a row has different ids in two tables: in a column that both have, or else in the first.
-    """
-    if held is not None:
-        yield from ((row, *(by_id[row[2].get(own, "")] for own, by_id in held)) for row in rows[0])
+    segment = opened.file.segment
+    if segment == (NO_IDS,):
         return
-    for number, together in enumerate(zip_longest(*rows), 1):
-        with_ids = [(source, row[2]) for (_, source), row in zip(files, together, strict=True) if row and row[2]]
-        for source, ids in with_ids[1:]:
-            first, first_ids = with_ids[0]
-            own, other = _compared(first_ids, ids)
-            if first_ids[own] != ids[other]:
-                raise _OtherIdError(
-                    f"Row {number} is {first_ids[own]!r} in {first.title} and {ids[other]!r} in {source.title}; "
-                    "expected the same segments in both, each once. If these are not ids of segments, name the column "
-                    "that has them with --columns id=NAME, or add --columns id=none."
-                )
-        yield together
+    earlier = None
+    for place, record in opened.file.open_table(opened.source).records():
+        names = id_columns([*record], segment, others=opened.file.names_of_texts, title=opened.source.title)
+        if not names:
+            return
+        ids = "+".join(id_text(record[name]) for name in names)
+        if earlier is not None and natural_key(ids) < natural_key(earlier):
+            raise InputError(
+                f"{place}: segment {ids!r} is not in the order of ids, and {text.source.title} has no ids to join by. "
+                f"Give that as a table with a column of ids, sort {opened.source.title} by its ids, or join by "
+                "position, --columns segment=none."
+            )
+        earlier = ids
 
 
-def _unequal(
-    file: tuple[InputFile, Source], number: int, other: tuple[InputFile, Source], other_number: int | None
-) -> InputError:
+def _unequal(file: OpenFile, number: int, other: OpenFile, other_number: int | None) -> InputError:
     """Return the error for files with different numbers of rows; None for a larger number that is not known."""
-    longer, source = other if other_number is None or other_number > number else file
-    place = 1 + (number if other_number is None else min(number, other_number))
-    more = "more" if other_number is None else other[0].counted(other_number)
+    if other_number is None:
+        longer = other
+        first_without_partner = number + 1
+        other_rows = "more"
+    else:
+        longer = other if other_number > number else file
+        first_without_partner = min(number, other_number) + 1
+        other_rows = other.file.counted(other_number)
     return InputError(
-        f"{file[1].title} has {file[0].counted(number)} and {other[1].title} has {more}; expected as many in each "
-        f"file, in the same order: {longer.unit} {place} of {source.title} has no partner. Blank lines of a text file "
-        "count: they are empty texts."
+        f"{file.source.title} has {file.file.counted(number)} and {other.source.title} has {other_rows}; expected as "
+        f"many in each file, in the same order: {longer.file.unit} {first_without_partner} of {longer.source.title} "
+        "has no partner. Blank lines of a text file count: they are empty texts."
     )
 
 
@@ -368,16 +389,6 @@ def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default `reference` or `references`."""
     alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
     return tuple(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives)
-
-
-def _id_columns(columns: ColumnNames) -> tuple[Column, ...]:
-    """Return the columns of ids; tables are compared by the first that they share. None if without ids."""
-    name = columns("id")
-    if name == NO_IDS:
-        return ()
-    if name:
-        return (Column((name,), "--columns id=NAME", is_id=True),)
-    return tuple(Column((name,), "", is_id=True) for name in ID_COLUMNS)
 
 
 def choose_inputs(
@@ -428,12 +439,12 @@ def choose_inputs(
         column = context_column(columns("context") or "context", "--columns context=NAME")
         files.append(replace(input_file(context, (column,), replace(dialects[0], format=None)), is_context=True))
     check_tables(files, columns)
-    ids = _id_columns(columns) if len([file for file in files if file.format != "text"]) > 1 else ()
     if by is not None:
         if not tables:
             raise _no_table("--by")
         files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
-    return [file if file.format == "text" else replace(file, ids=ids) for file in files]
+    segment = columns.get("segment", ())
+    return [file if file.format == "text" else replace(file, segment=segment) for file in files]
 
 
 def input_file(

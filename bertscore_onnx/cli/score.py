@@ -38,7 +38,7 @@ SAVE_SECONDS = 8.0
 _DIGITS = 6
 """Of the means that are printed."""
 
-_ROLES = (*TEXT_ROLES, "id", *SCORE_ROLES)
+_ROLES = (*TEXT_ROLES, "segment", *SCORE_ROLES)
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -131,6 +131,8 @@ def score(
     needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
+        for line in kept.joins if not quiet else ():
+            echo(line)
         of_json = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
 

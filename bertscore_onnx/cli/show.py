@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.columns import TextsOfRow
 
 
-_ROLES = ("candidate", "reference", "id")
+_ROLES = ("candidate", "reference", "segment")
 
 
 @shared_options(without=("all_layers", "idf", "batch_size"))

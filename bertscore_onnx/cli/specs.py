@@ -75,13 +75,15 @@ NO_COLUMNS = ColumnNames()
 def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
     """Return the columns that the values of `--columns` name; the advice is what else its user may have meant.
 
-    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name.
+    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name. Of
+    `segment=a segment=b` each table has the first that it has; `segment=a+b` is a key of two columns.
     """
-    fields = fields_of(specs or (), [*roles, *["segment"] * ("id" in roles)], "--columns", advice)
-    if "segment" in fields:
-        fields["id"] = [*fields.get("id", ()), *fields.pop("segment")]
+    fields = fields_of(specs or (), roles, "--columns", advice)
     columns = ColumnNames()
     for role, values in fields.items():
+        if role == "segment":
+            columns[role] = tuple(values)
+            continue
         if role not in ("reference", "score"):
             columns[role] = (single(role, values, "--columns"),)
             continue

@@ -27,6 +27,41 @@ REASON = "error"
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
 """The names of a column of ids; the first name that a table has, or that several tables share, counts."""
 
+
+def id_columns(
+    names: Sequence[str], named: Sequence[str] = (), *, others: Collection[str] = (), title: str = ""
+) -> tuple[str, ...]:
+    """Return the columns that make up the ids of a table; none if it has none, or rows go by position.
+
+    Args:
+        names: the columns of the table.
+        named: the columns that a caller names, of which the first that the table has counts; `a+b`
+            is a key of two columns. Without any, those with the usual names count, in which
+            case, blanks and byte order marks do not matter.
+        others: columns with another role, which are no ids unless they are named.
+        title: the table in the error if it has none of the named columns.
+
+    Raises:
+        InputError: the table has none of the columns that were named.
+    """
+    if tuple(named) == (NO_IDS,):
+        return ()
+    for key in named:
+        columns = (key,) if key in names else tuple(key.split("+"))
+        if all(column in names for column in columns):
+            return columns
+    if named:
+        wanted = " or ".join(map(repr, named))
+        raise InputError(f"{title}: there is no column {wanted}, only {listed([*map(repr, names)])}.")
+    by_plain_name = {_plain(name): name for name in reversed(names) if name not in others}
+    usual = next((name for name in ID_COLUMNS if name in by_plain_name), None)
+    return () if usual is None else (by_plain_name[usual],)
+
+
+def _plain(name: str) -> str:
+    return name.replace("\ufeff", "").strip().casefold()
+
+
 REFERENCE_COLUMNS = ("reference", "references")
 """The names of a column of references; the first name that a table has counts."""
 

@@ -1,16 +1,25 @@
-"""Evidence in the values of two tables that their rows belong together.
+"""Joins of tables: which rows belong together, and what their values say about it.
 
 Rows of two tables belong together by their ids, or else by position. Columns of any name may show
-that this is right, or contradict it; docs/tables.md has the law as users read it.
+that this is right, or contradict it; docs/tables.md has the law as users read it. `join_tables`
+joins two whole tables; `evidence_of` compares the columns of rows that were joined.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.tables.columns import BEST, UNKNOWN, id_columns
+from bertscore_onnx.tables.table import plural
+from bertscore_onnx.tables.whole_table import WholeTable
+
+BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
+"""Columns that stand beside scores of ours, and say nothing of a segment."""
 
 MIN_SHARED_VALUES = 5
 """Different values that two columns hold equally often; fewer coincide by chance, five in .0003."""
@@ -249,3 +258,161 @@ def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, s
     """Return a column of each table, of the same name if both have one."""
     shared = next((name for name in names if name in other_names), None)
     return (names[0], other_names[0]) if shared is None else (shared, shared)
+
+
+# Two whole tables.
+
+SEGMENT_NONE = {"segment": "none"}
+"""The role that joins by position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The rows of a table that belong to those of another."""
+
+    rows: NDArray[np.intp]
+    """For each row of the first table the row of the second."""
+    how: str
+    """What the output says of it, such as "by id"."""
+
+
+def join_tables(
+    first: WholeTable,
+    second: WholeTable,
+    segment: Sequence[str] = (),
+    *,
+    outputs: Collection[str] = (),
+    texts: Collection[str] = (),
+) -> Join:
+    """Join the rows of two tables, which have to have the same segments.
+
+    Args:
+        first, second: the tables.
+        segment: the columns of ids that were named, of which each table has the first that it has;
+            "none" joins by position. What is named is trusted.
+        outputs: the columns of the outputs of systems, in either table.
+        texts: all columns of texts, which hold no ids.
+
+    Raises:
+        InputError: a segment is in one table alone or occurs again, the numbers of rows differ, or
+            values contradict the join, or by position nothing shows it.
+    """
+    ids = ids_of(first, segment, texts)
+    other_ids = ids_of(second, segment, texts)
+    if ids is None or other_ids is None:
+        if len(first) != len(second):
+            raise _unequal(first, second)
+        rows = np.arange(len(first))
+    else:
+        rows = np.array(_rows_by_id(first, ids, second, other_ids), dtype=np.intp)
+    are_ids = ids is not None and other_ids is not None
+    if segment:
+        return Join(rows, "by id" if are_ids else "by position, as you said")
+    # Ids that do not follow the positions of rows were not made by counting rows.
+    if are_ids and not np.array_equal(rows, np.arange(len(rows))):
+        return Join(rows, "by id")
+    sides = [JoinedTable(_keys_of(table), frozenset(outputs)) for table in (first, second)]
+    evidence = evidence_of(*sides)
+    check_evidence(evidence, (first, second), by_position=not are_ids)
+    return Join(rows, how_joined(evidence, are_ids=are_ids))
+
+
+def ids_of(table: WholeTable, segment: Sequence[str] = (), texts: Collection[str] = ()) -> list[str] | None:
+    """Return the id of each row, (rows,); None if a table has none, or rows are joined by position."""
+    names = id_columns(table.names, segment, others=texts, title=table.title)
+    if not names or all(table.is_blank(name) for name in names):
+        return None
+    return ["+".join(row) for row in zip(*(table.keys(name) for name in names), strict=True)]
+
+
+def how_joined(evidence: Evidence, *, are_ids: bool) -> str:
+    """Return what an output says of a join."""
+    if are_ids:
+        return "by id"
+    if evidence.shown_by is None:
+        return "by position: nothing contradicts it"
+    return f"by position: {evidence.shown_by!r} agrees"
+
+
+def _keys_of(table: WholeTable) -> dict[str, ColumnKeys]:
+    names = (name for name in table.names if name not in BY_PRODUCTS)
+    return {name: ColumnKeys(column_keys(table.values(name))) for name in names}
+
+
+def _rows_by_id(first: WholeTable, ids: Sequence[str], second: WholeTable, other_ids: Sequence[str]) -> list[int]:
+    """Return for each row of the first table the row of the second with its id."""
+    rows = row_of_each_id(first, ids)
+    other_rows = row_of_each_id(second, other_ids)
+    for table, other, own, others in ((first, second, rows, other_rows), (second, first, other_rows, rows)):
+        missing = next((name for name in own if name not in others), None)
+        if missing is not None:
+            raise InputError(
+                f"{table.place(own[missing])}: segment {missing!r} is not in {other.title}. Add it there, or leave it "
+                f"out here; {_WAYS_OUT}"
+            )
+    return [other_rows[name] for name in ids]
+
+
+_WAYS_OUT = "or name the column of ids, --columns segment=NAME, or join by position, --columns segment=none."
+
+
+def row_of_each_id(table: WholeTable, ids: Sequence[str]) -> dict[str, int]:
+    """Return the row of each id of a table; raise InputError for an id that occurs again."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        earlier = rows.setdefault(name, row)
+        if earlier != row:
+            raise InputError(
+                f"{table.place(row)}: segment {name!r} occurs again; it is in {table.place(earlier)} too. "
+                f"{_remedy_of_repeats(table, ids)}"
+            )
+    return rows
+
+
+def _remedy_of_repeats(table: WholeTable, ids: Sequence[str]) -> str:
+    """Return what to do about ids that occur again: a second column that tells them apart, if there is one."""
+    names = id_columns(table.names)
+    for name in table.names:
+        if name in names or name in BY_PRODUCTS:
+            continue
+        keys = column_keys(table.values(name)).tolist()
+        if len(set(zip(ids, keys, strict=True))) == len(ids) and len(set(keys)) < len(ids):
+            return f"Name a key of two columns, --columns segment={name}+{'+'.join(names)}, {_WAYS_OUT}"
+    return f"Leave one out, {_WAYS_OUT}"
+
+
+def check_evidence(evidence: Evidence, tables: tuple[WholeTable, WholeTable], *, by_position: bool) -> None:
+    """Raise InputError if the values of two tables contradict their join, or nothing shows their order."""
+    first, second = tables
+    if evidence.moved is not None:
+        moved = evidence.moved
+        value = first.values(moved.column)[moved.row]
+        raise InputError(
+            f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} of {first.title}, in other "
+            f"rows: {shortened(str(value))!r} is in {first.place(moved.row)} and in {second.place(moved.other_row)}. "
+            f"If these are the ids, --columns segment={moved.column} segment={moved.other_column}; if the rows are in "
+            "the same order all the same, --columns segment=none."
+        )
+    if by_position and evidence.unsettled is not None:
+        name, other = evidence.unsettled
+        raise InputError(
+            f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: "
+            f"{_difference(first, second, name, other)}. Name a column of ids, --columns segment=NAME, or say that "
+            "they are, --columns segment=none."
+        )
+
+
+def _difference(first: WholeTable, second: WholeTable, name: str, other: str) -> str:
+    if name != other:
+        return f"{name!r} and {other!r} have nothing in common"
+    differing = column_keys(first.values(name)) != column_keys(second.values(name))
+    return f"{name!r} differs, first in {first.place(int(np.argmax(differing)))}"
+
+
+def _unequal(first: WholeTable, second: WholeTable) -> InputError:
+    longer = first if len(first) > len(second) else second
+    return InputError(
+        f"{first.title} has {plural(len(first), 'row')} and {second.title} has {plural(len(second), 'row')}; expected "
+        "as many in each, in the same order, or a column of ids in both: "
+        f"{longer.place(min(len(first), len(second)))} has no partner."
+    )

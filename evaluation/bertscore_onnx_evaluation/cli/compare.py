@@ -278,7 +278,7 @@ def _read(file: InputFile) -> "SegmentColumns | WholeTable":
     if file.format != "text":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
-        lines = [line for [line], _, _ in read_whole_rows(file.rows(source), source.title, itemgetter(0))]
+        lines = [line for [line], _ in read_whole_rows(file.rows(source), source.title, itemgetter(0))]
     title = source.title
     return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
 

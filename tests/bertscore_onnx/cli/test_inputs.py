@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
-import typer
 
-from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, KeptRows, choose_inputs, lines_of, open_pairs
 from bertscore_onnx.cli.specs import columns_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
@@ -53,7 +52,7 @@ IDS = {
     "tsv": "reference\tsegment\nc\t1\nd\t2\n",
     "jsonl": '{"id": 1, "reference": "c"}\n{"id": 2.0, "reference": "d"}\n',
     "none.jsonl": '{"reference": "c", "id": null}\n{"reference": "d"}\n',
-    "twice.csv": "id,reference,id\n5,c,6\n7,d,8\n",
+    "named otherwise.csv": "ID ,reference\n1,c\n2,d\n",
     "other.csv": "name,reference\n9,c\n8,d\n",
 }
 """Tables of references that belong to candidates with the ids 1 and 2."""
@@ -67,22 +66,27 @@ def test_tables_whose_ids_agree_or_that_have_none_are_paired(write, name):
 
 
 @pytest.mark.parametrize(
-    ("candidates", "references", "is_refused"),
+    ("candidates", "references", "named", "is_refused"),
     [
-        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", False),
-        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk3,d\n", True),
-        ("line,id,candidate\nx,k1,a\ny,k2,b\n", "reference,seg_id,line\nc,0,x\nd,1,y\n", False),
-        ("segment,candidate\nk1,a\nk2,b\n", "id,reference\nk1,c\nk3,d\n", True),
+        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", (), True),
+        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", ("segment=id",), False),
+        ("id,candidate\nk1,a\nk2,b\n", "item,reference\nk2,d\nk1,c\n", (), True),
+        ("id,candidate\nk1,a\nk2,b\n", "item,reference\nk2,d\nk1,c\n", ("segment=id", "segment=item"), False),
+        ("task,id,candidate\nx,1,a\ny,1,b\n", "id,task,reference\n1,y,d\n1,x,c\n", (), True),
+        ("task,id,candidate\nx,1,a\ny,1,b\n", "id,task,reference\n1,y,d\n1,x,c\n", ("segment=task+id",), False),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_ids_are_compared_by_the_column_that_two_tables_share(write, candidates, references, is_refused, suffix):
+def test_ids_are_in_the_first_column_of_the_usual_names_or_of_those_that_are_named(
+    write, candidates, references, named, is_refused, suffix
+):
     if suffix == "jsonl":
         references = "".join(f"{json.dumps(row)}\n" for row in csv.DictReader(references.splitlines()))
-    files = choose_inputs([str(write("c.csv", candidates))], [str(write(f"r.{suffix}", references))])
-    refused = pytest.raises(InputError, match=r"Row 2 is 'k2' in .* 'k3' in .* --columns id=NAME")
+    columns = columns_of(named, "segment")
+    files = choose_inputs([str(write("c.csv", candidates))], [str(write(f"r.{suffix}", references))], columns=columns)
+    refused = pytest.raises(InputError, match="--columns segment=")
     with refused if is_refused else nullcontext(), open_pairs(files) as pairs:
-        assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+        assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
 def test_columns_of_texts_hold_no_ids(write):
@@ -97,21 +101,11 @@ def test_columns_of_texts_hold_no_ids(write):
             "r.jsonl", "".join(f'{{"line": "{text}", "id": {name}}}\n' for text, name in zip("cd", ids, strict=True))
         )
         files = choose_inputs([str(candidates)], [str(table)], columns=named)
-        with nullcontext() if fits else pytest.raises(InputError, match="Row 2 is '2'"), open_pairs(files) as pairs:
+        with (
+            nullcontext() if fits else pytest.raises(InputError, match="segment '2' is not in"),
+            open_pairs(files) as pairs,
+        ):
             assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
-
-
-def test_lists_are_compared_as_ids_unless_their_column_is_named(write):
-    lists = [str(write(f"{name}.jsonl", f'{{"id": ["x", 1], "{name}": "a"}}\n')) for name in ("candidate", "reference")]
-    with open_pairs(choose_inputs(lists[:1], lists[1:])) as pairs:
-        assert list(pairs) == [("a", ["a"])]
-    candidates = write("c.csv", "line,candidate\n1,a\n")
-    table = write("r.jsonl", '{"line": ["x"], "reference": "c"}\n')
-    with pytest.raises(InputError, match="id=none"), open_pairs(choose_inputs([str(candidates)], [str(table)])):
-        pass
-    files = choose_inputs([str(candidates)], [str(table)], columns=columns_of(["id=line"], "id"))
-    with pytest.raises(InputError, match="expected a text, or a whole number"), open_pairs(files):
-        pass
 
 
 def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
@@ -121,54 +115,125 @@ def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
     for ids, fits in (("12", True), ("13", False)):
         table = write("c.csv", f"id,candidate\n{ids[0]},a\n{ids[1]},b\n")
         files = choose_inputs([str(table)], [str(tmp_path / "r.parquet")])
-        with nullcontext() if fits else pytest.raises(InputError, match="Row 2 is '3'"), open_pairs(files) as pairs:
+        with (
+            nullcontext() if fits else pytest.raises(InputError, match="segment '3' is not in"),
+            open_pairs(files) as pairs,
+        ):
             assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
-
-
-def test_the_role_of_ids_is_called_segment_too():
-    assert columns_of(["segment=name"], "id") == columns_of(["id=name"], "id")
-    with pytest.raises(typer.BadParameter, match="id is given 2 times"):
-        columns_of(["segment=name", "id=other"], "id")
 
 
 def test_rows_with_the_same_ids_in_another_order_are_joined(write):
     first, second = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"), write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n")
     third = write(
         "s.jsonl",
-        '{"line": 3, "id": 2, "reference": ["x", "y"]}\n{"id": 1, "reference": "z"}\n{"id": 3, "reference": "w"}\n',
+        '{"id": 2, "reference": ["x", "y"]}\n{"id": 1, "reference": "z"}\n{"id": 3, "reference": "w"}\n',
     )
     with open_pairs(choose_inputs([str(first)], [str(second), str(third)])) as pairs:
         expected = [("a", ["a", "z"]), ("b", ["b", "x", "y"]), ("c", ["c", "w"])]
         assert list(pairs) == list(pairs) == expected
-    with open_pairs(choose_inputs([str(first)], [str(second)], columns=columns_of(["id=none"], "id"))) as pairs:
+    with open_pairs(
+        choose_inputs([str(first)], [str(second)], columns=columns_of(["segment=none"], "segment"))
+    ) as pairs:
         assert [references for _, references in pairs] == [["a"], ["c"], ["b"]]
 
 
-@pytest.mark.parametrize("ids", ["13", "134", "1332", "1344"])
-def test_the_first_row_whose_ids_differ_is_named_before_any_is_used(write, ids):
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ("13", "c.csv, line 3: segment '2' is not in .*r.tsv"),
+        ("1234", "r.tsv, line 5: segment '4' is not in .*c.csv"),
+        ("1332", "r.tsv, line 4: segment '3' occurs again; it is in .*r.tsv, line 3 too"),
+    ],
+)
+def test_the_segment_that_one_table_lacks_or_has_twice_is_named(write, ids, message):
     first = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n")
     second = write("r.tsv", "id\treference\n" + "".join(f"{name}\ta\n" for name in ids))
+    refused = pytest.raises(InputError, match=rf"{message}.*--columns segment=none")
+    with refused, open_pairs(choose_inputs([str(first)], [str(second)])):
+        pass
+
+
+def test_a_second_column_that_tells_repeated_ids_apart_is_offered(write):
+    first = write("c.csv", "id,subset,candidate\n1,x,a\n2,x,b\n1,y,c\n2,y,d\n")
+    refused = pytest.raises(InputError, match=r"--columns segment=subset\+id,")
     with (
-        pytest.raises(InputError, match=r"^Row 2 is '2' in .*c.csv and '3' in .*r.tsv; .* or add --columns id=none"),
-        open_pairs(choose_inputs([str(first)], [str(second)])),
+        refused,
+        open_pairs(choose_inputs([str(first)], [str(first)], columns=columns_of(["reference=candidate"], "reference"))),
     ):
         pass
 
 
-def test_ids_are_those_of_the_column_that_is_named_also_in_a_pipe(write, pipe):
+QUESTIONS = [f"question {row}" for row in range(12)]
+
+
+def delimited(columns):
+    return "\n".join(",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)]) + "\n"
+
+
+@pytest.mark.parametrize("ids", [{}, {"id": range(12)}])
+@pytest.mark.parametrize("name", ["question", "prompt"])
+def test_values_that_contradict_the_positions_are_named(write, ids, name):
+    texts = [f"text {row}" for row in range(12)]
+    first = write("c.csv", delimited({**ids, "question": QUESTIONS, "candidate": texts}))
+    other = {**ids, name: QUESTIONS[::-1], "reference": texts[::-1]}
+    files = [str(first)], [str(write("r.csv", delimited(other)))]
+    message = (
+        f"'{name}' of .*r.csv has the values of 'question' of .*c.csv, in other rows: 'question 0' is in .*c.csv, "
+    )
+    refused = pytest.raises(
+        InputError, match=f"{message}line 2 and in .*r.csv, line 13.*segment=question segment={name}"
+    )
+    with refused, open_pairs(choose_inputs(*files)):
+        pass
+    named = columns_of(["segment=question", *[f"segment={name}"] * (name != "question")], "segment")
+    with open_pairs(choose_inputs(*files, columns=named)) as pairs:
+        assert list(pairs) == list(pairs) == [(text, [text]) for text in texts]
+
+
+def test_by_position_a_column_shows_the_order_or_one_table_has_none_that_could(write):
+    texts = [f"text {row}" for row in range(12)]
+    first = write("c.csv", delimited({"question": QUESTIONS, "candidate": texts}))
+    kept = KeptRows()
+    other = write("r.csv", delimited({"question": QUESTIONS, "reference": texts}))
+    with open_pairs(choose_inputs([str(first)], [str(other)]), kept) as pairs:
+        assert list(pairs) == [(text, [text]) for text in texts]
+    assert kept.joins[0].endswith("are joined by position: 'question' agrees.")
+    references = [f"reference {row}" for row in range(12)]
+    unlike = write("s.csv", delimited({"latency": range(30, 42), "reference": references}))
+    refused = pytest.raises(
+        InputError, match=r"Nothing shows that the rows of .*c.csv and .*s.csv are in the same order"
+    )
+    with refused, open_pairs(choose_inputs([str(first)], [str(unlike)])):
+        pass
+    alone = write("t.csv", delimited({"candidate": texts}))
+    kept = KeptRows()
+    with open_pairs(choose_inputs([str(alone)], [str(unlike)]), kept) as pairs:
+        assert list(pairs) == [(text, [reference]) for text, reference in zip(texts, references, strict=True)]
+    assert kept.joins[0].endswith("are joined by position: nothing contradicts it.")
+
+
+def test_ids_beside_lines_of_text_are_in_order(write):
+    lines = write("r", "c\nd\n")
+    table = write("c.csv", "id,candidate\n2,a\n10,b\n")
+    with open_pairs(choose_inputs([str(table)], [str(lines)])) as pairs:
+        assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+    files = [str(write("d.csv", "id,candidate\n10,a\n2,b\n"))], [str(lines)]
+    refused = pytest.raises(InputError, match="line 3: segment '2' is not in the order of ids")
+    with refused, open_pairs(choose_inputs(*files)):
+        pass
+    with open_pairs(choose_inputs(*files, columns=columns_of(["segment=none"], "segment"))) as pairs:
+        assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
+
+
+def test_a_table_in_a_pipe_is_joined_as_a_file_is(write, pipe):
     first = write("c.csv", "id,name,candidate\n1,x,a\n2,y,b\n")
-    pipe(b'{"name": "x", "reference": "a"}\n{"name": "z", "reference": "b"}\n')
-    named = columns_of(["id=name"], "id")
+    named = columns_of(["segment=name"], "segment")
+    pipe(b'{"name": "y", "reference": "b"}\n{"name": "x", "reference": "a"}\n')
     with open_pairs(choose_inputs([str(first)], ["-"], columns=named, input_formats=["csv", "jsonl"])) as pairs:
-        read = iter(pairs)
-        assert next(read) == ("a", ["a"])
-        with pytest.raises(InputError, match="Row 2 is 'y'"):
-            next(read)
+        assert list(pairs) == list(pairs) == [("a", ["a"]), ("b", ["b"])]
     other = write("r.csv", "id,reference\n1,a\n2,b\n")
-    with (
-        pytest.raises(InputError, match=r"no column 'name', .* Name one with --columns id=NAME"),
-        open_pairs(choose_inputs([str(first)], [str(other)], columns=named)),
-    ):
+    refused = pytest.raises(InputError, match=r"r.csv: there is no column 'name', only 'id', 'reference'")
+    with refused, open_pairs(choose_inputs([str(first)], [str(other)], columns=named)):
         pass
 
 
