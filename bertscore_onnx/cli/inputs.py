@@ -315,6 +315,7 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
     may_have_lists = any(one.file.format == "jsonl" and not one.source.is_seekable for one in with_texts)
     kept.has_contexts = any(one.file.is_context and not one.source.is_seekable for one in opened)
     number = 0
+    are_tables = [one.file.format != "text" for one in seekable]
     for rows in zip_longest(*(one.rows() for one in seekable)):
         number += 1
         if None in rows:
@@ -322,10 +323,10 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
             other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
             raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
         added = 0  # the further texts of lists
-        for one, (texts, _) in zip(seekable, rows, strict=True):
+        for one, is_table, (texts, _) in zip(seekable, are_tables, rows, strict=True):
             if one.file.is_context:
                 kept.has_contexts |= any(sentence.strip() for sentence in texts)
-            elif one.file.format != "text":
+            elif is_table:
                 added += len(texts) - len(one.file.columns)
         kept.numbers_of_references.add(num_texts - 1 + added)
     kept.has_several_references = may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1

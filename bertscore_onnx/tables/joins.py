@@ -342,6 +342,8 @@ def _keys_of(table: WholeTable) -> dict[str, ColumnKeys]:
 def _rows_by_id(first: WholeTable, ids: Sequence[str], second: WholeTable, other_ids: Sequence[str]) -> list[int]:
     """Return for each row of the first table the row of the second with its id."""
     rows = row_of_each_id(first, ids)
+    if ids == other_ids:
+        return list(range(len(ids)))
     other_rows = row_of_each_id(second, other_ids)
     for table, other, own, others in ((first, second, rows, other_rows), (second, first, other_rows, rows)):
         missing = next((name for name in own if name not in others), None)
