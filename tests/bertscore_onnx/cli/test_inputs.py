@@ -155,11 +155,9 @@ def test_the_segment_that_one_table_lacks_or_has_twice_is_named(write, ids, mess
 
 def test_a_second_column_that_tells_repeated_ids_apart_is_offered(write):
     first = write("c.csv", "id,subset,candidate\n1,x,a\n2,x,b\n1,y,c\n2,y,d\n")
-    refused = pytest.raises(InputError, match=r"--columns segment=subset\+id,")
-    with (
-        refused,
-        open_pairs(choose_inputs([str(first)], [str(first)], columns=columns_of(["reference=candidate"], "reference"))),
-    ):
+    second = write("r.csv", "id,subset,reference\n1,x,a\n2,x,b\n1,y,c\n2,y,d\n")
+    refused = pytest.raises(InputError, match=r"c.csv, line 4: segment '1' occurs again.*--columns segment=subset\+id,")
+    with refused, open_pairs(choose_inputs([str(first)], [str(second)])):
         pass
 
 
