@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
@@ -361,7 +361,9 @@ def _check_order_of_ids(opened: OpenFile, text: OpenFile) -> None:
             raise InputError(
                 f"{place}: segment {ids!r} is not in the order of ids, and {text.source.title} has no ids to join by. "
                 f"Give that as a table with a column of ids, sort {opened.source.title} by its ids, or join by "
-                "position, --columns segment=none."
+                "position, ",
+                Argument("columns", {"segment": "none"}),
+                ".",
             )
         earlier = ids
 

@@ -44,7 +44,8 @@ def _as_option(argument: Argument) -> str:
     if isinstance(value, str):
         value = [value]
     elif isinstance(value, Mapping):
-        value = [f"{role}={name if isinstance(name, str) else '+'.join(name)}" for role, name in value.items()]
+        names_of = {role: [names] if isinstance(names, str) else names for role, names in value.items()}
+        value = [f"{role}={name}" for role, names in names_of.items() for name in names]
     return f"{option} {shlex.join(value)}".replace("'…'", "…")
 
 

@@ -8,18 +8,21 @@ joins two whole tables; `evidence_of` compares the columns of rows that were joi
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.columns import BEST, UNKNOWN, id_columns
-from bertscore_onnx.tables.table import plural
+from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 
 BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
 """Columns that stand beside scores of ours, and say nothing of a segment."""
+
+NAMED_IDS = Argument("columns", {"segment": "NAME"})
+BY_POSITION = Argument("columns", {"segment": "none"})
 
 MIN_SHARED_VALUES = 5
 """Different values that two columns hold equally often; fewer coincide by chance, five in .0003."""
@@ -97,10 +100,6 @@ class ColumnKeys:
         self.rows_of_singles = rows[is_value & (counts == 1)]
         self.counts_rows = _counts_rows(keys) if counts_rows is None else counts_rows
 
-    def at(self, rows: NDArray[np.intp]) -> "ColumnKeys":
-        """Return the keys of some rows, in their order."""
-        return ColumnKeys(self.keys[rows], counts_rows=self.counts_rows)
-
 
 def _counts_rows(keys: NDArray[np.int64]) -> bool:
     positions = np.arange(len(keys))
@@ -112,7 +111,7 @@ class JoinedTable:
     """A table in the order in which its rows are joined with those of another."""
 
     columns: Mapping[str, ColumnKeys]
-    """The keys of its columns, without scores, what comes with scores, and runs."""
+    """The keys of the columns that may say something of a segment."""
     outputs: frozenset[str] = field(default_factory=frozenset)
     """The columns of a system's outputs, which differ between systems."""
 
@@ -260,10 +259,126 @@ def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, s
     return (names[0], other_names[0]) if shared is None else (shared, shared)
 
 
-# Two whole tables.
+# Tables, of which some rows were joined.
 
-SEGMENT_NONE = {"segment": "none"}
-"""The role that joins by position."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TablePart:
+    """Rows of a table that are a table of their own, such as those of one system."""
+
+    table: WholeTable
+    rows: NDArray[np.intp]
+    """The rows in the order in which they stand."""
+    outputs: frozenset[str] = frozenset()
+    """The columns of outputs of systems."""
+    left_out: frozenset[str] = frozenset()
+    """The columns that say nothing of a segment: scores, and the names of systems, metrics and runs."""
+
+
+class JoinCheck:
+    """Asks the values of tables whether their rows were joined rightly; reads each column once."""
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[WholeTable, str], NDArray[np.int64]] = {}
+
+    def how(
+        self,
+        first: TablePart,
+        rows: NDArray[np.intp],
+        second: TablePart,
+        other_rows: NDArray[np.intp],
+        *,
+        are_ids: bool,
+        ids: Sequence[str] = (),
+    ) -> str:
+        """Return what an output says of a join, such as "by id"; raise InputError if it may be wrong.
+
+        Args:
+            first, second: the tables.
+            rows, other_rows: the rows of each table that were joined, (joined,).
+            are_ids: whether they were joined by ids, and not by position.
+            ids: the ids that one of the tables has, (joined,), if they were joined by position all
+                the same. They have to be in order, unless a column shows the order of the rows.
+        """
+        # Ids that do not follow the positions of rows were not made by counting rows.
+        if are_ids and not np.array_equal(np.argsort(rows), np.argsort(other_rows)):
+            return "by id"
+        evidence = evidence_of(self._joined(first, rows), self._joined(second, other_rows))
+        tables = (first.table, second.table)
+        if evidence.moved is not None:
+            raise _contradiction(evidence.moved, tables, rows, other_rows)
+        if are_ids:
+            return "by id"
+        if evidence.unsettled is not None:
+            name, other = evidence.unsettled
+            differing = self._column(first.table, name)[rows] != self._column(second.table, other)[other_rows]
+            raise _unshown(name, other, tables, rows[int(np.argmax(differing))])
+        if evidence.shown_by is None:
+            check_order_of_ids(ids, tables)
+            return "by position: nothing contradicts it"
+        return f"by position: {evidence.shown_by!r} agrees"
+
+    def _joined(self, part: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
+        columns = {}
+        for name in part.table.names:
+            if name in part.left_out or name in BY_PRODUCTS:
+                continue
+            keys = self._column(part.table, name)
+            columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[part.rows]))
+        return JoinedTable(columns, part.outputs)
+
+    def _column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
+        if (table, name) not in self._keys:
+            self._keys[table, name] = column_keys(table.values(name))
+        return self._keys[table, name]
+
+
+def check_order_of_ids(ids: Sequence[str], tables: tuple[WholeTable, WholeTable]) -> None:
+    """Raise InputError if the ids of one of two tables are not in their natural order."""
+    for earlier, name in pairwise(ids):
+        if natural_key(name) < natural_key(earlier):
+            raise InputError(
+                f"The ids of {tables[0].title} or {tables[1].title} are not in order, {name!r} after {earlier!r}, and "
+                "the other one has no ids to join by. Add them, sort the rows by their ids, or join by position, ",
+                BY_POSITION,
+                ".",
+            )
+
+
+def _contradiction(
+    moved: Moved, tables: tuple[WholeTable, WholeTable], rows: NDArray[np.intp], other_rows: NDArray[np.intp]
+) -> InputError:
+    first, second = tables
+    row = int(rows[moved.row])
+    value = shortened(str(first.values(moved.column)[row]))
+    columns = list(dict.fromkeys([moved.column, moved.other_column]))
+    return InputError(
+        f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} of {first.title}, in other rows: "
+        f"{value!r} is in {first.place(row)} and in {second.place(int(other_rows[moved.other_row]))}. If these are the "
+        "ids, ",
+        Argument("columns", {"segment": columns}),
+        "; if the rows are in the same order all the same, ",
+        BY_POSITION,
+        ".",
+    )
+
+
+def _unshown(name: str, other: str, tables: tuple[WholeTable, WholeTable], row: int) -> InputError:
+    first, second = tables
+    difference = f"{name!r} differs, first in {first.place(row)}"
+    if name != other:
+        difference = f"{name!r} and {other!r} have nothing in common"
+    return InputError(
+        f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: {difference}. Name a "
+        "column of ids, ",
+        NAMED_IDS,
+        ", or say that they are, ",
+        BY_POSITION,
+        ".",
+    )
+
+
+# Two whole tables.
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,22 +414,21 @@ def join_tables(
     """
     ids = ids_of(first, segment, texts)
     other_ids = ids_of(second, segment, texts)
+    positions = np.arange(len(first))
     if ids is None or other_ids is None:
         if len(first) != len(second):
             raise _unequal(first, second)
-        rows = np.arange(len(first))
+        if segment:
+            return Join(positions, "by position, as you said")
+        rows = positions
     else:
         rows = np.array(_rows_by_id(first, ids, second, other_ids), dtype=np.intp)
+        if segment:
+            return Join(rows, "by id")
+    parts = [TablePart(table, np.arange(len(table)), frozenset(outputs)) for table in (first, second)]
     are_ids = ids is not None and other_ids is not None
-    if segment:
-        return Join(rows, "by id" if are_ids else "by position, as you said")
-    # Ids that do not follow the positions of rows were not made by counting rows.
-    if are_ids and not np.array_equal(rows, np.arange(len(rows))):
-        return Join(rows, "by id")
-    sides = [JoinedTable(_keys_of(table), frozenset(outputs)) for table in (first, second)]
-    evidence = evidence_of(*sides)
-    check_evidence(evidence, (first, second), by_position=not are_ids)
-    return Join(rows, how_joined(evidence, are_ids=are_ids))
+    beside = () if are_ids else ids or other_ids or ()
+    return Join(rows, JoinCheck().how(parts[0], positions, parts[1], rows, are_ids=are_ids, ids=beside))
 
 
 def ids_of(table: WholeTable, segment: Sequence[str] = (), texts: Collection[str] = ()) -> list[str] | None:
@@ -323,20 +437,6 @@ def ids_of(table: WholeTable, segment: Sequence[str] = (), texts: Collection[str
     if not names or all(table.is_blank(name) for name in names):
         return None
     return ["+".join(row) for row in zip(*(table.keys(name) for name in names), strict=True)]
-
-
-def how_joined(evidence: Evidence, *, are_ids: bool) -> str:
-    """Return what an output says of a join."""
-    if are_ids:
-        return "by id"
-    if evidence.shown_by is None:
-        return "by position: nothing contradicts it"
-    return f"by position: {evidence.shown_by!r} agrees"
-
-
-def _keys_of(table: WholeTable) -> dict[str, ColumnKeys]:
-    names = (name for name in table.names if name not in BY_PRODUCTS)
-    return {name: ColumnKeys(column_keys(table.values(name))) for name in names}
 
 
 def _rows_by_id(first: WholeTable, ids: Sequence[str], second: WholeTable, other_ids: Sequence[str]) -> list[int]:
@@ -350,12 +450,13 @@ def _rows_by_id(first: WholeTable, ids: Sequence[str], second: WholeTable, other
         if missing is not None:
             raise InputError(
                 f"{table.place(own[missing])}: segment {missing!r} is not in {other.title}. Add it there, or leave it "
-                f"out here; {_WAYS_OUT}"
+                "out here; ",
+                *_WAYS_OUT,
             )
     return [other_rows[name] for name in ids]
 
 
-_WAYS_OUT = "or name the column of ids, --columns segment=NAME, or join by position, --columns segment=none."
+_WAYS_OUT = ("or name the column of ids, ", NAMED_IDS, ", or join by position, ", BY_POSITION, ".")
 
 
 def row_of_each_id(table: WholeTable, ids: Sequence[str]) -> dict[str, int]:
@@ -365,50 +466,24 @@ def row_of_each_id(table: WholeTable, ids: Sequence[str]) -> dict[str, int]:
         earlier = rows.setdefault(name, row)
         if earlier != row:
             raise InputError(
-                f"{table.place(row)}: segment {name!r} occurs again; it is in {table.place(earlier)} too. "
-                f"{_remedy_of_repeats(table, ids)}"
+                f"{table.place(row)}: segment {name!r} occurs again; it is in {table.place(earlier)} too. ",
+                *_remedy_of_repeats(table, ids),
+                *_WAYS_OUT,
             )
     return rows
 
 
-def _remedy_of_repeats(table: WholeTable, ids: Sequence[str]) -> str:
-    """Return what to do about ids that occur again: a second column that tells them apart, if there is one."""
+def _remedy_of_repeats(table: WholeTable, ids: Sequence[str]) -> tuple[str | Argument, ...]:
+    """Return what to do about ids that occur again: name a second column that tells them apart, if there is one."""
     names = id_columns(table.names)
     for name in table.names:
         if name in names or name in BY_PRODUCTS:
             continue
         keys = column_keys(table.values(name)).tolist()
-        if len(set(zip(ids, keys, strict=True))) == len(ids) and len(set(keys)) < len(ids):
-            return f"Name a key of two columns, --columns segment={name}+{'+'.join(names)}, {_WAYS_OUT}"
-    return f"Leave one out, {_WAYS_OUT}"
-
-
-def check_evidence(evidence: Evidence, tables: tuple[WholeTable, WholeTable], *, by_position: bool) -> None:
-    """Raise InputError if the values of two tables contradict their join, or nothing shows their order."""
-    first, second = tables
-    if evidence.moved is not None:
-        moved = evidence.moved
-        value = first.values(moved.column)[moved.row]
-        raise InputError(
-            f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} of {first.title}, in other "
-            f"rows: {shortened(str(value))!r} is in {first.place(moved.row)} and in {second.place(moved.other_row)}. "
-            f"If these are the ids, --columns segment={moved.column} segment={moved.other_column}; if the rows are in "
-            "the same order all the same, --columns segment=none."
-        )
-    if by_position and evidence.unsettled is not None:
-        name, other = evidence.unsettled
-        raise InputError(
-            f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: "
-            f"{_difference(first, second, name, other)}. Name a column of ids, --columns segment=NAME, or say that "
-            "they are, --columns segment=none."
-        )
-
-
-def _difference(first: WholeTable, second: WholeTable, name: str, other: str) -> str:
-    if name != other:
-        return f"{name!r} and {other!r} have nothing in common"
-    differing = column_keys(first.values(name)) != column_keys(second.values(name))
-    return f"{name!r} differs, first in {first.place(int(np.argmax(differing)))}"
+        is_key = len(set(zip(ids, keys, strict=True))) == len(ids)
+        if is_key and len(set(keys)) < len(ids):
+            return "Name a key of two columns, ", Argument("columns", {"segment": f"{name}+{'+'.join(names)}"}), ", "
+    return ("Leave one out, ",)
 
 
 def _unequal(first: WholeTable, second: WholeTable) -> InputError:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import BEST, ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, UNKNOWN, column_names
+from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names, id_columns
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 
@@ -27,9 +27,6 @@ PANDAS_INDEX = ("", "Unnamed: 0")
 PARQUET_INDEX = "__index_level_0__"
 """The column with this index in Parquet."""
 
-BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
-"""Columns that stand beside scores of ours, and are none."""
-
 
 @dataclass(frozen=True, slots=True)
 class Roles:
@@ -42,12 +39,20 @@ class Roles:
         """Whether rows are joined by position, whatever ids they have."""
         return self.named.get("segment") == (NO_IDS,)
 
+    @property
+    def are_ids_named(self) -> bool:
+        """Whether a caller says how rows belong together, which is trusted."""
+        return "segment" in self.named
+
     def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role that a table has; several only if they are named."""
         return self.among(table.names, role)
 
     def among(self, names: Collection[str], role: str) -> tuple[str, ...]:
         """Return which of these columns have a role."""
+        if role == "segment":
+            named = self.named.get(role, ())
+            return () if named and not any(name in names for name in named) else id_columns([*names], named)
         if role in self.named:
             return tuple(name for name in self.named[role] if name in names)
         return tuple(name for name in USUAL_COLUMNS.get(role, ()) if name in names)[:1]
@@ -59,12 +64,10 @@ class Roles:
             return (table.find(USUAL_COLUMNS[role], argument),)
         return tuple(table.find(name, argument, several_columns(name)) for name in self.named[role])
 
-    def ids(self, table: WholeTable) -> str | None:
-        """Return the column of ids; None if a table has none, or none is to be used."""
-        if self.are_by_position:
-            return None
-        names = self.required(table, "segment") if "segment" in self.named else self.of(table, "segment")
-        return next(iter(names), None)
+    def ids(self, table: WholeTable) -> tuple[str, ...]:
+        """Return the columns that make up the ids; none if a table has none, or rows are joined by position."""
+        others = {name for role in USUAL_COLUMNS if role != "segment" for name in self.named.get(role, ())}
+        return id_columns(table.names, self.named.get("segment", ()), others=others, title=table.title)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role."""
@@ -92,10 +95,10 @@ def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = Non
     for role, names in (columns or {}).items():
         if role not in USUAL_COLUMNS:
             raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
-        may_be_several = role in ("reference", "score")
-        names = names.split("+") if may_be_several and isinstance(names, str) else names
+        is_split = role in ("reference", "score") and isinstance(names, str)
+        names = names.split("+") if is_split else names
         named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
-        if len(named[role]) > 1 and not may_be_several:
+        if len(named[role]) > 1 and role not in ("reference", "score", "segment"):
             raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
     return Roles(named | ({"group": (by,)} if isinstance(by, str) else {}))
 
@@ -112,6 +115,15 @@ class ColumnChoice:
     """The columns that were used, by role; without `segment`, rows were joined by position."""
     ignored: tuple[str, ...]
     """All other columns, and systems that were not named."""
+    joined: str = ""
+    """How its rows were joined by position with those of other tables, and what shows it; empty with ids."""
+
+
+def _segments_by(choice: ColumnChoice) -> str:
+    ids = choice.roles.get("segment")
+    if ids is None:
+        return choice.joined or "by position"
+    return f"by {'+'.join(ids) or 'the column without a name'}"
 
 
 def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
@@ -119,7 +131,7 @@ def in_words(choices: Sequence[ColumnChoice], baseline: str) -> list[str]:
     alike: dict[str, list[ColumnChoice]] = {}
     for choice in choices:
         words = [f"{role} {'+'.join(names)}" for role, names in choice.roles.items() if role != "segment"]
-        words.append(f"segments by {choice.roles.get('segment', ('position',))[0] or 'the column without a name'}")
+        words.append(f"segments {_segments_by(choice)}")
         words += [f"ignored {', '.join(name or repr(name) for name in choice.ignored)}"] * bool(choice.ignored)
         alike.setdefault("; ".join(words), []).append(choice)
     sentences = []

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.systems.comparison_record import Example
     from bertscore_onnx_evaluation.systems.join import SegmentColumns
 
-_ROLES = ("system", "candidate", "reference", "score", "metric", "id", "document", "run")
+_ROLES = ("system", "candidate", "reference", "score", "metric", "segment", "document", "run")
 
 
 @shared_options(without=("all_layers",), needs_model=False)
@@ -201,7 +201,7 @@ def compare(
             references or None,
             scores=tables or None,
             systems=systems if systems != ["all"] else "all",
-            columns={{"id": "segment"}.get(role, role): names for role, names in named.items()},
+            columns=named,
             lower_is_better=lower,
             higher_is_better=higher,
             baseline=baseline,

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import Argument, InputError, InputTypeError
 from bertscore_onnx.tables.batches import check_form
 from bertscore_onnx.tables.columns import NO_IDS
+from bertscore_onnx.tables.joins import BY_PRODUCTS, JoinCheck
 from bertscore_onnx.tables.table import listed, natural_key
 from bertscore_onnx.tables.whole_table import WholeTable, row_labels
 from bertscore_onnx.text.texts import collect_strings
 from bertscore_onnx_evaluation.column_roles import (
-    BY_PRODUCTS,
     USUAL_COLUMNS,
     ColumnChoice,
     Roles,
@@ -35,6 +35,7 @@ from bertscore_onnx_evaluation.systems.join import (
     at_rows,
     columns_of_list,
     join_segments,
+    part_of,
     scores_of,
     with_labels,
 )
@@ -72,6 +73,7 @@ class InputReader:
         self.are_named = False  # whether the keys of the scores are systems
         self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
         self._ids: dict[WholeTable, list[str]] = {}
+        self._check = JoinCheck()
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -90,7 +92,9 @@ class InputReader:
         available = dict.fromkeys(name for table in self.tables for name in table.names)
         for role, names in self.roles.named.items():
             for name in names:
-                if name not in available and (role, name) != ("segment", NO_IDS):
+                if role == "segment" and (name == NO_IDS or {*name.split("+")} <= {*available}):
+                    continue
+                if name not in available:
                     tables = f"the tables have {', '.join(available)}" if available else "there is no table"
                     argument = Argument("columns", {role: name})
                     raise InputError(
@@ -138,14 +142,17 @@ class InputReader:
         whole = SegmentColumns(
             table.title, columns, place=table.place, table=table, rows=range(len(table)), roles=roles
         )
+        if self.roles.are_ids_named:  # and trusted: no values are asked
+            whole = replace(whole, rows=())
         if self.roles.are_by_position:
-            return replace(whole, rows=())
-        name, index = self.roles.ids(table), index_of(table)
-        if name is None:
+            return whole
+        names, index = self.roles.ids(table), index_of(table)
+        if not names or all(table.is_blank(name) for name in names):
             return replace(whole, labels=table.keys(*index) if index else table.labels)
         if table not in self._ids:
-            self._ids[table] = table.keys(name)
-        return replace(whole, ids=self._ids[table], roles={**roles, "segment": (name,)})
+            keys = zip(*(table.keys(name) for name in names), strict=True)
+            self._ids[table] = ["+".join(key) for key in keys]
+        return replace(whole, ids=self._ids[table], roles={**roles, "segment": names})
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
@@ -291,7 +298,34 @@ class InputReader:
                 column.append(run_values if has_runs else run_values[0])
         used = {**whole.roles, "run": run_columns} if has_runs else whole.roles
         rows = at_rows(whole, [*first.values()])
-        return replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)
+        result = replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)
+        self._check_systems(result, [rows_of[name] for name in values])
+        return result
+
+    def _check_systems(self, columns: SegmentColumns, rows_of: Sequence[Mapping[str, Mapping[str, int]]]) -> None:
+        """Raise InputError if the values of a long table contradict its ids.
+
+        The rows of each system, and of each run, are a table of their own; they are given by system, segment and run.
+        """
+        part = part_of(columns)
+        if part is None:
+            return
+        tables: dict[tuple[int, str], dict[str, int]] = {}
+        for system, rows_of_segments in enumerate(rows_of):
+            for segment, rows_of_runs in rows_of_segments.items():
+                for run, row in rows_of_runs.items():
+                    tables.setdefault((system, run), {})[segment] = row
+        first, *others = tables.values()
+        part = replace(part, rows=np.sort([*first.values()]))
+        for other in others:
+            segments = [segment for segment in first if segment in other]
+            self._check.how(
+                part,
+                np.array([first[segment] for segment in segments], dtype=np.intp),
+                replace(part, rows=np.sort([*other.values()])),
+                np.array([other[segment] for segment in segments], dtype=np.intp),
+                are_ids=True,
+            )
 
     # Texts of systems.
 
@@ -633,7 +667,7 @@ def join_inputs(
         or not (systems is None or _names(systems) == [ALL])
         or reader.are_named
         or all(len(one.columns) == 1 for one in of_systems),
-        _choices(with_labels(inputs)),
+        _choices(with_labels(inputs), joined.how, reader.roles),
     )
 
 
@@ -655,7 +689,7 @@ def _are_parts(references: Any) -> TypeGuard[list[Any]]:
     return isinstance(references, list) and bool(references) and all(isinstance(part, forms) for part in references)
 
 
-def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
+def _choices(inputs: Sequence[SegmentColumns], how: Mapping[WholeTable, str], named: Roles) -> tuple[ColumnChoice, ...]:
     """Return what was taken from each table, and from the files of systems."""
     by_source: dict[object, list[SegmentColumns]] = {}
     for one in chain.from_iterable((one, *one.runs) for one in inputs):
@@ -671,7 +705,8 @@ def _choices(inputs: Sequence[SegmentColumns]) -> tuple[ColumnChoice, ...]:
         left += table.keys(*roles["system"]) if table is not None and "system" in roles else []
         ignored = dict.fromkeys(name for name in left if name not in systems)
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
-        choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored)))
+        joined = "by position, as you said" if named.are_by_position else how.get(table, "") if table else ""
+        choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored), joined))
     return tuple(choices)
 
 

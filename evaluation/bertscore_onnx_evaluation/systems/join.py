@@ -4,10 +4,8 @@ Joined segments stand in the natural order of their ids, so that the order of ro
 are joined by position, tables only if their other columns show that their rows are in the same order.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain, combinations
 from typing import Any, Literal, get_args
 
@@ -16,21 +14,15 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import id_text
+from bertscore_onnx.tables.joins import BY_POSITION, NAMED_IDS, JoinCheck, TablePart
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
-from bertscore_onnx_evaluation.column_roles import BY_PRODUCTS, index_of
+from bertscore_onnx_evaluation.column_roles import index_of
 
 Missing = Literal["raise", "drop"]
 """How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
 
-_BY_POSITION = Argument("columns", {"segment": "none"})
-_WAYS_OUT = (
-    "Name the column of ids, ",
-    Argument("columns", {"segment": "NAME"}),
-    "; or join by position, ",
-    _BY_POSITION,
-    ".",
-)
+_WAYS_OUT = ("Name the column of ids, ", NAMED_IDS, "; or join by position, ", BY_POSITION, ".")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +155,8 @@ class JoinedSegments:
     """The segments that were left out, since some input lacks them."""
     rows: Mapping[SegmentColumns, Mapping[str | int, int]]
     """The row of each segment in each input."""
+    how: Mapping[WholeTable, str]
+    """What the output says of how tables were joined, where the values of others could be asked."""
 
     def columns(self, inputs: Iterable[SegmentColumns]) -> list[tuple[str, list[Any]]]:
         """Return the columns of some inputs with their names, in the order of the segments."""
@@ -190,7 +184,9 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
     labelled = with_labels(inputs)
     runs = [*chain.from_iterable(one.runs for one in labelled)]
-    rows_of = _rows_by_name([*labelled, *runs])[: len(labelled)]
+    rows_of_all = _rows_by_name([*labelled, *runs])
+    how = _how_joined([*labelled, *runs], rows_of_all)
+    rows_of = rows_of_all[: len(labelled)]
     names = [*rows_of[0]]
     if any(columns.ids is not None for columns in labelled):
         names = sorted({*chain.from_iterable(rows_of)}, key=natural_key)
@@ -206,7 +202,7 @@ def join_segments(inputs: Sequence[SegmentColumns], missing: Missing = "raise") 
     if not kept:
         titles = ", ".join(dict.fromkeys(columns.title for columns in inputs))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
-    return JoinedSegments(tuple(kept), tuple(dropped), dict(zip(inputs, rows_of, strict=True)))
+    return JoinedSegments(tuple(kept), tuple(dropped), dict(zip(inputs, rows_of, strict=True)), how)
 
 
 def _rows_by_name(inputs: Sequence[SegmentColumns]) -> list[Mapping[str | int, int]]:
@@ -218,14 +214,13 @@ def _rows_by_name(inputs: Sequence[SegmentColumns]) -> list[Mapping[str | int, i
             raise _unequal(plain[0], columns)
     positions: Sequence[str | int] = range(1, len(plain[0]) + 1) if plain else ()
     if with_ids and plain:
-        positions = _ids_of_positions(with_ids, plain[0])
+        positions = _ids_of_positions(with_ids, plain)
     by_position = {name: row for row, name in enumerate(positions)}
     by_ids = {id(columns.ids): columns for columns in with_ids}  # columns of one table share them
     by_id = {key: _rows_by_id(columns) for key, columns in by_ids.items()}
     rows_of: list[Mapping[str | int, int]] = [
         by_position if columns.ids is None else by_id[id(columns.ids)] for columns in inputs
     ]
-    _check_order(inputs, rows_of)
     return rows_of
 
 
@@ -255,91 +250,86 @@ def _rows_by_id(columns: SegmentColumns) -> dict[str | int, int]:
     return rows
 
 
-def _check_order(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str | int, int]]) -> None:
-    """Raise InputError for a table without ids that may be in another order than a table that it is joined with."""
-    tables: dict[WholeTable, tuple[SegmentColumns, Mapping[str | int, int], set[str]]] = {}
-    for one, rows in zip(inputs, rows_of, strict=True):
-        if one.table is not None and one.rows:
-            values = one.roles.get("score", ()) + one.roles.get("candidate", ()) or one.systems
-            tables.setdefault(one.table, (one, rows, {*BY_PRODUCTS}))[2].update(values)
-
-    @cache
-    def cells(table: WholeTable, name: str) -> list[str]:
-        return [*map(id_text, table.values(name))]
-
-    for (table, (one, rows, own)), (other_table, (other, other_rows, others)) in combinations(tables.items(), 2):
-        if one.ids is not None and other.ids is not None:
-            continue
-        at = [(one.rows[rows[name]], other.rows[other_rows[name]]) for name in rows if name in other_rows]
-        columns = {
-            name: [(cells(table, name)[row], cells(other_table, name)[other_row]) for row, other_row in at]
-            for name in table.names
-            if name in other_table.names
-        }
-        if (name := _doubtful_column(columns, own | others)) is not None:
-            row = next(row for (row, _), (first, second) in zip(at, columns[name], strict=True) if first != second)
-            titles = (one.title, other.title) if one.ids is None else (other.title, one.title)
-            raise InputError(
-                f"{titles[0]} has no ids, and its rows may be in another order than those of {titles[1]}: {name!r} "
-                f"differs, first in {table.place(row)}. ",
-                *_WAYS_OUT,
-            )
-
-
-def _doubtful_column(columns: Mapping[str, Sequence[tuple[str, str]]], values: Collection[str]) -> str | None:
-    """Return a column of two tables that makes it doubtful whether their order is the same; None if there is none.
-
-    The order is the same if columns of both, other than scores and outputs, agree in every row and tell most rows
-    apart; or if no such column differs. A column with the same values in another order contradicts both.
-    """
-    differing = [name for name, pairs in columns.items() if any(first != second for first, second in pairs)]
-    for name in differing:
-        first, second = zip(*columns[name], strict=True)
-        if _tell_rows_apart(first) and sorted(first) == sorted(second):
-            return name
-    telling = [name for name, pairs in columns.items() if name not in values and not _tells_nothing(pairs)]
-    if _tell_rows_apart([*zip(*(columns[name] for name in telling if name not in differing), strict=True)]):
+def part_of(columns: SegmentColumns) -> TablePart | None:
+    """Return the rows of the table that columns come from; None if their order does not have to be shown."""
+    if columns.table is None or not len(columns.rows):
         return None
-    return next((name for name in telling if name in differing), None)
+    scores = columns.roles.get("score", ())
+    outputs = columns.roles.get("candidate", ())
+    if not (scores or outputs or _are_texts(columns)):
+        scores = columns.systems
+    elif not (scores or outputs):
+        outputs = columns.systems
+    names = [name for role in ("system", "metric", "run") for name in columns.roles.get(role, ())]
+    return TablePart(columns.table, np.sort(columns.rows), frozenset(outputs), frozenset({*scores, *names}))
 
 
-def _tell_rows_apart(values: Sequence[Hashable]) -> bool:
-    """Return whether most of the different values occur once, and there are more of them than half the rows."""
-    counts = Counter(values)
-    return 2 * [*counts.values()].count(1) > len(counts) > len(values) / 2
+def _are_texts(columns: SegmentColumns) -> bool:
+    first = next(iter(columns.columns.values()), ())
+    return any(isinstance(value, str) for value in first)
 
 
-def _tells_nothing(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a column has one value in each table, or counts the rows of both, from 0 or 1."""
+def _how_joined(inputs: Sequence[SegmentColumns], rows_of: Sequence[Mapping[str | int, int]]) -> dict[WholeTable, str]:
+    """Return what the output says of how tables were joined; raise InputError if values contradict it."""
+    check = JoinCheck()
+    how: dict[WholeTable, str] = {}
+    parts: dict[WholeTable, tuple[TablePart, SegmentColumns, Mapping[str | int, int]]] = {}
+    for columns, rows in zip(inputs, rows_of, strict=True):
+        part = part_of(columns)
+        if part is None:
+            continue
+        if columns.table in parts:
+            other, *_ = parts[columns.table]
+            outputs, left_out = part.outputs | other.outputs, part.left_out | other.left_out
+            part = replace(part, outputs=outputs, left_out=left_out)
+        parts[columns.table] = part, columns, rows
+    for (table, first), (other_table, second) in combinations(parts.items(), 2):
+        part, columns, rows = first
+        other_part, other, other_rows = second
+        joined = [name for name in rows if name in other_rows]
+        at = np.array([columns.rows[rows[name]] for name in joined], dtype=np.intp)
+        other_at = np.array([other.rows[other_rows[name]] for name in joined], dtype=np.intp)
+        are_ids = columns.ids is not None and other.ids is not None
+        has_ids = columns.ids is not None or other.ids is not None
+        ids = [str(name) for name in joined] if has_ids and not are_ids else ()
+        said = check.how(part, at, other_part, other_at, are_ids=are_ids, ids=ids)
+        if not are_ids:
+            how.setdefault(table, said)
+            how.setdefault(other_table, said)
+    return how
 
-    def counts_from(start: int, values: Sequence[str]) -> bool:
-        return all((value.lstrip("0") or "0") == str(row) for row, value in enumerate(values, start))
 
-    return all(
-        len({*values}) == 1 or counts_from(0, values) or counts_from(1, values) for values in zip(*pairs, strict=True)
-    )
+def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: Sequence[SegmentColumns]) -> list[str]:
+    """Return the ids of the rows of inputs without ids, (rows,); raise InputError if they are not clear.
 
-
-def _ids_of_positions(with_ids: Sequence[SegmentColumns], plain: SegmentColumns) -> list[str]:
-    """Return the ids of the rows of an input without ids, (rows,); raise InputError if they are not clear."""
-    for columns in with_ids:
-        ids = columns.ids or ()
-        for row in range(1, len(ids)):
-            if natural_key(ids[row]) < natural_key(ids[row - 1]):
-                raise InputError(
-                    f"{columns.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no "
-                    f"ids to join by. Give that as a table with a column of ids, sort {columns.title} by its ids, or "
-                    "join by position, ",
-                    _BY_POSITION,
-                    ".",
-                )
-    names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
-    if len(names) != len(plain):
+    The rows of a table are those of the first table with ids, at the same positions. A list has nothing that could show
+    its order: it is that of the ids, in which all tables with ids have to be then.
+    """
+    names = list(with_ids[0].ids or ())
+    lists = [columns for columns in plain if columns.table is None]
+    if lists:
+        for columns in with_ids:
+            _check_order_of_ids(columns, lists[0])
+        names = sorted({name for columns in with_ids for name in columns.ids or ()}, key=natural_key)
+    if len(names) != len(plain[0]):
         raise InputError(
-            f"{plain.title} has {plural(len(plain), plain.unit)} without ids, and {with_ids[0].title} has "
-            f"{plural(len(names), 'segment')}; expected as many. Give {plain.title} as a table with a column of ids."
+            f"{plain[0].title} has {plural(len(plain[0]), plain[0].unit)} without ids, and {with_ids[0].title} has "
+            f"{plural(len(names), 'segment')}; expected as many. Give {plain[0].title} as a table with a column of ids."
         )
     return names
+
+
+def _check_order_of_ids(columns: SegmentColumns, plain: SegmentColumns) -> None:
+    ids = columns.ids or ()
+    for row in range(1, len(ids)):
+        if natural_key(ids[row]) < natural_key(ids[row - 1]):
+            raise InputError(
+                f"{columns.place(row)}: segment {ids[row]!r} is not in the order of ids, and {plain.title} has no ids "
+                f"to join by. Give that as a table with a column of ids, sort {columns.title} by its ids, or join by "
+                "position, ",
+                BY_POSITION,
+                ".",
+            )
 
 
 def _unequal(first: SegmentColumns, second: SegmentColumns) -> InputError:

@@ -97,8 +97,6 @@ def test_a_counter_contradicts_only_a_column_that_does_not_count_its_rows():
     counter = table(row=range(NUM_ROWS))
     assert evidence_of(counter, table(line=range(1, NUM_ROWS + 1))).moved is None
     assert evidence_of(counter, table(row=[*range(1, NUM_ROWS), 0])).moved is not None
-    of_file = ColumnKeys(column_keys(range(NUM_ROWS))).at(np.arange(NUM_ROWS)[::2])
-    assert of_file.counts_rows
 
 
 def test_independent_columns_do_not_look_alike():
