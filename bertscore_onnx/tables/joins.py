@@ -351,7 +351,9 @@ def _contradiction(
     first, second = tables
     row = int(rows[moved.row])
     value = shortened(str(first.values(moved.column)[row]))
-    columns = list(dict.fromkeys([moved.column, moved.other_column]))
+    columns: str | list[str] = moved.column
+    if moved.column != moved.other_column:
+        columns = [moved.column, moved.other_column]
     return InputError(
         f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} of {first.title}, in other rows: "
         f"{value!r} is in {first.place(row)} and in {second.place(int(other_rows[moved.other_row]))}. If these are the "
