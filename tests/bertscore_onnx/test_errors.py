@@ -24,7 +24,7 @@ from bertscore_onnx.errors import (
         (Argument("by", "a b"), 'by="a b"', "--by 'a b'"),
         (Argument("systems", ["A", "B", "…"]), 'systems=["A", "B", …]', "--systems A B …"),
         (Argument("columns", {"id": "x", "reference": ["a", "é"]}), 'columns={"id": "x", "reference": ["a", "é"]}',
-         "--columns id=x 'reference=a+é'"),
+         "--columns id=x reference=a 'reference=é'"),
         (OptionalStep("a gate", "--gate"), "a gate", "a gate: compare a 'b c'"),
     ],
 )  # fmt: skip

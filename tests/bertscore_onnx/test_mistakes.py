@@ -214,7 +214,7 @@ AT_THE_SHELL = {
     "score -m $M -c pairs.csv --input-format jsonl,header=no": ("'jsonl,header=no'", "TSV and CSV only"),
     "score -m $M -c pairs.csv --input-format ''": ("''", "text, tsv, csv, jsonl, parquet"),
     f"{SCORE} --input-format header=no": ("--input-format", "none of the files is a table", "FORMAT"),
-    "score -m $M -c ids.csv -r refs.csv": ("'1' in ids.csv", "'3' in refs.csv", "id=none"),
+    "score -m $M -c ids.csv -r refs.csv": ("ids.csv, line 3: segment '2' is not in refs.csv", "--columns segment=none"),
     "score -m $M -c array.json": ("array.json, line 1", "one object per line", "jq"),
     "score -m $M -c broken.jsonl": ("line 2", "'nope' is no JSON", "one object per line"),
     "score -m $M -c number.jsonl": ("'candidate' holds a number", "expected a text"),

@@ -22,7 +22,7 @@ from bertscore_onnx_evaluation.cli.options import (
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
-_ROLES = ("candidate", "reference", "id", "document", "system", "lang_pair", "human", "annotator")
+_ROLES = ("candidate", "reference", "segment", "document", "system", "lang_pair", "human", "annotator")
 
 _eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
 

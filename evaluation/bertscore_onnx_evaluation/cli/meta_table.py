@@ -67,7 +67,7 @@ class _Rows:
         if options.metrics and segment is None:
             raise InputError(
                 f"{table.title} has no column of segments, so that each row is a whole system, which has no text to "
-                "score. Name the column with --columns id=NAME."
+                "score. Name the column with --columns segment=NAME."
             )
         self.annotators = _annotators(table, options)
         system = column_of(table, options.named, "system")
@@ -82,8 +82,8 @@ class _Rows:
 
 def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
     """Return the column of segments; a column of ids is one if systems share them. None if rows are whole systems."""
-    if options.named("id") or {*SEGMENT_COLUMNS} & {*table.names}:
-        return column_of(table, options.named, "id", SEGMENT_COLUMNS)
+    if options.named("segment") or {*SEGMENT_COLUMNS} & {*table.names}:
+        return column_of(table, options.named, "segment", SEGMENT_COLUMNS)
     ids = (name for name in ID_COLUMNS if name in table.names)
     return next((name for name in ids if len({*table.keys(name)}) < len(table)), None)
 

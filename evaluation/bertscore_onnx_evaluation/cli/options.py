@@ -67,7 +67,7 @@ def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def column_of(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str] = ()) -> str:
     """Return the column of a role: the named one, or else the first of the usual ones, or of the role's name."""
-    return table.find(columns(role) or usual or role, f"--columns {role}=NAME")
+    return table.find(columns.get(role) or usual or role, f"--columns {role}=NAME")
 
 
 def filled_column(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str]) -> list[str] | None:

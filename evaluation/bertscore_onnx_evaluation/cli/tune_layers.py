@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.layers import LayerCorrelation, LayerTuning
 
 
-_ROLES = ("candidate", "reference", "human", "lang_pair", "id")
+_ROLES = ("candidate", "reference", "human", "lang_pair", "segment")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _CURVE = 40
 """Width of the curve's axis."""
@@ -121,7 +121,7 @@ def tune_layers(
             f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
         )
     rows = [row for row, name in enumerate(pairs) if name in chosen]
-    units = filled_column(table, named, "id", SEGMENT_COLUMNS)
+    units = filled_column(table, named, "segment", SEGMENT_COLUMNS)
     with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,

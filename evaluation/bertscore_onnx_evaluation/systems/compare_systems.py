@@ -99,10 +99,10 @@ def compare(
     References are encoded once for all systems, and all metrics share the swaps. Scores are those of
     sacreBLEU; the score of BERTScore is the mean of F over the segments.
 
-    Data frames with a column `segment`, `segment_id`, `seg_id`, `id` or `line` are joined by these ids, and their
-    segments are taken in the natural order of the ids; without such a column an index of pandas that does not count
-    0, 1, 2, … has the ids. Other data frames are joined by position, if the columns that they share show that their
-    order is the same; lists are, with ids only if these are in order.
+    Data frames are joined by the ids in a column `segment`, `segment_id`, `seg_id`, `id` or `line`, and their segments
+    are taken in the natural order of the ids; without such a column an index of pandas that does not count 0, 1, 2, …
+    has the ids. Other data frames are joined by position. docs/tables.md says how the values of their columns have to
+    show that, and lists have their order.
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
@@ -125,6 +125,7 @@ def compare(
         baseline: the system that the others are compared with; None for the first.
         columns: the columns of data frames by their roles, unless they have the usual names: `system`, `candidate`,
             `reference`, `score`, `metric`, `segment`, `document`, `run`. References and scores may have several.
+            `{"segment": ["A", "B"]}` is the first that a table has, `{"segment": "A+B"}` a key of two columns, and
             `{"segment": "none"}` joins by position.
         value: which numbers of `Scores` are compared: "P", "R" or "F".
         lower_is_better: the names of those given metrics whose lower scores are better.

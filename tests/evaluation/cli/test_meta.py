@@ -143,7 +143,7 @@ def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, 
 def test_columns_may_have_other_names(judged, table):
     header = "LP name item judged BLEU"
     path = table([("a-b", s, g, h, "1" + h) for s in "AB" for g, h in (("1", "5"), ("2", "3"))], header=header)
-    columns = ("--columns", "lang_pair=LP", "system=name", "id=item", "human=judged")
+    columns = ("--columns", "lang_pair=LP", "system=name", "segment=item", "human=judged")
     found = judged(path, *columns, "--score", "BLEU")
     assert found["a-b"]["metrics"]["BLEU"]["segment"]["n"] == 4
 

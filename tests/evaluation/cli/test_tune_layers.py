@@ -100,7 +100,7 @@ def test_columns_may_have_other_names_and_the_table_be_packed(tune, expected, wr
 def test_a_column_of_segments_or_documents_names_the_units(tune, write):
     documents = "".join(line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:]))
     with_documents = write("documents.tsv", HEADER.replace("\n", "\tdocument\n") + documents)
-    for options in ((), ("--columns", "id=document")):
+    for options in ((), ("--columns", "segment=document")):
         content = json.loads(tune("--format", "json", *options, judgements=with_documents).stdout)
         assert {name: one["units"] for name, one in content["language_pairs"].items()} == {"cs-en": 2, "de-en": 2}
 
