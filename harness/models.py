@@ -42,6 +42,7 @@ class Model:
     """A model folder, written by `save_pretrained`, and the layer to score with."""
 
     name: str
+    model_id: str  # its name in bundles; the catalogue's only if it is that model
     folder: Path
     num_layers: int
     bundles: Path  # the folder in which exported bundles are kept
@@ -55,7 +56,7 @@ class Model:
         made_by = output.with_name(f"{output.name}.made-by")
         if not made_by.is_file() or made_by.read_text(encoding="utf-8") != exporter_digest():
             print(f"Exporting {self.name} in {precision} ...", file=sys.stderr)
-            facts = (self.folder, self.name, self.num_layers, precision, output)
+            facts = (self.folder, self.model_id, self.num_layers, precision, output)
             call_in_child(export, *facts, limit=BUILD_SECONDS)
             made_by.write_text(exporter_digest(), encoding="utf-8")
         return output
@@ -103,7 +104,8 @@ class Models:
         if self.roberta_folder is None and not (folder / WEIGHTS).is_file():
             print("Making a random roberta-large ...", file=sys.stderr)
             call_in_child(save_random_roberta, folder, self.texts, limit=BUILD_SECONDS)
-        return self._model("roberta-large", folder, layers)
+        model_id = "roberta-large-random" if self.roberta_folder is None else "roberta-large"
+        return self._model("roberta-large", folder, layers, model_id)
 
     @cached_property
     def roberta_embeddings(self) -> Model:
@@ -118,10 +120,10 @@ class Models:
             call_in_child(save_tiny_bert, folder, limit=BUILD_SECONDS)
         return self._model("tiny-bert", folder, 1)
 
-    def _model(self, name: str, folder: Path, num_layers: int) -> Model:
+    def _model(self, name: str, folder: Path, num_layers: int, model_id: str | None = None) -> Model:
         prefix = f"{name}-"
         ready = {key.removeprefix(prefix): path for key, path in self.ready.items() if key.startswith(prefix)}
-        return Model(name, folder, num_layers, self.folder / "bundles", ready)
+        return Model(name, model_id or name, folder, num_layers, self.folder / "bundles", ready)
 
 
 def save_random_roberta(folder: Path, texts: list[str]) -> None:

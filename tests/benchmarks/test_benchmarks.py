@@ -57,7 +57,7 @@ def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
     def fail():
         raise ChildError("Traceback:\nno such precision")
 
-    model = Model("tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})
+    model = Model("tiny-bert", "tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})
     settings = Settings(rounds=2, left_out=[BF16, PEER_FAST, SCRIPT])
     contestants = {**on_cpu(model, settings), INT8: Contestant("ours, int8", OURS, fail)}
     comparisons = [(OURS, PEER, 1000.0), (INT8, PEER, None)]
@@ -91,7 +91,7 @@ def test_a_contestant_that_fails_leaves_and_the_others_go_on(tiny_model, tiny_bu
     contestants = {
         "broken": Contestant("broken", OURS, lambda: "no/such/bundle", {"device": "cpu"}),
         "nowhere": Contestant("nowhere", OURS, lambda: "any", python="no/such/python"),
-        OURS: ours(Model("tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})),
+        OURS: ours(Model("tiny-bert", "tiny-bert", tiny_model, 2, tmp_path, {"fp32": tiny_bundle})),
     }
     contest = Contest(Case("a", "tiny"), contestants, "singly", PAIRS, 1).run(1)
     assert [len(calls) for calls in contest.results[OURS].rounds] == [6]
