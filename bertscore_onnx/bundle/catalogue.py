@@ -24,6 +24,9 @@ _COLUMNS = ("LAYER", "P", "R", "F")
 
 _MAX_BASELINE_BYTES = 10_000_000
 
+UNKNOWN_FAMILY = "unknown"
+"""The family of a published graph whose configuration does not state its type."""
+
 BERT_SCORE = "bert-score"
 """The source of most layers."""
 
@@ -89,6 +92,41 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
 
 
 @dataclass(frozen=True, slots=True)
+class Architecture:
+    """The type and the sizes of a model; None for each that is not known."""
+
+    family: str | None
+    """Its name in the catalogue, or the `model_type` of a configuration."""
+
+    model_layers: int | None
+    hidden_size: int | None
+    vocab_size: int | None
+
+    def may_be(self, other: "Architecture") -> bool:
+        """Return whether all facts that are known of both are equal."""
+        pairs = zip(self._facts().values(), other._facts().values(), strict=True)
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)
+
+    def __str__(self) -> str:
+        """Return the known facts for a message: `type bert, layers 12, hidden size 768, vocabulary 30522`."""
+        return ", ".join(f"{name} {fact}" for name, fact in self._facts().items() if fact is not None)
+
+    def _facts(self) -> dict[str, str | int | None]:
+        return {
+            "type": None if self.family in (None, UNKNOWN_FAMILY) else common_family(self.family),
+            "layers": self.model_layers,
+            "hidden size": self.hidden_size,
+            "vocabulary": self.vocab_size,
+        }
+
+
+def common_family(name: str) -> str:
+    """Return one name for all families, and all values of `model_type`, of the same architecture."""
+    family: str = _document()["architectures"].get(name, name)
+    return family
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogueEntry:
     """The facts about one model before it is exported."""
 
@@ -100,6 +138,9 @@ class CatalogueEntry:
 
     num_layers: int
     """The layer that `source` chose for the token vectors; 0 is the embeddings."""
+
+    architecture: Architecture
+    """The type and the sizes of the whole model."""
 
     max_length: int | None
     """The most tokens that the model accepts, special tokens included; None if its positions have no bound.
@@ -126,6 +167,7 @@ def entries() -> Mapping[str, CatalogueEntry]:
                 name,
                 fact["family"],
                 fact["layer"],
+                Architecture(fact["family"], fact.get("layers"), fact.get("hidden"), fact.get("vocabulary")),
                 fact.get("max_length"),
                 fact["size"],
                 fact.get("tokenizer", "slow"),
@@ -139,6 +181,17 @@ def entries() -> Mapping[str, CatalogueEntry]:
 def find(name: str) -> CatalogueEntry | None:
     """Return the entry of exactly this name, or None."""
     return entries().get(name)
+
+
+def misnamed(name: str, model: Architecture) -> str | None:
+    """Return how a model of the catalogue and another of its name differ; None unless it is another for certain.
+
+    Models of the same type and sizes, such as one that was fine-tuned, cannot be told apart.
+    """
+    entry = find(name)
+    if entry is None or model.may_be(entry.architecture):
+        return None
+    return f"{name} is a model of the catalogue with {entry.architecture}; this one has {model}"
 
 
 def lower_code(language: str) -> str:

@@ -49,9 +49,6 @@ class Family:
     padding: bool = True
     """Whether padding leaves the vectors of the real tokens unchanged."""
 
-    also: tuple[str, ...] = ()
-    """Other names of this architecture in the catalogue."""
-
     is_tested: bool = True
     """Whether tests compare it with bert-score's vectors."""
 
@@ -199,13 +196,12 @@ _T5 = Family(
     least_layers=1,
     adapt=_drop_blocks,
     final_norm="encoder.final_layer_norm",
-    also=("byt5",),
 )
 
 FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", model_arguments=_NO_POOLER),
     "bart": Family("bart"),
-    "bert": Family("bert", model_arguments=_NO_POOLER, adapt=drop_absolute_positions, also=("bort",)),
+    "bert": Family("bert", model_arguments=_NO_POOLER, adapt=drop_absolute_positions),
     # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
     "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
@@ -234,7 +230,7 @@ FAMILIES: Mapping[str, Family] = {
     "led": Family("led", adapt=use_band_attention),
     "longformer": Family("longformer", _NO_POOLER, adapt=use_band_attention),
     "luke": Family("luke", _NO_POOLER),
-    "mbart": Family("mbart", final_norm="layer_norm", also=("mbart50",)),
+    "mbart": Family("mbart", final_norm="layer_norm"),
     "megatron-bert": Family("megatron-bert", _NO_POOLER, final_norm="encoder.ln"),
     "mobilebert": Family("mobilebert", _NO_POOLER, padding=False),  # each token sees the embeddings beside it
     "modernbert": Family(
@@ -246,21 +242,21 @@ FAMILIES: Mapping[str, Family] = {
         final_norm="final_norm",
     ),
     "mpnet": Family("mpnet", _NO_POOLER),
-    "mt5": replace(_T5, name="mt5", also=()),
+    "mt5": replace(_T5, name="mt5"),
     "nomic_bert": Family("nomic-bert"),
     "nystromformer": Family("nystromformer", padding=False),  # its convolutions reach into the padding
     "pegasus": Family("pegasus", final_norm="layer_norm"),
     "prophetnet": Family("prophetnet", adapt=use_float_mask),
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
     "rembert": Family("rembert", model_arguments=_NO_POOLER),
-    "roberta": Family("roberta", _NO_POOLER, also=("bertweet",)),
+    "roberta": Family("roberta", _NO_POOLER),
     "roberta-prelayernorm": Family("roberta-prelayernorm", _NO_POOLER, final_norm="LayerNorm"),
     "roc_bert": Family("roc-bert", _NO_POOLER),
     "roformer": Family("roformer"),
     "squeezebert": Family("squeezebert", adapt=use_products),
     "t5": _T5,
     "ultrabert": Family("ultrabert", model_arguments=_SDPA, final_norm="norm"),
-    "umt5": replace(_T5, name="umt5", also=(), is_tested=False),  # bert-score wrongly loads it as a T5
+    "umt5": replace(_T5, name="umt5", is_tested=False),  # bert-score wrongly loads it as a T5
     "xlm": Family("xlm"),
     "xlm-prophetnet": Family("xlm-prophetnet", adapt=use_float_mask),
     "xlm-roberta": Family("xlm-roberta", _NO_POOLER),

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.catalogue import Baseline, read_baseline_file
+from bertscore_onnx.bundle.catalogue import Architecture, Baseline, misnamed, read_baseline_file
 from bertscore_onnx.errors import BaselineError, InputError
 
 
@@ -46,6 +48,53 @@ def test_the_models_over_2_gib_are_exactly_the_known_ones() -> None:
         "google/mt5-xl",
         "google/byt5-large",
     }
+
+
+def test_a_model_has_the_layers_of_its_baselines_and_the_layer_chosen_for_it() -> None:
+    for name, entry in catalogue.entries().items():
+        layers = entry.architecture.model_layers
+        if layers is None:
+            assert name == "sshleifer/tiny-mbart"
+            continue
+        assert entry.num_layers <= layers
+        if catalogue.baseline_languages(name):
+            assert catalogue.baselines(name, layers)
+            assert not catalogue.baselines(name, layers + 1)
+
+
+BERT_BASE = Architecture("bert", 12, 768, 30522)
+
+
+def test_a_model_of_the_same_type_and_sizes_may_be_the_catalogues() -> None:
+    for name, entry in catalogue.entries().items():
+        assert misnamed(name, entry.architecture) is None
+        assert misnamed(name, replace(entry.architecture, family=catalogue.common_family(entry.family))) is None
+    assert misnamed("bert-base-uncased", BERT_BASE) is None
+
+
+@pytest.mark.parametrize("field", ["family", "model_layers", "hidden_size", "vocab_size"])
+def test_a_model_that_differs_in_one_fact_is_not_the_catalogues(field: str) -> None:
+    for name, entry in catalogue.entries().items():
+        fact = getattr(entry.architecture, field)
+        other = "longformer" if entry.family != "longformer" else "bert"
+        changed = replace(entry.architecture, **{field: other if field == "family" else (fact or 0) + 1})
+        assert (misnamed(name, changed) is None) == (fact is None)
+
+
+def test_the_difference_states_both_models() -> None:
+    assert misnamed("bert-base-uncased", Architecture("bert", 6, 48, 1000)) == (
+        "bert-base-uncased is a model of the catalogue with type bert, layers 12, hidden size 768, vocabulary 30522; "
+        "this one has type bert, layers 6, hidden size 48, vocabulary 1000"
+    )
+
+
+@pytest.mark.parametrize("model", [Architecture("unknown", None, None, None), Architecture(None, 12, 768, None)])
+def test_a_fact_that_is_not_known_is_not_compared(model: Architecture) -> None:
+    assert misnamed("bert-base-uncased", model) is None
+
+
+def test_a_name_that_is_not_in_the_catalogue_is_any_models() -> None:
+    assert misnamed("mine", BERT_BASE) is None
 
 
 @pytest.mark.parametrize("name", ["", "roberta-lagre", "Roberta-Large", "../../x"])
