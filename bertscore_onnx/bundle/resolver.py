@@ -28,6 +28,7 @@ from bertscore_onnx.errors import (
     BundleNotFoundError,
     InputError,
     InputTypeError,
+    ManifestError,
     UnknownLayerError,
     UnknownModelError,
 )
@@ -78,7 +79,9 @@ def resolve_bundle(
         folder = _exported(model_type, Variant(None, tokenizer_mode, precision))
     else:
         folder = _folder_of_one_layer(model_type, num_layers, tokenizer_mode, precision)
-    return open_bundle(folder, verify=verify)
+    bundle = open_bundle(folder, verify=verify)
+    _check_place(bundle, model_type)
+    return bundle
 
 
 def installed_models() -> list[str]:
@@ -131,6 +134,17 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
             f" out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}.",
         )
     return bundle
+
+
+def _check_place(bundle: Bundle, name: str) -> None:
+    """Raise a ManifestError if a stored bundle is not the one that its folder is named for."""
+    manifest = bundle.manifest
+    variant = manifest.variant.folder_name
+    if (manifest.model_id, variant) != (name, bundle.path.name):
+        raise ManifestError(
+            f"{bundle.path} is the place of {name}, and holds {manifest.model_id}, {variant}. Move it to a folder "
+            "elsewhere and score with its path, or export it again."
+        )
 
 
 def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:

@@ -1,16 +1,22 @@
-import shutil
-
 import pytest
 
+from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import Variant, bundle_folder
-from bertscore_onnx.errors import BundleNotFoundError, InputError, UnknownLayerError, UnknownModelError
+from bertscore_onnx.errors import (
+    BundleNotFoundError,
+    InputError,
+    ManifestError,
+    UnknownLayerError,
+    UnknownModelError,
+)
+from tests.support.manifests import stored_copy
 
 
 @pytest.fixture
 def installed(tiny_bundle, home):
     def install(name, num_layers, tokenizer_mode="slow", precision="fp32"):
-        return shutil.copytree(tiny_bundle, bundle_folder(name, Variant(num_layers, tokenizer_mode, precision)))
+        return stored_copy(tiny_bundle, name, Variant(num_layers, tokenizer_mode, precision))
 
     return install
 
@@ -40,6 +46,25 @@ def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments,
     assert (
         resolve_bundle("roberta-large", **arguments).path == bundle_folder("roberta-large", Variant(17)).parent / found
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "num_layers", "as_name"),
+    [
+        ("mine", 2, "roberta-large"),  # another model
+        ("roberta-large", 12, "roberta-large"),  # another layer
+        ("google--electra-small-generator", 9, "google/electra-small-generator"),  # a name with the same folder
+    ],
+)
+def test_a_bundle_in_the_place_of_another_is_refused(installed, name, num_layers, as_name):
+    chosen = catalogue.entries()[as_name].num_layers
+    copied = installed(name, num_layers)
+    place = bundle_folder(as_name, Variant(chosen))
+    place.parent.mkdir(exist_ok=True)
+    copied.rename(place)
+    with pytest.raises(ManifestError, match=f"is the place of {as_name}, and holds {name}, layer-{num_layers}-"):
+        resolve_bundle(as_name)
+    assert resolve_bundle(str(place)).manifest.model_id == name
 
 
 MULTILINGUAL = ["de", "DE", "fil", "und", "nds-NL", "zh-CN", "sr_Latn", "pt-BR", "zh-Hant-TW"]

@@ -1,12 +1,16 @@
 """bert-score's place taken for a test, and a store of bundles under the names that programs use."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 import bertscore_onnx
 from bertscore_onnx import compat
-from tests.support.bundles import exported
+from bertscore_onnx.bundle import catalogue
+from bertscore_onnx.bundle.bundle import read_manifest
+from bertscore_onnx.bundle.store import Variant, bundle_folder
+from tests.support.manifests import changed_copy
 
 
 @pytest.fixture
@@ -22,10 +26,18 @@ def stand_in(monkeypatch):
     bertscore_onnx.score.clear()
 
 
-@pytest.fixture(scope="session")
-def named_bundle(tiny_model):
-    """The tiny model with the baselines of roberta-large."""
-    return exported("tiny-named", tiny_model, num_layers=2, name="roberta-large")
+@pytest.fixture
+def tiny_roberta_large(tiny_bundle, home, monkeypatch):
+    """The tiny model in the store's place of roberta-large, whose sizes the catalogue then has, with its baselines."""
+    name = "roberta-large"
+    entry = catalogue.entries()[name]
+    sizes = read_manifest(tiny_bundle).architecture
+    entries = {**catalogue.entries(), name: replace(entry, architecture=sizes)}
+    monkeypatch.setattr(catalogue, "entries", lambda: entries)
+    variant = Variant(entry.num_layers)
+    baselines = {"en": [catalogue.baselines(name, entry.num_layers)["en"]]}
+    fields = {"model_id": name, "num_layers": entry.num_layers, "model_layers": sizes.model_layers}
+    return changed_copy(tiny_bundle, bundle_folder(name, variant), baselines=baselines, **fields)
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import importlib
-import shutil
 import sys
 from importlib.util import find_spec
 
@@ -106,12 +105,11 @@ def test_the_hash_is_that_of_the_settings(stand_in, tiny_bundle, baseline_path):
     assert line == get_hash(name, 2, False, True, True, False)
 
 
-def test_a_language_names_a_model_of_the_store_and_its_baseline(stand_in, home, named_bundle):
-    shutil.copytree(named_bundle, home / "bundles" / "roberta-large" / "layer-17-slow-fp32")
+def test_a_language_names_a_model_of_the_store_and_its_baseline(stand_in, tiny_roberta_large):
     options = {"lang": "en", "rescale_with_baseline": True}
     scores, line = stand_in.score(CANDIDATES, REFERENCES, **options, return_hash=True)
     assert line == stand_in.utils.get_hash("roberta-large", 17, False, True, False, False)
-    with bertscore_onnx.BERTScorer(named_bundle, **options) as own:
+    with bertscore_onnx.BERTScorer(tiny_roberta_large, **options) as own:
         assert np.allclose(scores, own.score(CANDIDATES, REFERENCES), atol=1e-6)
 
 
