@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from bertscore_onnx.bundle.catalogue import misnamed
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, SCORING_FILE, Manifest
 from bertscore_onnx.bundle.store import MANIFEST, FileStamp, cached_digest, file_stamp
 from bertscore_onnx.errors import (
@@ -137,6 +138,10 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
         raise ManifestError(f"{file} has no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
     if manifest.computed_digest() != manifest.digest:
         raise DigestError(f"{file} was changed after it was exported: its own digest does not match. {_EXPORT_AGAIN}")
+    if difference := misnamed(manifest.model_id, manifest.architecture):
+        raise ManifestError(
+            f"The bundle {folder} bears the name of another model: {difference}. Export it again with another --name."
+        )
     return manifest
 
 

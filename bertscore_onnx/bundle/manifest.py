@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bertscore_onnx.bundle.catalogue import Baseline
+from bertscore_onnx.bundle.catalogue import Architecture, Baseline
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.text.spec import TokenizerSpec
@@ -218,6 +218,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def layers(self) -> range:
         """The layers of the graph's output."""
         return range(0 if self.all_layers else self.num_layers, self.num_layers + 1)
+
+    @property
+    def architecture(self) -> Architecture:
+        """The type and the sizes of the whole model."""
+        layers = None if self.model_layers is msgspec.UNSET else self.model_layers
+        return Architecture(self.family, layers, self.hidden_size, self.vocab_size)
 
     @property
     def variant(self) -> Variant:

@@ -13,7 +13,7 @@ import msgspec
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.card import CARD, model_card
-from bertscore_onnx.bundle.catalogue import Baseline
+from bertscore_onnx.bundle.catalogue import Architecture, Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode, Variant, bundle_folder, file_digest
 from bertscore_onnx.encoding.providers import load_onnxruntime
@@ -25,7 +25,14 @@ from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
 from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
-from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, choose_layer, license_of
+from bertscore_onnx_export.model.source import (
+    Source,
+    check_name,
+    check_name_of_folder,
+    check_same_model,
+    choose_layer,
+    license_of,
+)
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.tokenizer.check import check_tokenizer, compare_with_slow
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
@@ -75,6 +82,7 @@ def export_model(
     config = load_config(source)
     family = family_of(config)
     layers = count_layers(config)
+    check_name(source, Architecture(family.name, layers, config.hidden_size, config.vocab_size))
     num_layers = layers if all_layers else choose_layer(model_id, num_layers, layers)
     variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
     target = output or bundle_folder(model_id, variant)

@@ -13,7 +13,6 @@ from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFam
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import export_model
-from tests.support.tiny_models import save_tiny_bert
 
 
 def test_the_manifest_says_what_was_exported(tiny_model, tiny_bundle):
@@ -145,11 +144,3 @@ def test_a_family_that_cannot_be_cut_is_refused(tmp_path):
     FunnelConfig(block_sizes=[2, 2]).save_pretrained(tmp_path)
     with pytest.raises(UnsupportedFamilyError, match="funnel"):
         export_model(str(tmp_path), num_layers=1)
-
-
-def test_a_catalogue_name_gives_a_folder_layer_and_baselines(tmp_path):
-    save_tiny_bert(tmp_path / "model", num_layers=6)
-    bundle = export_model(str(tmp_path / "model"), name="distilroberta-base", output=tmp_path / "bundle")
-    manifest = open_bundle(bundle).manifest
-    assert (manifest.model_id, manifest.num_layers) == ("distilroberta-base", 5)
-    assert manifest.baselines["en"][0].f1 == 0.8473319

@@ -608,6 +608,15 @@ def test_a_graph_without_names_is_used_whole(published, tmp_path):
     assert export(folder, tmp_path / "bundle", LAYERS).exit_code == 0
 
 
+@pytest.mark.parametrize("options", [(), ("-l", "1")])
+def test_a_graph_of_another_model_gets_no_name_of_the_catalogue(published, tmp_path, options):
+    folder = change(published("bert", "optimum"), tmp_path / "bert-base-uncased")
+    for name, named in ((folder.name, ()), ("roberta-base", ("--name", "roberta-base"))):
+        result = CliRunner().invoke(app, ["export", "--from-onnx", str(folder), *options, *named])
+        assert result.exit_code == 2
+        assert f"{name} is a model of the catalogue with" in result.stderr
+
+
 def test_a_layer_too_high_is_answered_with_their_number(published, tmp_path):
     result = export(published("bert", "optimum"), tmp_path / "bundle", 9)
     assert f"has {LAYERS} layers; num_layers must be from 0 to that, not 9." in result.stderr

@@ -3,7 +3,8 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.card import CARD, read_license
+from bertscore_onnx.bundle.catalogue import Architecture
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import MANIFEST, stored_bundles
 from bertscore_onnx.errors import BertScoreOnnxError, BundleError, ExportError, UnknownLayerError
@@ -21,7 +23,9 @@ _POINTER = b"version https://git-lfs.github.com/"
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 """What a terminal takes as a colour or another style."""
 
-_LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
+"""The names of these numbers in the configurations of transformers; later ones may be the decoder's."""
 
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
@@ -159,11 +163,45 @@ def check_early(source: Source, num_layers: int | None, *, all_layers: bool, has
     if folder.exists() or not is_of_the_hub:
         with loading("configuration", source):
             settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            model = _architecture(settings)
         if not has_output and source.is_named_by_folder:
             check_name_of_folder(source.model_id)
-        layers = next((settings[name] for name in _LAYERS if type(settings.get(name)) is int), None)
+        check_name(source, model)
+        layers = model.model_layers
         if layers is not None and not all_layers:
             check_layer(source.name_or_path, choose_layer(source.model_id, num_layers, layers), layers)
+
+
+def _architecture(settings: Mapping[str, Any]) -> Architecture:
+    """Return what a config.json states of a model's type and sizes."""
+
+    def stated(names: Sequence[str]) -> int | None:
+        return next((settings[name] for name in names if type(settings.get(name)) is int), None)
+
+    family = settings.get("model_type")
+    if not isinstance(family, str):
+        family = None
+    return Architecture(family, stated(LAYERS), stated(SIZES), stated(["vocab_size"]))
+
+
+def check_name(source: Source, model: Architecture) -> None:
+    """Raise an ExportError if the catalogue has another model of this name.
+
+    A warning says so if a folder's name alone makes it a model of the catalogue.
+    """
+    if difference := catalogue.misnamed(source.model_id, model):
+        raise ExportError(
+            f"{source.name_or_path} bears the name of another model: {difference}. Give it a name of its own with "
+            "--name."
+        )
+    if source.is_named_by_folder and catalogue.find(source.model_id) is not None:
+        warnings.warn(
+            f"Only the name of its folder says that this model is {source.model_id}. The bundle gets that model's "
+            f"layer, unless another is given, and its baselines. Pass --name {source.model_id} if they are right for "
+            "it, and another name if not.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def check_layer(model: str, num_layers: int, layers: int) -> None:

@@ -6,19 +6,17 @@ from pathlib import Path
 from types import NoneType, SimpleNamespace
 from typing import Any
 
+from bertscore_onnx.bundle.catalogue import UNKNOWN_FAMILY, Architecture
 from bertscore_onnx.bundle.manifest import MAX_LAYERS, MAX_SIZE, MAX_VOCAB_SIZE
 from bertscore_onnx.errors import ExportError, UnsupportedFamilyError, shortened
 from bertscore_onnx_export.model.positions import counts_after, ignores_type_zero, max_positions
-
-_LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
-_SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
-"""The names of these numbers in the configurations of transformers; later ones may be the decoder's."""
+from bertscore_onnx_export.model.source import LAYERS, SIZES
 
 _DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
 
 _POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings")
 _TYPES = {
-    **dict.fromkeys((*_LAYERS, *_SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int),
+    **dict.fromkeys((*LAYERS, *SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int),
     **dict.fromkeys(("is_encoder_decoder", "position_biased_input"), bool),
 }
 """The settings that are read, beside `model_type`; any may be null."""
@@ -41,6 +39,11 @@ class PublishedConfig:
     """Whether the model has a decoder beside the encoder."""
 
     _settings: SimpleNamespace
+
+    @property
+    def architecture(self) -> Architecture:
+        """The type and the sizes of the model."""
+        return Architecture(self.model_type, self.num_layers, self.hidden_size, self.vocab_size)
 
     def padding_before_positions(self) -> int | None:
         """Return the padding id that positions are counted from; None if they are counted from 0."""
@@ -71,7 +74,7 @@ def read_config(folder: Path) -> PublishedConfig:
         raise ExportError(f"Cannot read {file} ({reason}). Copy it from the model's repository.") from error
     if not isinstance(settings, dict):
         raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
-    model_type = settings.get("model_type", "unknown")
+    model_type = settings.get("model_type", UNKNOWN_FAMILY)
     if not isinstance(model_type, str) or not model_type.isprintable() or "|" in model_type:
         raise ExportError(
             f"{file} has {str(model_type)[:100]!a} as model_type; expected a printable name without '|'. Copy it from "
@@ -88,8 +91,8 @@ def read_config(folder: Path) -> PublishedConfig:
     facts = SimpleNamespace(**settings | {"model_type": model_type})
     return PublishedConfig(
         model_type=model_type,
-        num_layers=_number(settings, _LAYERS, MAX_LAYERS, file),
-        hidden_size=_number(settings, _SIZES, MAX_SIZE, file),
+        num_layers=_number(settings, LAYERS, MAX_LAYERS, file),
+        hidden_size=_number(settings, SIZES, MAX_SIZE, file),
         vocab_size=_number(settings, ("vocab_size",), MAX_VOCAB_SIZE, file),
         pad_token_id=padding if padding is not None and padding >= 0 else None,
         max_tokens=max_positions(facts),

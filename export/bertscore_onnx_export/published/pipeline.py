@@ -12,7 +12,14 @@ from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError
-from bertscore_onnx_export.model.source import Source, check_name_of_folder, check_same_model, choose_layer, license_of
+from bertscore_onnx_export.model.source import (
+    Source,
+    check_name,
+    check_name_of_folder,
+    check_same_model,
+    choose_layer,
+    license_of,
+)
 from bertscore_onnx_export.placement import staging_folder
 from bertscore_onnx_export.published.comparison import compare_with_model, load_model
 from bertscore_onnx_export.published.config import read_config
@@ -46,7 +53,9 @@ def export_graph(
     if output is None and source.is_named_by_folder:
         check_name_of_folder(source.model_id)
     file = _graph_of(folder)
-    chosen = choose_layer(source.model_id, num_layers, read_config(folder).num_layers)
+    config = read_config(folder)
+    check_name(source, config.architecture)
+    chosen = choose_layer(source.model_id, num_layers, config.num_layers)
     target = output or bundle_folder(source.model_id, Variant(chosen, "fast", "fp32"))
     with staging_folder(target, force=force) as staged:
         report(f"Cutting the graph of {folder} at layer {chosen}, and trying it with the tokenizer")

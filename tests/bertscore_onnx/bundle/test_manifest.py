@@ -49,6 +49,12 @@ def test_a_wrong_type_or_a_number_beyond_reason_is_refused(sealed, field, value)
         read_manifest(sealed(**{field: value}))
 
 
+@pytest.mark.parametrize("name", ["bert-base-uncased", "roberta-large", "google/electra-small-generator"])
+def test_the_name_of_another_model_of_the_catalogue_is_refused(sealed, name):
+    with pytest.raises(ManifestError, match=f"{name} is a model of the catalogue with type .*; this one has type bert"):
+        read_manifest(sealed(model_id=name))
+
+
 @pytest.mark.parametrize("field", ["pad_id", "zero_weight_ids", "empty_ids", "prefix_ids", "suffix_ids"])
 def test_an_id_that_the_model_does_not_have_is_refused(sealed, field):
     spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]

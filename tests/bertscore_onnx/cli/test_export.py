@@ -1,4 +1,5 @@
 import re
+import shutil
 
 import pytest
 
@@ -104,3 +105,13 @@ def test_the_path_of_no_folder_is_refused_before_the_first_stage(run):
     assert result.exit_code == 2
     assert "there is no such folder" in result.stderr
     assert "[1/5]" not in result.stderr
+
+
+def test_a_folder_that_bears_the_name_of_another_model_is_refused_before_the_first_stage(run, tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model, tmp_path / "bert-base-uncased")
+    for options in ([], ["-l", 1], ["--all-layers"], ["--name", "distilroberta-base"]):
+        result = run("export", "--model", folder, *options)
+        assert result.exit_code == 2
+        assert f"{options[1] if '--name' in options else folder.name} is a model of the catalogue" in result.stderr
+        assert "this one has type bert, layers 3, hidden size 32, vocabulary 30." in result.stderr
+        assert "[1/5]" not in result.stderr
