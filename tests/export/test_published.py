@@ -622,6 +622,28 @@ def test_a_layer_too_high_is_answered_with_their_number(published, tmp_path):
     assert f"has {LAYERS} layers; num_layers must be from 0 to that, not 9." in result.stderr
 
 
+@pytest.mark.parametrize("writer", ["optimum", pytest.param("dynamo", marks=pytest.mark.transformers5)])
+@pytest.mark.parametrize("layers_of_config", [1, 2, 4, 12])
+def test_names_that_tell_of_other_layers_than_the_configuration_are_refused(
+    published, writer, layers_of_config, tmp_path
+):
+    folder = change(published("bert", writer), tmp_path / "model", config={"num_hidden_layers": layers_of_config})
+    for num_layers in (1, layers_of_config):
+        result = export(folder, tmp_path / "bundle", num_layers)
+        assert result.exit_code == 2
+        assert f"has {LAYERS} layers by the names of its nodes, and config.json has {layers_of_config}" in result.stderr
+
+
+@pytest.mark.parametrize("num_layers", [1, LAYERS])
+def test_layers_may_be_counted_from_another_number(published, num_layers, tmp_path):
+    def from_seven(graph):
+        for node in graph.node:
+            node.name = re.sub(r"/layer\.(\d+)/", lambda found: f"/layer.{int(found[1]) + 7}/", node.name)
+
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=from_seven)
+    assert_scores_as_own_export(folder, "bert", num_layers, tmp_path)
+
+
 @pytest.mark.parametrize("option", [["--all-layers"], ["--precision", "int8"], ["--adapter", "x"], ["--model", "x"]])
 def test_options_without_effect_are_refused(tmp_path, option):
     assert export(tmp_path, tmp_path / "bundle", 1, *option).exit_code == 2

@@ -5,7 +5,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,8 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
     _check_types(model, file)
     _move_to_raw(model.graph)
     _set_other_inputs(model, config, file)
-    found = list(_candidates(model.graph, config.num_layers))
+    layers = _named_layers(model.graph)
+    found = list(_candidates(model.graph, layers)) if len(layers) == config.num_layers else []
     names = {name for names in found for name in names}
     shapes = _shapes(model, sorted(names | {vectors}), file)
     expected = (*_PROBE.shape, config.hidden_size)
@@ -91,7 +92,14 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
         )
     states = [[name for name in names if shapes[name] == expected] for names in found]
     clear = len(states) == config.num_layers + 1 and all(len(names) == 1 for names in states)
-    if config.has_decoder and vectors != _renamed(_VECTOR_OUTPUTS[0]) and (not clear or _is_decoder(model.graph)):
+    may_be_decoder = config.has_decoder and vectors != _renamed(_VECTOR_OUTPUTS[0])
+    is_decoder = may_be_decoder and _is_decoder(model.graph)
+    if layers and len(layers) != config.num_layers and not is_decoder:
+        raise ExportError(
+            f"{file} has {len(layers)} layers by the names of its nodes, and config.json has {config.num_layers}. Take "
+            "both from the same model."
+        )
+    if is_decoder or (may_be_decoder and not clear):
         raise ExportError(
             f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and decoder apart. Use a graph "
             f"of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
@@ -268,19 +276,22 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
     graph.initializer.extend(op.constants)
 
 
-def _candidates(graph: Any, num_layers: int) -> Iterator[set[str]]:
+def _named_layers(graph: Any) -> list[int]:
+    """Return the numbers of layers in the names of nodes; empty if none has a name of a layer."""
+    layers = {_layer(node) for node in graph.node}
+    return sorted(layer for layer in layers if layer is not None)
+
+
+def _candidates(graph: Any, layers: list[int]) -> Iterator[set[str]]:
     """Yield, for each layer and the end, the values that may be its input: computed before it, and used in it."""
     layer_of = {output: _layer(node) for node in graph.node for output in node.output}
     used: dict[int | None, set[str]] = defaultdict(set)
     for node in graph.node:
         used[_layer(node)].update(_inputs(node))
-    if {layer for layer in layer_of.values() if layer is not None} != {*range(num_layers)}:
-        return
-    for layer in range(num_layers):
-        before = None if layer == 0 else layer - 1
+    for before, layer in pairwise([None, *layers]):
         yield {name for name in used[layer] if name in layer_of and layer_of[name] == before}
     after = used[None] | {value.name for value in graph.output}
-    yield {name for name in after if layer_of.get(name) == num_layers - 1}
+    yield {name for name in after if layer_of.get(name) == layers[-1]}
 
 
 def _layer(node: NodeProto) -> int | None:
