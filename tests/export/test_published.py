@@ -508,6 +508,70 @@ def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, mes
     assert not (tmp_path / "bundle").exists()
 
 
+def with_noise(operator, **attributes):
+    """Return a change that adds what an operator draws to the vectors behind each layer."""
+
+    def add_noise(graph):
+        node = onnx.helper.make_node(operator, ["inner"], ["noise"], dtype=onnx.TensorProto.FLOAT, **attributes)
+        behind_vectors(graph, lambda name: [node, onnx.helper.make_node("Add", ["inner", "noise"], [name])])
+
+    return add_noise
+
+
+def with_dropout(*, is_training):
+    """Return a change that adds a Dropout behind the first product of layer 0, as the export of a model that trains."""
+
+    def add_dropout(graph):
+        product = next(node for node in graph.node if "/layer.0/" in node.name and node.op_type == "MatMul")
+        place = [*graph.node].index(product)
+        result, product.output[0] = product.output[0], "undropped"
+        for name, value in {"ratio": np.float32(0.1), "training": np.array(is_training)}.items():
+            graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+        dropout = onnx.helper.make_node("Dropout", ["undropped", "ratio", "training"], [result])
+        dropout.name = f"{product.name}_dropout"
+        graph.node.insert(place + 1, dropout)
+
+    return add_dropout
+
+
+@pytest.mark.parametrize(
+    ("graph", "layers", "operator"),
+    [
+        (with_dropout(is_training=True), [1, LAYERS], "Dropout in training mode"),
+        (with_noise("RandomNormalLike"), [LAYERS], "RandomNormalLike"),
+        (with_noise("RandomUniformLike", seed=1.0), [LAYERS], "RandomUniformLike"),
+    ],
+)
+def test_a_graph_that_draws_at_random_is_refused_by_name(published, graph, layers, operator, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
+    for num_layers in layers:
+        result = export(folder, tmp_path / "bundle", num_layers)
+        assert result.exit_code == 2
+        assert f"The graph draws at random, by {operator}: two runs on the same text" in result.stderr
+
+
+def with_batch_mean(graph):
+    """Subtract the mean of all tokens of a batch, as a norm that is in training."""
+    behind_vectors(
+        graph,
+        lambda name: [
+            onnx.helper.make_node("ReduceMean", ["inner"], ["mean"], axes=[0, 1]),
+            onnx.helper.make_node("Sub", ["inner", "mean"], [name]),
+        ],
+    )
+
+
+def test_a_graph_whose_vectors_depend_on_the_batch_is_refused(published, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=with_batch_mean)
+    result = export(folder, tmp_path / "bundle", LAYERS)
+    assert "depend on the other texts of its batch" in result.stderr
+
+
+def test_a_dropout_that_does_not_train_is_used(published, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=with_dropout(is_training=False))
+    assert_scores_as_own_export(folder, "bert", 1, tmp_path)
+
+
 def exchange(one, other):
     """Return a change that gives two inputs each other's names."""
     names = {one: other, other: one}

@@ -44,8 +44,14 @@ _WHOLE = (*INPUTS, "token_type_ids", "position_ids")
 
 _HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
+_DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+"""The operators that draw at random, beside Dropout in training mode."""
+
 _PROBE = np.array([[5, 6, 7, 8, 9, 10, 11]] * 2)
 """Token ids of a shape that no other value is likely to have."""
+
+_ROUNDING = 1e-4
+"""The difference of equal vectors in fp32, as a share of their largest coordinate."""
 
 _LONG = 512
 """The tokens of the longest text that is tried: attention to the whole of a longer one takes much memory."""
@@ -362,12 +368,62 @@ def check_length(session: Any, ids: list[int]) -> None:
         ) from error
 
 
+def check_repeatable(session: Any, ids: list[int], model: ModelProto) -> None:
+    """Raise an ExportError if two runs of a graph on one text give different vectors."""
+    first = run_vectors(session, ids)
+    second = run_vectors(session, ids)
+    if np.array_equal(first, second, equal_nan=True):
+        return
+    operators = sorted({*_drawing_operators(model)})
+    reason = f", by {', '.join(operators)}" if operators else ""
+    raise ExportError(
+        f"The graph draws at random{reason}: two runs on the same text give different vectors. Export it again from "
+        "the model in evaluation mode (`model.eval()`)."
+    )
+
+
+def _drawing_operators(model: ModelProto) -> Iterator[str]:
+    """Yield the types of the nodes that draw at random."""
+    for node in _all_nodes(model):
+        if node.op_type in _DRAWING:
+            yield node.op_type
+        elif node.op_type == "Dropout" and _is_training(model, node):
+            yield "Dropout in training mode"
+
+
+def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
+    """Return whether the third input of a Dropout, its training mode, is there, and no constant of false."""
+    if len(dropout.input) < 3 or not dropout.input[2]:
+        return False
+    mode = dropout.input[2]
+    constants = [tensor for tensor in model.graph.initializer if tensor.name == mode]
+    for node in _all_nodes(model):
+        if node.op_type == "Constant" and mode in node.output:
+            constants += [attribute.t for attribute in node.attribute if attribute.name == "value"]
+    return not constants or any(to_array(tensor).any() for tensor in constants)
+
+
+def check_independent(session: Any, ids: list[int]) -> None:
+    """Raise an ExportError if the vectors of a text depend on another text in its batch."""
+    both = np.array([ids, ids[::-1]])
+    beside_other = _run(session, both, np.ones_like(both))[0][0]
+    if _differ(run_vectors(session, ids), beside_other):
+        raise ExportError(
+            "The vectors that the graph gives a text depend on the other texts of its batch, as with "
+            "BatchNormalization in training mode. Export it again from the model in evaluation mode (`model.eval()`)."
+        )
+
+
 def padding_changes(session: Any, ids: list[int], pad_id: int) -> bool:
     """Return whether padding changes the vectors of the real tokens."""
     padded = np.array([[*ids, *[pad_id] * 7]])
     mask = (np.arange(padded.shape[1]) < len(ids)).astype(np.int64)[None]
-    alone, beside = run_vectors(session, ids), _run(session, padded, mask)[0][0, : len(ids)]
-    return bool(np.abs(alone - beside).max() > 1e-4 * np.abs(alone).max())
+    return _differ(run_vectors(session, ids), _run(session, padded, mask)[0][0, : len(ids)])
+
+
+def _differ(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> bool:
+    """Return whether vectors of the same tokens differ by more than rounding."""
+    return bool(np.abs(vectors - others).max() > _ROUNDING * np.abs(vectors).max())
 
 
 def _end(graph: Any, start: str) -> list[NodeProto]:

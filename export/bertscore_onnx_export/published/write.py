@@ -21,7 +21,9 @@ from bertscore_onnx_export.published.config import PublishedConfig, read_config
 from bertscore_onnx_export.published.cut import (
     PublishedGraph,
     check_cut,
+    check_independent,
     check_length,
+    check_repeatable,
     cut,
     padding_changes,
     read_graph,
@@ -70,6 +72,9 @@ def _manifest(
 ) -> Manifest:
     session = uncut_vectors(graph, num_layers)
     check_length(session, tokenizer.ids("word " * 600))
+    text = tokenizer.ids(GOLDEN_PAIRS[0][0])
+    check_repeatable(session, text, graph.model)
+    check_independent(session, text)
     rows = catalogue.baselines(model_id, num_layers)
     written = onnx.load(folder / GRAPH_FILE, load_external_data=False)
     return Manifest(
@@ -94,7 +99,7 @@ def _manifest(
         baselines={language: [row] for language, row in rows.items()},
         exported_with={"bertscore-onnx": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
         files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-        padding=not padding_changes(session, tokenizer.ids(GOLDEN_PAIRS[0][0]), tokenizer.pad_id),
+        padding=not padding_changes(session, text, tokenizer.pad_id),
         golden=[_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS],
         golden_difference=0.0,
         comparison="not compared",
