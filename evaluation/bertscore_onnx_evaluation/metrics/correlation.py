@@ -207,10 +207,15 @@ def rounding(scores: Floats) -> float:
     return float(max(ROUNDING * np.abs(scores).max(initial=0, where=np.isfinite(scores)), 1 / LARGEST))
 
 
+def exact_differences(scores: Floats) -> Floats:
+    """Return the differences of every two systems, (pairs, …), from scores, (systems, …)."""
+    first, second = np.triu_indices(len(scores), 1)
+    return scores[first] - scores[second]
+
+
 def pair_differences(scores: Floats) -> Floats:
     """Return the differences of every two systems, (pairs, …), from scores, (systems, …); 0 for one of rounding."""
-    first, second = np.triu_indices(len(scores), 1)
-    differences = scores[first] - scores[second]
+    differences = exact_differences(scores)
     differences[np.abs(differences) <= rounding(scores)] = 0
     return differences
 
@@ -288,8 +293,8 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
 
     A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
     the whole set and maximises the mean over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every
-    pair in the sample). Annotators tie where their scores are equal, the metric where |Δ| ≤ ε. Of several ε that are
-    equally good, the smallest is taken; ε = 0 is among them.
+    pair in the sample). Annotators tie where their scores are equal to the last bit, the metric where |Δ| ≤ ε. Of
+    several ε that are equally good, the smallest is taken; ε = 0 is among them.
 
     Args:
         human: (systems, segments), NaN where nobody judged; such pairs are left out.
@@ -299,7 +304,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         InputError: shapes differ, or a score is missing or infinite.
     """
     human, metric = judged_scores(human, metric)
-    human_delta, metric_delta = pair_differences(human), pair_differences(metric)  # (pairs, segments)
+    human_delta, metric_delta = exact_differences(human), pair_differences(metric)  # (pairs, segments)
     is_judged = ~np.isnan(human_delta)
     counts = is_judged.sum(axis=0)
     pairs, has_pairs = int(counts.sum()), counts > 0
@@ -327,7 +332,7 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
     """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs, segments)."""
-    human_delta, metric_delta = pair_differences(human), pair_differences(metric)  # (pairs, segments)
+    human_delta, metric_delta = exact_differences(human), pair_differences(metric)  # (pairs, segments)
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
     return np.stack([~np.isnan(human_delta), is_right])

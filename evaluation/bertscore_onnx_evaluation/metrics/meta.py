@@ -16,8 +16,10 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     average,
     correlate,
     correlate_pairs,
+    exact_differences,
     finite,
     no_value,
+    rounding,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
 )
@@ -123,7 +125,8 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
     scaled: list[Floats] = []
     scales: list[float] = []
     for outputs in (judged.human_segment, metric.segment):
-        scale = float(np.nanmax(np.abs(outputs[:, is_judged]))) or 1.0
+        largest = np.nanmax(np.abs(outputs[:, is_judged]))
+        scale = float(np.ldexp(1.0, np.frexp(largest)[1]))  # a power of two: scores that differ stay so
         scaled.append(outputs[:, is_judged] / scale)
         scales.append(scale)
     human, scores = scaled  # (systems, judged segments)
@@ -359,6 +362,13 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     for name, metric in judged.metrics.items():
         if metric.segment is None:
             yield f"{name} has no scores of segments, and so no rank among them"
+    differences = np.abs(exact_differences(judged.human_segment))
+    of_rounding = (differences > 0) & (differences <= rounding(judged.human_segment))
+    if of_rounding.any():
+        yield (
+            f"{plural(int(of_rounding.sum()), 'pair')} of outputs with human scores that differ by rounding alone: "
+            "they are compared as they are given, and are no ties"
+        )
     counts = judged.is_judged.sum(axis=1)
     shared = int(judged.is_judged.all(axis=0).sum())
     if not (counts == shared).all():

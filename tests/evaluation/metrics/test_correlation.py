@@ -88,13 +88,27 @@ def test_bad_input(human, metric, options, message):
         correlate(human, metric, **options)
 
 
-@pytest.mark.parametrize("side", ["human", "metric"])
-def test_scores_that_differ_by_rounding_are_tied(side):
+@pytest.mark.parametrize(
+    ("side", "measure"),
+    [
+        ("metric", tie_calibrated_accuracy),
+        ("metric", soft_pairwise_accuracy),
+        ("human", soft_pairwise_accuracy),
+    ],
+)
+def test_scores_that_differ_by_rounding_are_tied(side, measure):
     rng = np.random.default_rng(3)
     rounded = {name: rng.integers(-9, 1, (6, 40)) / 10 for name in ("human", "metric")}
     noisy = {**rounded, side: rounded[side] + 1e-16 * rng.normal(size=(6, 40))}
-    for measure in (tie_calibrated_accuracy, soft_pairwise_accuracy):
-        assert measure(**noisy).value == pytest.approx(measure(**rounded).value, abs=1e-12)
+    assert measure(**noisy).value == pytest.approx(measure(**rounded).value, abs=1e-12)
+
+
+def test_human_scores_that_differ_by_rounding_are_no_ties():
+    human = np.array([[0.1 + 0.2, 1.0], [0.3, 1.0]])
+    metric = np.array([[2.0, 1.0], [1.0, 1.0]])
+    assert tie_calibrated_accuracy(human, metric).value == 1
+    assert tie_calibrated_accuracy(human, -metric).value == 0.5
+    assert tie_calibrated_accuracy(human.round(9), metric).value is None
 
 
 def test_superiority_counts_permutations_as_a_loop_does():

@@ -9,6 +9,7 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.metrics.statistics import exchange_units, segment_sums
@@ -214,11 +215,24 @@ def test_a_constant_metric_has_no_correlation_but_a_reason(full_scores):
     assert {one.segment.rank for one in result.language_pairs[0].metrics if one.name != "flat"} == {1, 2}
 
 
+def test_pairs_of_human_scores_that_differ_by_rounding_are_counted_and_no_ties(full_scores):
+    human, metrics = full_scores
+    human[0], human[1] = 0.3, 0.3
+    human[0, :7] = 0.1 + 0.2
+    result = evaluate(judged(human, metrics)).language_pairs[0]
+    assert result.notes[0].startswith("7 pairs of outputs with human scores that differ by rounding alone")
+    for metric in result.metrics:
+        expected = tie_calibrated_accuracy(human, metrics[metric.name]).value
+        assert metric.segment["acc_eq"].value == expected
+    values = {metric.name: metric.segment["acc_eq"].value for metric in result.metrics}
+    delta = result.tests["acc_eq"].differences["m", "other"].delta
+    assert delta == pytest.approx(values["m"] - values["other"], abs=1e-12)
+
+
 @pytest.mark.parametrize("value", [1.0, [0.1, 0.2, 0.7]])
 def test_human_scores_that_tie_every_pair_give_no_value(full_scores, value):
     human, metrics = full_scores
     human[:] = np.resize(value, human.shape[1])
-    human += 1e-17 * np.arange(6)[:, None]
     result = evaluate(judged(human, metrics), sentinels=True)
     for metric in result.language_pairs[0].metrics:
         assert [metric.segment["acc_eq"].value, metric.system["spa"].value] == [None, None]
