@@ -103,6 +103,12 @@ def _check_range(*scores: Floats) -> None:
             raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of such scores overflow. Scale the scores.")
 
 
+def often_judged(is_judged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which systems are judged on at least half as many segments as any other, from (systems, segments)."""
+    counts = is_judged.sum(axis=1)
+    return (counts > 0) & (2 * counts >= counts.max(initial=0))
+
+
 def mean_by_system(scores: Floats) -> Floats:
     """Average each system's scores over the segments that have one, NaN for a system of none."""
     _check_range(scores)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Floats
+from bertscore_onnx_evaluation.metrics.correlation import Floats, often_judged
 from bertscore_onnx_evaluation.systems.paired_tests import effective_units
 
 SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "segment", "length", "ratio", "overlap"))
@@ -50,6 +50,11 @@ class JudgedSystems:
         if self.human_segment is None:
             return np.zeros((len(self.systems), len(self.segments)), dtype=bool)
         return ~np.isnan(self.human_segment)
+
+    @property
+    def often_judged(self) -> NDArray[np.bool_]:
+        """Which systems SPA compares: those judged on at least half as many segments as any other, (systems,)."""
+        return often_judged(self.is_judged)
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, by name, with all their segments; higher scores are better.

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import plural
+from bertscore_onnx.tables.table import listed, plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
@@ -94,8 +95,8 @@ def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: in
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
-    has_any = judged.is_judged.any(axis=1)
-    human, scores = judged.human_segment[has_any], metric.segment[has_any]
+    is_often = judged.often_judged
+    human, scores = judged.human_segment[is_often], metric.segment[is_often]
     return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
 
 
@@ -103,10 +104,9 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     """Return the measures that rest on fewer than 20 segments, without a value."""
     if judged.human_segment is None:
         return {}
-    human = judged.human_segment[judged.is_judged.any(axis=1)]
-    is_judged = ~np.isnan(human)
+    human, is_judged = judged.human_segment, judged.is_judged
     segments = {
-        "spa": (is_judged.all(axis=0), "judged for every system"),
+        "spa": (is_judged[judged.often_judged].all(axis=0), "judged for every system"),
         "pearson_by_item": (np.fmin.reduce(human) < np.fmax.reduce(human), "with different human scores"),
         "acc_eq": (is_judged.sum(axis=0) > 1, "judged for two systems or more"),
     }
@@ -280,6 +280,7 @@ def _language_pair(
         reversed=tuple(reversed_metrics),
         notes=tuple(notes),
         units=judged.kind_of_units,
+        spa_systems=tuple(compress(judged.systems, judged.often_judged)),
     )
     return result, sums
 
@@ -370,12 +371,17 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             "they are compared as they are given, and are no ties"
         )
     counts = judged.is_judged.sum(axis=1)
-    shared = int(judged.is_judged.all(axis=0).sum())
+    is_often = judged.often_judged
+    seldom_judged = [*compress(judged.systems, ~is_often)]
+    shared = int(judged.is_judged[is_often].all(axis=0).sum())
     if not (counts == shared).all():
+        but = f" but {listed(seldom_judged)}" if seldom_judged else ""
         yield (
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
-            "all: the score of a system is the mean over its own, and SPA takes those of all"
+            f"all{but}: the score of a system is the mean over its own, and SPA takes those of all{but}"
         )
+    if seldom_judged:
+        yield (f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system")
     num_segments, num_units, effective = len(judged.unit_numbers), judged.num_units, judged.effective_units
     if num_segments < MIN_UNITS:
         yield (
@@ -388,7 +394,7 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             f"{num_units} {judged.kind_of_units}{alike} are few: below {MIN_UNITS}, intervals and tests are not "
             "reliable"
         )
-    num_systems = int((counts > 0).sum())
+    num_systems = int(is_often.sum())
     if OF_SYSTEMS in ranked_by and num_systems < MIN_SYSTEMS:
         yield f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
 

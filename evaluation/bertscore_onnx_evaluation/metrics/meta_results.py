@@ -143,6 +143,8 @@ class LanguagePairResult:
     """Warnings about the data."""
     units: str
     """What the tests exchange, and intervals are over: `segments` or `documents`."""
+    spa_systems: tuple[str, ...]
+    """The systems that SPA compares: those judged on at least half as many segments as any other."""
 
     @property
     def ranked(self) -> list[MetricAgreement]:
@@ -301,7 +303,7 @@ class MetaEvaluation(Result):
             name: {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
             for name, tests in self.mean_tests.items()
         }
-        num_systems = min(len(result.systems) for result in self.language_pairs)
+        num_systems = min(len(result.spa_systems) for result in self.language_pairs)
         words = verdict(values, self.mean_tests, num_systems) or "no metric is ranked."
         return f"Over {len(self.language_pairs)} language pairs, {words}"
 
@@ -409,7 +411,7 @@ def _verdict_of(result: LanguagePairResult) -> str:
         label(key): {metric.name: measure.value or 0.0 for metric in result.ranked if (measure := metric.measure(key))}
         for key in result.ranked_by
     }
-    words = verdict(values, result.tests, len(result.systems)) or _no_verdict(result)
+    words = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
     if result.reversed:
         order = "order" if len(result.reversed) > 1 else "orders"
         names = " ".join(map(quote, result.reversed))

@@ -19,6 +19,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     Floats,
     accuracies,
     judged_scores,
+    often_judged,
     ordered_pairs,
     pair_differences,
     pearson_of_moments,
@@ -75,7 +76,8 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     """Return the agreement of a metric's segment scores with human scores, by its names in `Agreement`.
 
     Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has the ε that is best
-    for all segments, and SPA normal p-values, which permutations approach.
+    for all segments, and SPA normal p-values, which permutations approach; it leaves out systems that are seldom
+    judged.
     """
     human, metric = judged_scores(human, metric)
     by_unit = partial(sum_by_unit, units=units)
@@ -87,6 +89,8 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     epsilon = tie_calibrated_accuracy(human, metric).epsilon
     if epsilon is not None:
         sums["acc_eq"] = UnitSums(by_unit(_mean_sums(accuracies(ordered_pairs(human, metric, epsilon)))), ratio)
+    is_often = often_judged(~np.isnan(human))
+    human, metric = human[is_often], metric[is_often]
     is_complete = ~np.isnan(human).any(axis=0)
     sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
     if all(side[len(human) :].any() for side in sides):

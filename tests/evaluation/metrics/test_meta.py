@@ -265,6 +265,27 @@ def test_nothing_is_computed_from_fewer_than_20_segments_that_all_systems_share(
     assert one.segment["acc_eq"].low is not None
 
 
+@pytest.mark.parametrize("number", [1, 19, 20, 29])
+def test_a_system_that_was_seldom_judged_leaves_the_others_their_accuracy(number):
+    human, metrics = noisy(7, 60)
+    others = {name: scores[:6] for name, scores in metrics.items()}
+    [expected] = evaluate(judged(human[:6], others)).language_pairs
+    human[6, number:] = np.nan
+    [result] = evaluate(judged(human, metrics)).language_pairs
+    assert [metric.system["spa"] for metric in result.metrics] == [metric.system["spa"] for metric in expected.metrics]
+    assert result.tests["spa"] == expected.tests["spa"]
+    assert (result.systems, result.spa_systems) == (tuple("ABCDEFG"), tuple("ABCDEF"))
+    assert "SPA leaves out G: judged on less than half as many segments as another system" in result.notes
+
+
+def test_a_system_that_was_judged_on_half_of_the_segments_is_compared():
+    human, metrics = noisy(6, 60)
+    human[5, 30:] = np.nan
+    [result] = evaluate(judged(human, metrics)).language_pairs
+    assert (result.spa_systems, result.metrics[0].system["spa"].n) == (tuple("ABCDEF"), 15)
+    assert [note for note in result.notes if note.startswith("SPA leaves out")] == []
+
+
 def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
     human, metrics = noisy(2, 60)
     human[0, :30] = human[1, 42:] = np.nan
