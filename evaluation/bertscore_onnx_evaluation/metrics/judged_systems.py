@@ -89,9 +89,14 @@ class JudgedSystems:
         return judged
 
     @property
-    def share_segments(self) -> bool:
-        """Whether any segment is judged for two systems or more."""
-        return bool((self.is_judged.sum(axis=0) > 1).any())
+    def is_shared(self) -> NDArray[np.bool_]:
+        """Which segments are judged for two systems or more, (segments,)."""
+        return self.is_judged.sum(axis=0) > 1
+
+    @property
+    def num_shared(self) -> int:
+        """How many segments are judged for two systems or more."""
+        return int(self.is_shared.sum())
 
     @property
     def unit_numbers(self) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     exact_differences,
     finite,
     no_value,
+    pair_differences,
     rounding,
     soft_pairwise_accuracy,
     tie_calibrated_accuracy,
@@ -44,6 +45,7 @@ from bertscore_onnx_evaluation.metrics.meta_results import (
 from bertscore_onnx_evaluation.metrics.ranks import MeasureTests, compare_metrics, notes_of_exchanges
 from bertscore_onnx_evaluation.metrics.sentinels import (
     RANDOM,
+    SEGMENT,
     mean_agreement,
     notes_of_sentinels,
     random_scores,
@@ -108,7 +110,7 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     segments = {
         "spa": (is_judged[judged.often_judged].all(axis=0), "judged for every system"),
         "pearson_by_item": (np.fmin.reduce(human) < np.fmax.reduce(human), "with different human scores"),
-        "acc_eq": (is_judged.sum(axis=0) > 1, "judged for two systems or more"),
+        "acc_eq": (judged.is_shared, "judged for two systems or more"),
     }
     return {
         name: no_value(f"{plural(int(rests_on.sum()), 'segment')} {which}, and it takes {MIN_UNITS}", 0)
@@ -165,9 +167,9 @@ def meta_evaluate(
 ) -> MetaEvaluation:
     """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 % intervals.
 
-    Intervals are over other segments (documents, if known), by a jackknife. Where each segment has one output, metrics
-    are judged by Pearson's r over all outputs; where whole systems alone were judged, by that of systems, which has no
-    test.
+    Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20 segments, or fewer than
+    half, have two judged outputs or more, metrics are judged by Pearson's r over all outputs first; where whole systems
+    alone were judged, by that of systems, which has no test.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
@@ -202,16 +204,20 @@ def _language_pair(
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
     everything = {**judged.metrics, **sentinels}
     too_few = _too_few(judged)
+    is_by_r = _is_by_r(judged)
     base_names = Counter(metric.base_name for metric in judged.metrics.values())
 
     def agreement(name: str, metric: MetricScores) -> MetricAgreement:
         has_base_name = metric.base_name and base_names[metric.base_name] == 1
+        of_segment = _without(_segment_agreement(judged, metric), too_few)
+        if is_by_r and (name == SEGMENT or _tells_segments(judged, metric)):
+            of_segment = _without(of_segment, {"pearson": no_value("all outputs of a segment score alike", 0)})
         return MetricAgreement(
             name,
             metric.base_name if has_base_name else name,
             metric.signature,
             _without(_system_agreement(judged, metric, permutations, seed), too_few),
-            _without(_segment_agreement(judged, metric), too_few),
+            of_segment,
         )
 
     agreements = {name: agreement(name, metric) for name, metric in everything.items()}
@@ -238,8 +244,8 @@ def _language_pair(
             return None
         if name != RANDOM:  # its values are means over draws
             agreement = _with_intervals(agreement, level, sums.get(name, {}), effective)
-        ranks = [tests[label(key)].ranks.get(name) for key in ranked_by if key[0] == level]
-        return replace(agreement, rank=ranks[0] if ranks else None)
+        ranks = {key[1]: tests[label(key)].ranks.get(name) for key in ranked_by if key[0] == level}
+        return replace(agreement, ranks={measure: rank for measure, rank in ranks.items() if rank})
 
     def finished(name: str) -> MetricAgreement:
         """Return a metric with intervals and ranks."""
@@ -296,13 +302,29 @@ def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agr
     return replace(agreement, measures=measures)
 
 
+def _is_by_r(judged: JudgedSystems) -> bool:
+    """Return whether r over all outputs ranks metrics: too few segments have two judged outputs for acc*_eq alone."""
+    num_segments = len(judged.unit_numbers)
+    if num_segments < MIN_UNITS:
+        return not judged.num_shared
+    return judged.num_shared < max(MIN_UNITS, num_segments / 2)
+
+
+def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
+    """Return whether a metric scores all outputs of a segment alike, in 20 segments with two or more."""
+    if metric.segment is None or judged.num_shared < MIN_UNITS:
+        return False
+    scores = np.where(judged.is_judged, metric.segment, np.nan)
+    return not np.nan_to_num(pair_differences(scores[:, judged.is_shared])).any()
+
+
 def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
-    """Return the measures that rank the metrics: of outputs that systems share, else of all outputs or of systems."""
+    """Return the measures that rank the metrics: of outputs and of systems, or of systems judged as wholes."""
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
     if not any(metric.segment for metric in agreements):
         choices = (R_OF_SYSTEMS,)
-    elif not judged.share_segments:
-        choices = (R_OF_OUTPUTS,)
+    elif _is_by_r(judged):
+        choices = (R_OF_OUTPUTS, *choices)
     return tuple(key for key in choices if any(metric.measure(key) for metric in agreements))
 
 
@@ -327,7 +349,7 @@ def _is_reversed(judged: JudgedSystems, agreement: MetricAgreement, given: Sums,
         with np.errstate(divide="ignore"):
             z = np.arctanh(r.value or 0.0) * np.sqrt(max(r.n - 3, 0))
         return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
-    key = OF_OUTPUTS if judged.share_segments else R_OF_OUTPUTS
+    key = R_OF_OUTPUTS if judged.num_shared < MIN_UNITS else OF_OUTPUTS
     if key not in given or (OF_SYSTEMS in given and given[OF_SYSTEMS].value > 0.5):
         return False
     negative = _sums(judged, replace(judged.metrics[agreement.name], lower_is_better=True).negated)
@@ -430,19 +452,24 @@ def _means(
             found.setdefault((kind, metric.base_name), []).append(metric)
             if metric.name in result.golds:
                 golds.add(metric.base_name)
-    own_names = {
-        name: [metric.name for metric in metrics]
-        for (_, name), metrics in found.items()
-        if len(metrics) == len(results) and name not in golds
-    }
-    ranked_by = [key for key in AVERAGED if all(key in result.ranked_by for result in results)]
-    tests = {label(key): _compared(sums, key, own_names, permutations, seed) for key in ranked_by}
+    ranked_by = [key for key in results[0].ranked_by if all(key in result.ranked_by for result in results)]
+    tests = {}
+    for key in ranked_by:
+        own_names = {
+            name: [metric.name for metric in metrics if metric.measure(key)]
+            for (_, name), metrics in found.items()
+            if name not in golds
+        }
+        everywhere = {name: own for name, own in own_names.items() if len(own) == len(results)}
+        tests[label(key)] = _compared(sums, key, everywhere, permutations, seed)
     means = []
     for (kind, name), metrics in found.items():
         measures = {label(key): _average(metrics, key, len(results)) for key in AVERAGED}
         ranks = {measure: of_measure.ranks[name] for measure, of_measure in tests.items() if name in of_measure.ranks}
         means.append(MetricMean(name, len(metrics), measures, ranks, kind))
-    means.sort(key=lambda mean: [mean.kind == "sentinels", *(_falling(mean[label(key)]) for key in AVERAGED)])
+    means.sort(
+        key=lambda mean: [mean.kind == "sentinels", *(_falling(mean[label(key)]) for key in (*ranked_by, *AVERAGED))]
+    )
     return tuple(means), tests
 
 

@@ -1,7 +1,7 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
@@ -59,9 +59,9 @@ class Agreement:
     measures: Mapping[str, Measure]
     """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and `pearson`. Of segments:
     `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each segment, then the mean)."""
-    rank: int | None = None
-    """From 1, by the measure of this level that ranks the metrics: a rank ends where a metric in it is significantly
-    better. None without one."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """From 1, by the name of each measure that ranks the metrics: a rank ends where a metric in it is significantly
+    better."""
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by its name."""
@@ -73,7 +73,7 @@ class Agreement:
         return {
             "n": self.n,
             **_parts(self.measures),
-            "rank": self.rank,
+            "ranks": dict(self.ranks),
             "groups": {name: value.groups for name, value in measures if value.groups > 1},
             "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
             "zeros": {name: value.zeros for name, value in measures if value.zeros},
@@ -132,7 +132,8 @@ class LanguagePairResult:
     sentinels: tuple[MetricAgreement, ...]
     """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
     ranked_by: tuple[Key, ...]
-    """The measures that rank the metrics, by level and name: acc*_eq and SPA, or r where there are no such."""
+    """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few segments have two
+    outputs; or r of whole systems."""
     tests: Mapping[str, MeasureTests]
     """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or `system_pearson`."""
     golds: tuple[str, ...]
@@ -304,7 +305,8 @@ class MetaEvaluation(Result):
             for name, tests in self.mean_tests.items()
         }
         num_systems = min(len(result.spa_systems) for result in self.language_pairs)
-        words = verdict(values, self.mean_tests, num_systems) or "no metric is ranked."
+        no_verdict = "no metric is ranked." if self.mean_tests else "no measure ranks the metrics of all."
+        words = verdict(values, self.mean_tests, num_systems) or no_verdict
         return f"Over {len(self.language_pairs)} language pairs, {words}"
 
     def _verdict_and_means(self) -> Iterator[str]:
@@ -369,8 +371,7 @@ _LISTED = 4
 
 def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int) -> str:
     """Return in a sentence which metric agrees best by each measure, by values of measures and then of metrics."""
-    clauses: list[str] = []
-    previous = ""
+    sentence = previous = ""
     for name, of_metrics in values.items():
         if not of_metrics or (name == "spa" and num_systems < MIN_SYSTEMS):
             continue
@@ -383,11 +384,17 @@ def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, Measu
             facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
         elif is_better and not others:
             facts.append("better than every sentinel")
-        verb = "" if clauses else "agrees best " if others else "agrees "
+        verb = "" if sentence else "agrees best " if others else "agrees "
         subject = f"{best} " if best != previous else ""
-        clauses.append(f"{subject}{verb}on {about} ({'; '.join(facts)})")
+        is_contradicted = name == "acc_eq" and any(
+            metric == previous and difference.delta < 0 and difference.p_holm < SIGNIFICANT
+            for (metric, _), difference in tests[name].differences.items()
+        )
+        if sentence:
+            sentence += " but " if is_contradicted else " and "
+        sentence += f"{subject}{verb}on {about} ({'; '.join(facts)})"
         previous = best
-    return " and ".join(clauses) + "." * bool(clauses)
+    return f"{sentence}." if sentence else ""
 
 
 def _relations(best: str, others: Sequence[str], tests: MeasureTests) -> list[str]:
@@ -443,6 +450,8 @@ def _row(agreement: Agreement) -> dict[str, Any]:
             row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
         elif name == "intervals":
             row |= {f"{of}_{end}": ends[at] for of, ends in value.items() for at, end in enumerate(("low", "high"))}
+        elif name == "ranks":
+            row |= {f"{of}_rank": rank for of, rank in value.items()}
         elif isinstance(value, dict):  # groups, left_out and zeros
             row |= {f"{of}_{name}": number for of, number in value.items()}
         else:
@@ -452,7 +461,8 @@ def _row(agreement: Agreement) -> dict[str, Any]:
 
 def _measures_table(rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]) -> Table:
     """Return a table of metrics by the measures that have a value, with their intervals and ranks."""
-    names = [name for name in _MEASURES if any(name in measures for measures in rows.values())]
+    ordered = dict.fromkeys([*tests, *_MEASURES])
+    names = [name for name in ordered if any(name in measures for measures in rows.values())]
     columns: list[Column] = [("metric", "metric", str)]
     for name in names:
         title = _MEASURES[name].title
@@ -547,10 +557,14 @@ def _sentinels(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
-    """Yield a matrix of p for every two metrics: of one measure above the diagonal, of another below."""
+    """Yield matrices of p for every two metrics: of one measure above the diagonal, of another below."""
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
-    if not tested:
-        return
+    for start in range(0, len(tested), 2):
+        yield _matrix_of(tested[start : start + 2], tests, names, units)
+
+
+def _matrix_of(tested: Sequence[str], tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> str:
+    """Return a matrix of p of one or two measures."""
     has_below = len(tested) > 1
     columns: list[Column] = [("", "number", plain), ("metric", "metric", str)]
     columns += [(str(at), str(at), plain) for at in range(1 if has_below else 2, len(names) + 1)]
@@ -563,7 +577,7 @@ def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str)
         rows.append(cells)
     titles = [_MEASURES[name].title for name in tested]
     which = f"{titles[0]} above the diagonal, {titles[1]} below" if has_below else titles[0]
-    yield f"p of {which}, by exchanging {units}, two-sided, after Holm\n{Table(columns, rows).text()}"
+    return f"p of {which}, by exchanging {units}, two-sided, after Holm\n{Table(columns, rows).text()}"
 
 
 def _p_of(tests: MeasureTests, first: str, second: str) -> str:
@@ -577,10 +591,14 @@ def _p_of(tests: MeasureTests, first: str, second: str) -> str:
 
 
 def _missing(result: LanguagePairResult) -> list[str]:
-    """Return why values of acc*_eq and SPA are missing, each reason once."""
+    """Return why values of acc*_eq, SPA and of r where it ranks are missing, each reason once."""
     missing: dict[tuple[Key, str], list[str]] = {}  # the metrics by measure and reason
     for metric in result.metrics:
-        for key, agreement in ((OF_SYSTEMS, metric.system), (OF_OUTPUTS, metric.segment)):
+        for key, agreement in (
+            (OF_SYSTEMS, metric.system),
+            (OF_OUTPUTS, metric.segment),
+            (R_OF_OUTPUTS, R_OF_OUTPUTS in result.ranked_by and metric.segment),
+        ):
             if agreement and agreement[key[1]].value is None:
                 missing.setdefault((key, agreement[key[1]].reason), []).append(metric.name)
     return [

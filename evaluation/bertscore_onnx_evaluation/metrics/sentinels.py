@@ -44,7 +44,7 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
             raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
     sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = judged.is_judged
-    if judged.share_segments and (difficulty := _difficulty(judged)) is not None:
+    if judged.num_shared and (difficulty := _difficulty(judged)) is not None:
         sentinels[SEGMENT] = _scores(judged, difficulty)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():

@@ -48,7 +48,7 @@ def test_judges_the_scores_of_a_set(judged, eval_set):
     assert metric["system"]["pearson"] == pytest.approx(
         np.corrcoef([-2, -0.5, -4.5, -2.5, 0], [24, 35, 19, 29, 36])[0, 1]
     )
-    assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["rank"]) == (5, 20, None)
+    assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["ranks"]) == (5, 20, {})
 
 
 def test_lower_scores_may_be_better(judged, refused, table):

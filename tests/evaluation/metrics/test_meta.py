@@ -82,8 +82,8 @@ def test_every_two_metrics_are_tested_by_outputs_and_by_systems(full_scores):
     assert difference.delta == pytest.approx(values["m"] - values["other"])
     assert 1 / 51 <= difference.p == difference.p_holm < 0.05
     assert outputs.differences["other", "m"].delta == -difference.delta
-    assert {metric.name: (metric.segment.rank, metric.system.rank) for metric in result.metrics} == {
-        name: (outputs.ranks[name], systems.ranks[name]) for name in ("m", "other")
+    assert {metric.name: (metric.segment.ranks, metric.system.ranks) for metric in result.metrics} == {
+        name: ({"acc_eq": outputs.ranks[name]}, {"spa": systems.ranks[name]}) for name in ("m", "other")
     }
 
 
@@ -103,9 +103,9 @@ def test_a_metric_of_the_difficulty_of_segments_is_beside_no_metric_of_quality()
     [pair] = result.language_pairs
     best, *others = pair.metrics
     assert max(others, key=lambda one: one.segment["pearson"].value).segment["pearson"].value > 0.7
-    assert (best.name, best.segment.rank, best.system.rank) == ("quality", 1, 1)
-    assert all(one.segment.rank > 1 for one in others)
-    assert all(one.system.rank is None or one.system.rank > 1 for one in others)
+    assert (best.name, best.segment.ranks, best.system.ranks) == ("quality", {"acc_eq": 1}, {"spa": 1})
+    assert all(one.segment.ranks["acc_eq"] > 1 for one in others)
+    assert all(one.system.ranks.get("spa", 2) > 1 for one in others)
     assert {test.metric for test in pair.tests["acc_eq"].sentinels if test.p_holm < 0.05} == {"quality"}
     assert "sentinel-segment" in {one.name for one in pair.sentinels}
     assert result.table().startswith("quality agrees best on outputs of a segment (acc*_eq ")
@@ -209,10 +209,10 @@ def test_a_constant_metric_has_no_correlation_but_a_reason(full_scores):
     human, metrics = full_scores
     result = evaluate(judged(human, {**metrics, "flat": np.ones((6, 40))}))
     flat = result.language_pairs[0].metrics[-1]
-    assert (flat.name, flat.system.rank, flat.segment["pearson"].value) == ("flat", None, None)
+    assert (flat.name, flat.system.ranks, flat.segment["pearson"].value) == ("flat", {}, None)
     assert flat.segment.to_dict()["reasons"]["pearson"] == "the metric's scores are constant"
     assert flat.system["spa"].reason == "the metric ties all systems in every segment"
-    assert {one.segment.rank for one in result.language_pairs[0].metrics if one.name != "flat"} == {1, 2}
+    assert {one.segment.ranks["acc_eq"] for one in result.language_pairs[0].metrics if one.name != "flat"} == {1, 2}
 
 
 def test_pairs_of_human_scores_that_differ_by_rounding_are_counted_and_no_ties(full_scores):
@@ -295,8 +295,98 @@ def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
         assert one.segment[name].value is None
         assert one.segment[name].reason.startswith(f"12 segments {reason}")
     assert one.segment["pearson"].low is not None
-    assert result.language_pairs[0].tests == {}
-    assert result.table().startswith("No metric is ranked: 12 segments judged for two systems or more")
+    assert {*result.language_pairs[0].tests} == {"pearson"}
+    table = " ".join(result.table().split())
+    assert re.match(r"\w+ agrees best on outputs \(r ", table)
+    assert "No acc*_eq of segments (" in table
+    assert "): 12 segments judged for two systems or more, and it takes 20" in table
+
+
+def mixed(doubles, segments=100, seed=0):
+    """Return human scores of two systems, of which one has few outputs; scores that see quality; and the difficulty."""
+    human, difficulty, quality = difficulty_and_quality(seed, 2, segments)
+    human[1, np.random.default_rng(seed).permutation(segments)[doubles:]] = np.nan
+    return human, difficulty, quality
+
+
+@pytest.mark.parametrize(
+    ("doubles", "measures"),
+    [(0, ["pearson"]), (19, ["pearson"]), (20, ["pearson", "acc_eq"]), (49, ["pearson", "acc_eq"]), (50, ["acc_eq"])],
+)
+def test_few_segments_with_two_outputs_leave_r_to_rank_outputs(doubles, measures):
+    human, _, quality = mixed(doubles)
+    noise = np.random.default_rng(1).normal(size=(2, *human.shape))
+    metrics = {"m": quality + noise[0], "n": noise[1]}
+    [result] = evaluate(judged(human, metrics)).language_pairs
+    assert [name for level, name in result.ranked_by if level == "segment"] == measures
+    assert all([*metric.segment.ranks] == measures for metric in result.metrics)
+    assert all(result.tests[name].differences for name in measures)
+
+
+@pytest.mark.parametrize("doubles", [20, 49])
+def test_a_metric_of_segments_has_no_r_beside_acc_eq(doubles):
+    human, difficulty, quality = mixed(doubles)
+    noise = np.random.default_rng(1).normal(size=human.shape)
+    result = evaluate(judged(human, {"same": difficulty, "m": quality, "n": quality + noise}), sentinels=True)
+    [pair] = result.language_pairs
+    assert {*pair.tests["pearson"].ranks} == {"m", "n"}
+    assert {*pair.tests["acc_eq"].ranks} == {"m", "n", "same"}
+    for metric in (*pair.metrics, *pair.sentinels):
+        has_r = metric.name not in {"same", "sentinel-segment"}
+        assert (metric.segment["pearson"].value is not None) == has_r
+    table = result.table().replace("\n", " ")
+    assert re.match(r"\w agrees best on outputs \(r ", table)
+    assert "No r of segments (same): all outputs of a segment score alike" in table
+
+
+def test_a_leader_by_r_that_is_worse_on_outputs_of_a_segment_is_contradicted():
+    human, difficulty, quality = mixed(90, segments=200)
+    noise = np.random.default_rng(1).normal(size=human.shape)
+    metrics = {"easy": difficulty + 0.1 * noise, "quality": quality}
+    result = evaluate(judged(human, metrics), permutations=200)
+    table = result.table().replace("\n", " ")
+    assert re.match(
+        r"easy agrees best on outputs \(r [^)]*\) but quality on outputs of a segment "
+        r"\(acc\*_eq \d\.\d+; significantly better than easy\)\. ",
+        table,
+    )
+    assert "p of r above the diagonal, acc*_eq below, by exchanging " in table
+    alone = evaluate(judged(human, {"easy": metrics["easy"], "easier": metrics["easy"] + 0.01 * noise}))
+    assert ") but " not in alone.table().replace("\n", " ")
+
+
+def test_means_are_of_the_measures_that_rank_in_every_pair():
+    rng = np.random.default_rng(2)
+    pairs = []
+    for name, doubles in (("a-b", 10), ("b-a", 40)):
+        human, difficulty, quality = mixed(doubles)
+        metrics = {"quality": quality, "easy": difficulty + 0.1 * rng.normal(size=human.shape)}
+        pairs.append(judged(human, metrics, language_pair=name))
+    result = evaluate(*pairs)
+    assert {*result.mean_tests} == {"pearson"}
+    assert [mean.name for mean in result.means] == ["easy", "quality"]
+    assert result.table().startswith("Over 2 language pairs, easy agrees best on outputs (r ")
+    human, _, quality = mixed(60)
+    shared = judged(human, {"easy": quality, "quality": quality**3}, language_pair="c-a")
+    assert evaluate(*pairs, shared).table().startswith("Over 3 language pairs, no measure ranks the metrics of all.")
+
+
+def test_an_output_more_leaves_a_ranking_by_outputs():
+    human, _, quality = mixed(60, segments=60, seed=4)
+    rng = np.random.default_rng(4)
+    metrics = {"m": quality + rng.normal(size=human.shape), "n": quality + rng.normal(size=human.shape)}
+    known = np.full(human.shape, np.nan)
+    has_accuracy = False
+    for number, (system, segment) in enumerate(rng.permutation(np.argwhere(~np.isnan(human))), 1):
+        known[system, segment] = human[system, segment]
+        if (~np.isnan(known)).any(axis=0).sum() < 20 or number % 4:
+            continue
+        [result] = evaluate(judged(known, metrics), permutations=5).language_pairs
+        measures = [measure for level, measure in result.ranked_by if level == "segment"]
+        assert measures
+        assert has_accuracy <= ("acc_eq" in measures)
+        has_accuracy = "acc_eq" in measures
+    assert has_accuracy
 
 
 def test_fewer_than_20_segments_give_no_verdict():
@@ -306,7 +396,7 @@ def test_fewer_than_20_segments_give_no_verdict():
     for metric in pair.metrics:
         r = stats.pearsonr(human.ravel(), metrics[metric.name].ravel()).statistic
         assert metric.segment["pearson"].value == pytest.approx(r)
-        assert [metric.system.rank, metric.segment.rank] == [None] * 2
+        assert [metric.system.ranks, metric.segment.ranks] == [{}] * 2
         assert metric.system["pearson"].value is not None
         assert [metric.system["spa"].value, metric.segment["acc_eq"].value] == [None, None]
         assert metric.to_dict()["system"]["intervals"] == metric.to_dict()["segment"]["intervals"] == {}
@@ -334,7 +424,7 @@ def test_human_scores_among_the_metrics_are_named(full_scores, gold, r):
     assert note in result.language_pairs[0].notes
     assert result.table().startswith("m agrees best on outputs of a segment")
     [found] = [one for one in result.language_pairs[0].metrics if one.name == "mean_score"]
-    assert (found.segment.rank, found.system.rank) == (None, None)
+    assert (found.segment.ranks, found.system.ranks) == ({}, {})
     assert {*result.language_pairs[0].tests["spa"].ranks} == {"m", "other"}
     assert not any("other" in line for line in result.language_pairs[0].notes)
     assert note in json.loads(result.to_json())["language_pairs"]["cs-en"]["notes"]
@@ -370,7 +460,7 @@ def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
     whole = MetricScores(systems.human_system**3, None)
     [result] = evaluate(replace(systems, metrics={**systems.metrics, "whole": whole})).language_pairs
     last = result.metrics[-1]
-    assert (last.name, last.segment, last.system.rank) == ("whole", None, None)
+    assert (last.name, last.segment, last.system.ranks) == ("whole", None, {})
     assert last.system["pearson"].value > 0.8
     assert last.system["pearson"].low is None
     assert result.notes[0] == "whole has no scores of segments, and so no rank among them"
@@ -422,7 +512,7 @@ def test_whole_systems_have_no_tests_intervals_and_ranks():
     result = evaluate(judged_wholes(human, {"m": human**2, "n": -(human**2)}))
     [pair] = result.language_pairs
     assert pair.tests["system_pearson"].differences == {}
-    assert [(metric.system["pearson"].low, metric.system.rank) for metric in pair.metrics] == [(None, None)] * 2
+    assert [(metric.system["pearson"].low, metric.system.ranks) for metric in pair.metrics] == [(None, {})] * 2
     assert result.table().startswith("m agrees best on systems (r +0.962; not tested against n).")
 
 
@@ -457,8 +547,8 @@ def test_names_of_numpy_are_written_as_texts(full_scores):
 def test_json_has_the_form_that_is_documented(full_scores):
     record = json.loads(evaluate(judged(*full_scores, gold="mqm", reference="refB")).to_json())
     pair = record["language_pairs"]["cs-en"]
-    assert {"n", "spa", "pearson", "rank"} <= pair["metrics"]["m"]["system"].keys()
-    assert {"n", "acc_eq", "pearson", "rank"} <= pair["metrics"]["m"]["segment"].keys()
+    assert {"n", "spa", "pearson", "ranks"} <= pair["metrics"]["m"]["system"].keys()
+    assert {"n", "acc_eq", "pearson", "ranks"} <= pair["metrics"]["m"]["segment"].keys()
     assert pair["ranked_by"] == ["acc_eq", "spa"]
     assert (pair["gold"], pair["reference"], pair["segments"]) == ("mqm", "refB", 40)
     [test] = pair["tests"]["spa"]["pairs"]
@@ -634,7 +724,10 @@ def test_tsv_has_a_row_for_each_language_pair_and_metric(result):
     [best, _] = result.language_pairs[0].metrics
     assert float(values["segment_acc_eq"]) == best.segment["acc_eq"].value
     assert float(values["system_spa"]) == best.system["spa"].value
-    assert (values["segment_rank"], values["system_rank"]) == (str(best.segment.rank), str(best.system.rank))
+    assert (values["segment_acc_eq_rank"], values["system_spa_rank"]) == (
+        str(best.segment.ranks["acc_eq"]),
+        str(best.system.ranks["spa"]),
+    )
     assert float(values["segment_pearson"]) == best.segment["pearson"].value
 
 

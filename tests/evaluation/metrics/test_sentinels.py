@@ -91,7 +91,7 @@ def test_sentinels_of_texts_are_those_of_a_plain_loop(scored, texts):
         assert segment["acc_eq"].value == pytest.approx(accuracy_by_loop(human, scores), abs=1e-12)
         r = stats.pearsonr(human.mean(axis=1), scores.mean(axis=1)).statistic
         assert system["pearson"].value == pytest.approx(r, abs=1e-12)
-        assert system.rank is segment.rank is None
+        assert system.ranks == segment.ranks == {}
     metric = scored.metrics["good"].segment
     difficulty = np.tile(metric.mean(axis=0), (SYSTEMS, 1))
     r = stats.pearsonr(human.ravel(), difficulty.ravel()).statistic
@@ -229,7 +229,7 @@ def test_a_metric_whose_name_only_begins_like_one_is_ranked(scored):
     """Perrella et al. submitted sentinel-cand-mqm and others to the metrics tasks."""
     [metric] = scored.metrics.values()
     [result] = evaluate(replace(scored, metrics={"sentinel-cand-mqm": metric})).language_pairs
-    assert [(one.name, one.segment.rank) for one in result.metrics] == [("sentinel-cand-mqm", 1)]
+    assert [(one.name, one.segment.ranks["acc_eq"]) for one in result.metrics] == [("sentinel-cand-mqm", 1)]
     assert {test.metric for test in result.tests["acc_eq"].sentinels} == {"sentinel-cand-mqm"}
 
 
