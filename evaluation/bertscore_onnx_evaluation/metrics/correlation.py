@@ -29,7 +29,7 @@ class Measure:
     reason: str = ""
     """Why there is no value; empty if there is one."""
     groups: int = 1
-    """How many values it is the mean of; 0 without a value."""
+    """How many values it is the mean of, or for SPA the segments that systems are compared on; 0 without a value."""
     left_out: int = 0
     """How many groups had no value, and are not part of the mean."""
     zeros: int = 0
@@ -244,7 +244,8 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
         seed: of the permutations; 4 draws mt-metrics-eval's.
 
     Returns:
-        SPA in [0, 1]; `n` counts the pairs of systems. None if either side ties all systems in every segment.
+        SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either side ties all systems in
+        every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.
@@ -262,7 +263,8 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
             return no_value(f"the {whose} all systems in every segment", 0)
     by_human, by_metric = (superiority(scores, permutations=permutations, seed=seed) for scores in sides)
     distance = int(np.abs(by_human - by_metric).sum())  # whole numbers: the order of systems changes no bit
-    return Measure(1 - distance / (permutations * number * (number - 1)), number * (number - 1) // 2)
+    value = 1 - distance / (permutations * number * (number - 1))
+    return Measure(value, number * (number - 1) // 2, groups=int(is_judged.sum()))
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> NDArray[np.int64]:

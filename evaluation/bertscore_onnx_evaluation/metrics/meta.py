@@ -286,6 +286,7 @@ def _language_pair(
         reversed=tuple(reversed_metrics),
         notes=tuple(notes),
         units=judged.kind_of_units,
+        num_units=judged.num_units,
         spa_systems=tuple(compress(judged.systems, judged.often_judged)),
     )
     return result, sums

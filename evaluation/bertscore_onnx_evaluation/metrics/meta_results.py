@@ -19,6 +19,7 @@ from bertscore_onnx.tables.table import (
     TableFormat,
     count,
     latex_number,
+    latex_value,
     listed,
     number,
     p_value,
@@ -74,6 +75,7 @@ class Agreement:
             "n": self.n,
             **_parts(self.measures),
             "ranks": dict(self.ranks),
+            "pairs": {name: value.n for name, value in measures if name in ("acc_eq", "spa") and value.groups},
             "groups": {name: value.groups for name, value in measures if value.groups > 1},
             "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
             "zeros": {name: value.zeros for name, value in measures if value.zeros},
@@ -144,6 +146,8 @@ class LanguagePairResult:
     """Warnings about the data."""
     units: str
     """What the tests exchange, and intervals are over: `segments` or `documents`."""
+    num_units: int
+    """How many of these there are."""
     spa_systems: tuple[str, ...]
     """The systems that SPA compares: those judged on at least half as many segments as any other."""
 
@@ -240,8 +244,17 @@ class MetaEvaluation(Result):
             "mean": {
                 **{kind: {mean.name: mean.to_dict() for mean in means} for kind, means in kinds.items()},
                 "tests": {name: tests.to_dict() for name, tests in self.mean_tests.items()},
+                "units": self.units,
             },
         }
+
+    @property
+    def units(self) -> dict[str, int]:
+        """How many units the tests of the means exchange, by their kind."""
+        totals: dict[str, int] = {}
+        for result in self.language_pairs:
+            totals[result.units] = totals.get(result.units, 0) + result.num_units
+        return totals
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for result in self.language_pairs:
@@ -260,8 +273,20 @@ class MetaEvaluation(Result):
         yield self._signatures()
 
     def _latex(self) -> Iterator[str]:
+        signatures = self._signatures().split("\n")
+        if len(self.language_pairs) > 1:
+            title = f"means over {len(self.language_pairs)} language pairs"
+            golds = [
+                metric.base_name
+                for result in self.language_pairs
+                for metric in result.metrics
+                if metric.name in result.golds
+            ]
+            yield _latex(title, self._mean_rows, self.mean_tests, self.units, [self._verdict, *signatures], golds)
         for result in self.language_pairs:
-            yield _latex(result, [*self._said(result), *self._signatures().split("\n")])
+            title, comments = "; ".join(_heading(result)), [*self._said(result), *signatures]
+            units = {result.units: result.num_units}
+            yield _latex(title, _measures_of(result), result.tests, units, comments, result.golds)
 
     def figure(self) -> "Figure":
         """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
@@ -285,7 +310,8 @@ class MetaEvaluation(Result):
                 panels.append(Panel(title, rows, line.value if line else None, words))
         if not panels:
             raise InputError(f"There is nothing to draw. {self._verdict}")
-        return rows_figure(panels, [*(" ".join(self._said(result)) for result in self.language_pairs), self.signature])
+        said = [" ".join(self._said(result)) for result in self.language_pairs]
+        return rows_figure(panels, [*said, *self._signatures().split("\n")])
 
     def _said(self, result: LanguagePairResult) -> list[str]:
         """Return the verdict, that on a language pair, and its notes, in sentences."""
@@ -314,19 +340,19 @@ class MetaEvaluation(Result):
         yield self._verdict
         if len(self.language_pairs) == 1:
             return
-        rows = {
-            mean.name: {
-                name: measure
-                for name, measure in mean.measures.items()
-                if measure.value is not None and name in (self.mean_tests or mean.measures)
-            }
-            for mean in self.means
-        }
-        yield f"Means over language pairs\n{_measures_table(rows, self.mean_tests).text()}"
-        units = listed(sorted({result.units for result in self.language_pairs}))
+        yield f"Means over language pairs\n{_measures_table(self._mean_rows, self.mean_tests).text()}"
         names = [mean.name for mean in self.means if mean.kind == "metrics"]
-        yield from _matrix(self.mean_tests, names, units)
+        yield from _matrix(self.mean_tests, names, _exchanged(self.units))
         yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
+
+    @property
+    def _mean_rows(self) -> dict[str, dict[str, Measure]]:
+        """The means over language pairs by name, of the measures that rank metrics in all; of all if none does."""
+        rows: dict[str, dict[str, Measure]] = {}
+        for mean in self.means:
+            names = self.mean_tests or mean.measures
+            rows[mean.name] = {name: mean[name] for name in names if mean[name].value is not None}
+        return rows
 
     def _signatures(self) -> str:
         signatures = {
@@ -498,8 +524,10 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
 
 def _summary(result: LanguagePairResult) -> Iterator[str]:
     """Yield the table of a language pair, the tests of what ranks it, and its notes in lines of 80 columns."""
-    yield f"{_title(result)}\n{_measures_table(_measures_of(result), result.tests).text()}"
-    yield from _matrix(result.tests, [metric.name for metric in result.ranked], result.units)
+    title = "\n".join(_heading(result))
+    yield f"{title}\n{_measures_table(_measures_of(result), result.tests).text()}"
+    exchanged = _exchanged({result.units: result.num_units})
+    yield from _matrix(result.tests, [metric.name for metric in result.ranked], exchanged)
     notes = [
         fill(note, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
         for note in _notes(result)
@@ -508,23 +536,32 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
         yield "\n".join(notes)
 
 
-def _latex(result: LanguagePairResult, comments: Sequence[str]) -> str:
-    rows = _measures_of(result)
-    table = _measures_table(rows, result.tests)
-    columns = [column for column in table.columns if not column[1].endswith("_interval")]
-    for at, (title, key, write) in enumerate(columns):
-        if key in _MEASURES:
-            values = (rows[metric.name][key].value for metric in result.ranked if key in rows[metric.name])
-            columns[at] = (title, key, _latex_number(write, max(filter(None, values), default=None)))
-    explained = [_MEASURES[label(key)].legend for key in result.ranked_by]
-    sentinels = sorted({sentinel.name for sentinel in result.best_sentinels.values()})
-    explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in sentinels]
-    caption = f"Agreement of metrics with human scores, {_title(result)}; the best values are bold."
+def _latex(
+    title: str,
+    rows: Mapping[str, Mapping[str, Measure]],
+    tests: Mapping[str, MeasureTests],
+    units: Mapping[str, int],
+    comments: Sequence[str],
+    golds: Sequence[str] = (),
+) -> str:
+    """Return a table of metrics and sentinels, with the best value of the metrics in bold."""
+    table = _measures_table(rows, tests)
+    columns = [*table.columns]
+    for at, (heading, key, write) in enumerate(columns):
+        if key.endswith("_interval"):
+            columns[at] = (heading, key, latex_value)
+        elif key in _MEASURES:
+            ranked = [of for name, of in rows.items() if name not in (*golds, *SENTINELS)]
+            values = (measures[key].value for measures in ranked if key in measures)
+            columns[at] = (heading, key, _latex_number(write, max(filter(None, values), default=None)))
+    explained = [_MEASURES[name].legend for name in tests]
+    explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in SENTINELS if name in rows]
+    caption = f"Agreement of metrics with human scores, {title}; the best values are bold."
     caption += f" {'; '.join(explained)}." * bool(explained)
-    if any(tests.ranks for tests in result.tests.values()):
+    if any(of_measure.ranks for of_measure in tests.values()):
         caption += (
-            f" A rank ends where a metric in it is significantly better than the next (p < {SIGNIFICANT} by "
-            f"exchanging {result.units}, two-sided, after Holm's correction)."
+            f" Intervals are by a jackknife. A rank ends where a metric in it is significantly better than the next "
+            f"(p < {SIGNIFICANT} by exchanging {_exchanged(units)}, two-sided, after Holm's correction)."
         )
     return Table(columns, table.rows).latex(caption, comments=comments)
 
@@ -533,11 +570,23 @@ def _latex_number(write: Format, best: float | None) -> Format:
     return lambda value: "--" if value is None else latex_number(write(value), is_bold=value == best)
 
 
-def _title(result: LanguagePairResult) -> str:
-    """Return what was judged."""
+def _heading(result: LanguagePairResult) -> list[str]:
+    """Return what was judged, and what each measure that ranks metrics was computed from."""
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
-    return f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
+    rests_on: list[str] = []
+    for key in result.ranked_by:
+        title, about, *_ = _MEASURES[label(key)]
+        measure, *_ = filter(None, (metric.measure(key) for metric in result.metrics))
+        pairs = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
+        rests_on.append(f"{title} of {pairs if key in (OF_OUTPUTS, OF_SYSTEMS) else f'{count(measure.n)} {about}'}")
+    system = f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
+    return [system, "; ".join(rests_on)] if rests_on else [system]
+
+
+def _exchanged(units: Mapping[str, int]) -> str:
+    """Write how many units of each kind the tests exchange."""
+    return listed([plural(number, kind.removesuffix("s")) for kind, number in units.items()])
 
 
 def _notes(result: LanguagePairResult) -> list[str]:

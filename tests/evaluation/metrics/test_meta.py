@@ -492,7 +492,10 @@ def test_means_over_language_pairs_have_p_and_the_first_line():
     assert result.table().startswith(
         f"Over 3 language pairs, {best.name} agrees best on outputs of a segment (acc*_eq "
     )
-    assert "\np of acc*_eq above the diagonal, SPA below, by exchanging segments" in result.table()
+    assert (
+        f"\np of acc*_eq above the diagonal, SPA below, by exchanging {result.units['segments']} segments"
+        in result.table()
+    )
 
 
 def test_p_of_a_mean_is_that_of_the_segments_of_all_pairs():
@@ -654,7 +657,12 @@ def test_latex_has_the_best_values_in_bold(three_metrics):
     ]
     value = three_metrics.language_pairs[0].metrics[0].segment["acc_eq"].value
     assert rows[1][1] == rf"$\mathbf{{{value:.3f}}}$"
-    assert [sum("mathbf" in row[column] for row in rows) for column in (1, 3)] == [1, 1]
+    assert [sum("mathbf" in row[column] for row in rows) for column in (1, 4)] == [1, 1]
+    first = three_metrics.language_pairs[0].metrics[0].segment["acc_eq"]
+    assert rows[1][2] == f"{first.low:.2f} to {first.high:.2f}"
+    rests_on = r"acc$^{*}_{\mathrm{eq}}$ of 1,200 pairs in 80 segments; SPA of 15 pairs in 80 segments"
+    assert rf"cs-en: 6 systems, 80 segments; {rests_on}; the best values are bold." in latex
+    assert "by exchanging 80 segments, two-sided" in latex
     legends = (r"acc$^{*}_{\mathrm{eq}}$: share of pairs", "SPA: soft pairwise accuracy", "reads no meaning")
     for words in (r"\toprule", r"\bottomrule", "permutations:300", "Holm's correction", *legends):
         assert words in latex
@@ -698,6 +706,57 @@ def test_a_sentence_about_all_metrics_names_those_with_a_value():
     human, difficulty, quality = difficulty_and_quality()
     table = meta_evaluate([judged(human, {"good": quality, "same": difficulty})]).table()
     assert "\nSPA: significantly better than every sentinel: good\n" in table
+
+
+def test_latex_has_the_means_over_language_pairs():
+    result = evaluate(*three_pairs(), permutations=100)
+    means, *pairs = result.table("latex").split("\n\n")
+    assert len(pairs) == 3
+    assert "Agreement of metrics with human scores, means over 3 language pairs; the best values are bold." in means
+    rows = [line.strip(" \\").split(" & ") for line in means.splitlines() if "&" in line]
+    for row, mean in zip(rows[1:], result.means, strict=True):
+        assert [row[0], row[1].strip("$")[-6:].strip("\\mathbf{}")] == [mean.name, f"{mean['acc_eq'].value:.3f}"]
+        assert row[2] == f"{mean['acc_eq'].low:.2f} to {mean['acc_eq'].high:.2f}"
+    assert "".join(row[1] for row in rows).count("mathbf") == 1
+    assert f"by exchanging {result.units['segments']} segments, two-sided" in means
+    assert result.table("latex").count(result.signature) == 4
+
+
+def test_numbers_of_units_and_what_measures_rest_on_stand_beside_them():
+    human, _, quality = mixed(45, segments=96)
+    documents = tuple(f"d{segment // 3}" for segment in range(96))
+    noise = np.random.default_rng(1).normal(size=(2, *human.shape))
+    metrics = {"m": quality + noise[0], "n": quality + noise[1]}
+    pair = judged(human, metrics, documents=documents)
+    shared, _, quality = difficulty_and_quality(segments=30)
+    metrics = {"m": quality, "n": quality + np.random.default_rng(3).normal(size=quality.shape)}
+    other = judged(shared, metrics, language_pair="de-en")
+    result = evaluate(pair, other)
+    text = " ".join(result.table().split())
+    for words in (
+        "cs-en: 2 systems, 96 segments r of 141 outputs; acc*_eq of 45 pairs in 45 segments metric",
+        "de-en: 8 systems, 30 segments acc*_eq of 840 pairs in 30 segments; SPA of 28 pairs in 30 segments metric",
+        "p of r above the diagonal, acc*_eq below, by exchanging 32 documents, two-sided",
+        "p of acc*_eq, by exchanging 32 documents and 30 segments, two-sided",
+    ):
+        assert words in text
+    record = json.loads(result.to_json())
+    assert record["mean"]["units"] == {"documents": 32, "segments": 30}
+    found = {name: (each["units"], each["num_units"]) for name, each in record["language_pairs"].items()}
+    assert found == {"cs-en": ("documents", 32), "de-en": ("segments", 30)}
+    metric = record["language_pairs"]["de-en"]["metrics"]["m"]
+    assert (metric["segment"]["n"], metric["segment"]["pairs"], metric["segment"]["groups"]["acc_eq"]) == (
+        240,
+        {"acc_eq": 840},
+        30,
+    )
+    assert (metric["system"]["n"], metric["system"]["pairs"], metric["system"]["groups"]) == (
+        8,
+        {"spa": 28},
+        {"spa": 30},
+    )
+    values = result.table("tsv")
+    assert "segment_acc_eq_pairs" in values.splitlines()[0]
 
 
 def test_latex_without_ranks_explains_none():
