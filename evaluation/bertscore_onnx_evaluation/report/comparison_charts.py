@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.report.wording import typographic
-from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, score, signed
+from bertscore_onnx_evaluation.systems.verdicts import MetricResult, fixed, interval, score, signed
 
 # A scale from numbers to places on a drawing, with round numbers as its ticks.
 
@@ -169,7 +169,7 @@ def intervals(metric: MetricResult) -> Chart:
         if system.delta_low is not None and system.delta_high is not None:
             low, high = scale.percent(system.delta_low), scale.percent(system.delta_high)
             bar = f'<line class="bar" x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
-            text += f", 95 % interval {signed(system.delta_low, metric)} to {signed(system.delta_high, metric)}"
+            text += f", 95 % interval {interval(metric, system.delta_low, system.delta_high)}"
         body = f'{across}{bar}<circle class="dot" cx="{scale.percent(delta)}" cy="50%" r="3"/>'
         rows.append(Drawing(body, text, name=system.name, style=BASELINE if system.delta is None else ""))
     return Chart(rows, scale)

@@ -106,7 +106,8 @@ class PairedTestResult:
     """The other system's score minus the baseline's, (pairs,)."""
     interval: NDArray[np.float64]
     """The 95 % interval of the difference, low and high: the differences that a paired permutation test does not reject
-    at 5 %; from -inf to inf where it can reject none, as with fewer than 6 units; (pairs, 2)."""
+    at 5 %; from -inf to inf where it can reject none, as with fewer than 6 units; NaN where all units differ by the
+    same, since nothing is that certain; (pairs, 2)."""
     error: NDArray[np.float64]
     """The standard error of the difference, by linearisation, (pairs,)."""
     differing: NDArray[np.int64]
@@ -123,13 +124,13 @@ class PairedTestResult:
     def __repr__(self) -> str:
         """Return a line for each pair: the difference, its interval, and p."""
         names = self.names or [f"system {number}" for number in range(len(self.score))]
-        lines = [
-            f"{names[system]} - {names[baseline]}: {delta:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}, p {p:.4f}"
-            for (baseline, system), delta, (low, high), p in zip(
-                self.pairs, self.delta, self.interval, self.p, strict=True
-            )
-        ]
-        return "\n".join(["PairedTestResult", *lines])
+        lines = ["PairedTestResult"]
+        for (baseline, system), delta, (low, high), p in zip(
+            self.pairs, self.delta, self.interval, self.p, strict=True
+        ):
+            ends = f"95 % interval {low:+.4f} to {high:+.4f}, " if np.isfinite(high - low) else ""
+            lines.append(f"{names[system]} - {names[baseline]}: {delta:+.4f}, {ends}p {p:.4f}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the same as a notebook shows it."""
@@ -154,7 +155,7 @@ def paired_permutation(
     systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
     differ, p is exact: the share of all 2^n ways to swap them; so it is where all differences have one size, as of
     scores of 0 and 1, for which this is McNemar's test. Systems that are the same have p = 1. The interval holds the
-    differences that the same swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample
+    differences that swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample
     values as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
 
     Args:
@@ -183,13 +184,13 @@ def paired_permutation(
     for row, differing in enumerate(metric.differing(pairs)):
         if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
             p[row] = sign_test(*signs)
-            if sum(signs) >= MIN_TESTED_UNITS:
-                largest = np.abs(metric.unit_values(pairs[row : row + 1]).values).sum() / metric.sizes.sum()
-                interval[row] = largest * sign_interval(*signs)
         elif differing.sum() <= MAX_EXACT < num_units:
             every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
             p[row] = every.p()[0]
-    interval = _agreeing(interval, p, deltas) if isinstance(metric, SegmentMeans) else interval
+    if isinstance(metric, SegmentMeans):
+        sizes = np.abs(metric.unit_values(pairs).values)
+        smallest = np.where(sizes > 0, sizes, np.inf).min(axis=1) / metric.sizes.sum()
+        interval = _agreeing(interval, p, deltas, np.where(np.isfinite(smallest), smallest, 0))
     return _result(metric, pairs, p, interval, names)
 
 
@@ -250,14 +251,21 @@ def _smallest(smallest: NDArray[np.float64], values: NDArray[np.float64], number
     return values if values.shape[1] <= number else np.partition(values, number - 1)[:, :number]
 
 
-def _agreeing(interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return intervals that hold 0 if, and only if, an exact p says so; swaps were drawn for their ends."""
+def _agreeing(
+    interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDArray[np.float64], smallest: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return intervals that hold 0 if, and only if, an exact p says so; swaps were drawn for their ends.
+
+    An end on the wrong side of 0 is moved: to 0, or if p excludes 0 to the smallest difference, `smallest`, (pairs,).
+    """
     low, high = interval.T
     is_significant = p < SIGNIFICANT
-    low = np.where(is_significant & (delta > 0), np.maximum(low, 0), np.where(is_significant, low, np.minimum(low, 0)))
-    high = np.where(
-        is_significant & (delta < 0), np.minimum(high, 0), np.where(is_significant, high, np.maximum(high, 0))
-    )
+    is_better = is_significant & (delta > 0)
+    is_worse = is_significant & (delta < 0)
+    low = np.where(is_better, np.maximum(low, smallest), low)
+    high = np.where(is_worse, np.minimum(high, -smallest), high)
+    low = np.where(is_significant, low, np.minimum(low, 0))
+    high = np.where(is_significant, high, np.maximum(high, 0))
     return np.stack([low, high], axis=1)
 
 
@@ -344,13 +352,13 @@ def _result(
     names: tuple[str, ...],
 ) -> PairedTestResult:
     """Return the result of a test."""
-    units, delta = metric.unit_values(pairs), metric.deltas(pairs)
-    is_degenerate = np.abs(interval - delta[:, None]) <= metric.rounding(pairs)[:, None]
-    interval = np.where(is_degenerate, delta[:, None], interval)
+    units = metric.unit_values(pairs)
+    differences = units.values / units.sizes
+    interval[np.ptp(differences, axis=1) <= 2 * metric.rounding(pairs)] = np.nan
     return PairedTestResult(
         metric.observed(),
         pairs,
-        delta,
+        metric.deltas(pairs),
         interval,
         units.errors(),
         metric.differing(pairs).sum(axis=1),

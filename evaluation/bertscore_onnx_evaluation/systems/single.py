@@ -7,8 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, by_group
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units, paired_permutation
+from bertscore_onnx_evaluation.systems.paired_tests import (
+    MIN_TESTED_UNITS,
+    MIN_UNITS,
+    effective_units,
+    paired_permutation,
+    sign_interval,
+)
 from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, SystemResult
 
 
@@ -17,20 +24,22 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
 
     The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
     system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1, or
-    documents of one size that are all 0 or all 1, this is the sign test against 0.5, and the interval Clopper and
-    Pearson's.
+    documents of one size that are all 0 or all 1, it is Clopper and Pearson's.
     """
     [scores], sizes = metric.unit_scores()
     ratios = scores / sizes
     is_binary = (sizes == sizes[0]).all() and np.isin(ratios, (0, 1)).all()
-    constant = 0.5 if is_binary else float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
+    result = SystemResult(name, float(metric.observed()[0]))
+    if is_binary and len(ratios) >= MIN_TESTED_UNITS:
+        num_right = int(ratios.sum())
+        low, high = 0.5 + 0.5 * sign_interval(num_right, len(ratios) - num_right)
+        return replace(result, score_low=float(low), score_high=float(high))
+    constant = float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
     against = SegmentMeans(np.stack([constant * sizes, scores]))
     against.sizes = sizes
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
-    low, high = constant + tested.interval[0]
-    is_known = np.isfinite([low, high]).all() and (is_binary or np.ptp(ratios) > 0)
-    result = SystemResult(name, float(metric.observed()[0]))
-    return replace(result, score_low=float(low), score_high=float(high)) if is_known else result
+    low, high = map(finite, constant + tested.interval[0])
+    return replace(result, score_low=low, score_high=high)
 
 
 def single_metric(

@@ -49,7 +49,7 @@ class SystemResult:
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
     delta_low: float | None = None
     """The low end of the 95 % interval of the difference, which holds the differences that the test does not reject;
-    None where it can reject none, as with fewer than 6 segments."""
+    None where it can reject none, as with fewer than 6 segments, and where all segments differ by the same."""
     delta_high: float | None = None
     """The high end."""
     delta_error: float | None = None
@@ -191,7 +191,8 @@ class MetricResult:
         _, usual = COMPUTED.get(self.computed_name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
         ends = [(system.delta_low, system.delta_high) for system in self.systems]
         ends += [(system.score_low, system.score_high) for system in self.systems]
-        needed = [1 - floor(log10(high - low)) for low, high in ends if low is not None and high and high > low]
+        widths = [high - low for low, high in ends if low is not None and high is not None]
+        needed = [1 - floor(log10(width)) for width in widths if width > 0]
         return min(max([usual, *needed]), MAX_DIGITS)
 
     @property
@@ -216,7 +217,11 @@ def score(value: float, metric: MetricResult) -> str:
 
 def signed(value: float, metric: MetricResult) -> str:
     """Return a difference of two scores, with its sign unless it is rounded to zero."""
-    text = score(value, metric)
+    return _signed(value, metric.digits)
+
+
+def _signed(value: float, digits: int) -> str:
+    text = fixed(value, digits)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
@@ -227,8 +232,13 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value with four decimals, or a bound where they are all zero."""
-    return "< 0.0001" if p < 0.00005 else f"{p:.4f}"
+    """Return a p-value with four decimals, or a bound where they are all zero; more where they are those of 0.05."""
+    if p < 0.00005:
+        return "< 0.0001"
+    digits = 4
+    while digits < MAX_DIGITS and p != SIGNIFICANT == float(f"{p:.{digits}f}"):
+        digits += 1
+    return f"{p:.{digits}f}"
 
 
 def equals(p: float) -> str:
@@ -310,8 +320,13 @@ def is_significant(judged: Outcome | None) -> bool:
 
 
 def interval(metric: MetricResult, low: float | None, high: float | None) -> str:
-    """Return an interval; nothing where there is none, or where it has no width: nothing is that certain."""
-    return "" if low is None or high is None or low == high else f"{signed(low, metric)} to {signed(high, metric)}"
+    """Return an interval; nothing where there is none. No end looks like 0 that is not 0."""
+    if low is None or high is None:
+        return ""
+    digits = metric.digits
+    while digits < MAX_DIGITS and any(end and not float(fixed(end, digits)) for end in (low, high)):
+        digits += 1
+    return f"{_signed(low, digits)} to {_signed(high, digits)}"
 
 
 def interval_of_score(metric: MetricResult, system: SystemResult) -> str:
