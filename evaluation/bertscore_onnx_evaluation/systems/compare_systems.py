@@ -106,7 +106,7 @@ def compare(
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
     of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
-    Units stay segments; where both systems have several runs, a test over other runs stands beside.
+    Units stay segments; where both systems have several runs, an interval over other runs stands beside.
 
     Args:
         candidates: the texts of each system by its name: a list with one for each segment, or a data frame with the
@@ -334,7 +334,8 @@ def metric_result(
         if row is None:
             return score
         of_pair = test_result(row)
-        retrained = over_runs(runs[0], runs[system], of_pair["delta"], of_pair["delta_error"]) if runs else {}
+        ends = of_pair["delta_low"], of_pair["delta_high"]
+        retrained = over_runs(runs[0], runs[system], of_pair["delta"], *ends) if runs else {}
         return replace(
             score,
             **of_pair,

@@ -2,7 +2,7 @@
 
 Corpus scores are means over segments, or functions of sums. Riezler and Maxwell, "On some pitfalls in
 automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same seed, numbers of
-swaps and segments share their swaps. `over_runs` tests a difference over other runs too.
+swaps and segments share their swaps. `over_runs` widens an interval to other runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import combinations
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -369,32 +369,34 @@ def _result(
     )
 
 
-def over_runs(first: NDArray[np.float64], second: NDArray[np.float64], delta: float, error: float) -> dict[str, Any]:
-    """Test a difference over other runs and other segments, from the scores of two systems, (runs, segments) each.
+def over_runs(
+    first: NDArray[np.float64], second: NDArray[np.float64], delta: float, low: float | None, high: float | None
+) -> dict[str, float]:
+    """Widen the interval of a difference to other runs, as of systems that are trained again.
 
-    It is that of systems trained again; p and the ends of the interval are fields of `SystemResult`. The variance is
-    that of the means of runs, and that of segments, `error` squared, less what runs add to it, with Satterthwaite's
-    degrees of freedom. Nothing is returned if a system has a single run, or nothing varies.
+    Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of each system. R is the
+    number of its runs, s the standard deviation of their means, and t Student's with R - 1 degrees of freedom (Zou and
+    Donner, "Construction of confidence limits about effect measures", 2008).
+
+    Args:
+        first, second: the scores of two systems, (runs, segments) each.
+        delta: the difference of the two.
+        low, high: its interval over segments, or documents; None where there is none.
+
+    Returns:
+        The ends, as fields of `SystemResult`; nothing if a system has a single run, or there is no interval.
     """
-    if min(len(first), len(second)) < 2:
+    if low is None or high is None or min(len(first), len(second)) < 2:
         return {}
-    of_runs, within, squares = 0.0, 0.0, 0.0
+    added = 0.0
     for runs in (first, second):
-        num_runs, num_segments = runs.shape
-        residuals = runs - np.nanmean(runs, axis=0)
-        of_effects = float(np.nanmean(residuals, axis=1).var(ddof=1)) / num_runs
-        of_cells = float(np.nansum(residuals**2)) / (num_runs - 1) / num_segments / (num_runs * num_segments)
-        of_runs, within = of_runs + of_effects, within + of_cells
-        squares += of_effects**2 / (num_runs - 1) + of_cells**2 / (num_segments * (num_runs - 1))
-    variance = of_runs + max(0.0, error**2 - within)
-    if variance <= (ROUNDING * np.nanmax(np.abs(first))) ** 2:
-        return {}
-    freedom = variance**2 / (squares + error**4 / max(1, first.shape[1] - 1))
-    freedom = max(freedom, min(len(first), len(second)) - 1)  # below it where segments add nothing
-    special = scipy_module("special")
-    half = float(special.stdtrit(freedom, 1 - SIGNIFICANT / 2) * variance**0.5)
-    p = float(2 * special.stdtr(freedom, -abs(delta) / variance**0.5))
-    return {"runs_p": p, "runs_low": delta - half, "runs_high": delta + half}
+        num_runs = len(runs)
+        t = scipy_module("special").stdtrit(num_runs - 1, 1 - SIGNIFICANT / 2)
+        effects = np.nanmean(runs - np.nanmean(runs, axis=0), axis=1)  # without difficult segments that a run lacks
+        added += float(t**2 * effects.var(ddof=1) / num_runs)
+    below = ((delta - low) ** 2 + added) ** 0.5
+    above = ((high - delta) ** 2 + added) ** 0.5
+    return {"runs_low": delta - below, "runs_high": delta + above}
 
 
 def segment_outcomes(

@@ -66,11 +66,9 @@ class SystemResult:
     """Segments on which neither is."""
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
-    runs_p: float | None = None
-    """The two-sided p-value of the difference over other runs too, as of systems that are trained again; None unless
-    both systems have two runs or more. It is not corrected."""
     runs_low: float | None = None
-    """The low end of the 95 % interval of that difference."""
+    """The low end of the 95 % interval of the difference over other runs too, as of systems that are trained again;
+    None unless both systems have two runs or more, and where there is no interval over these runs."""
     runs_high: float | None = None
     """The high end."""
     not_worse: bool | None = None
@@ -470,8 +468,11 @@ def runs(metric: MetricResult) -> str:
     about = "these runs" if not single else f"these runs, and for {listed(single)} about this run"
     words = f"Scores are means of {each} runs{without}. Results are about {about}."
     again = [
-        f"{system.name} p {equals(system.runs_p)}, difference {interval(metric, system.runs_low, system.runs_high)}"
+        f"{system.name} {interval(metric, system.runs_low, system.runs_high)}"
         for system in metric.systems
-        if system.runs_p is not None
+        if system.runs_low is not None
     ]
-    return f"{words} Trained again: {'; '.join(again)}." if again else words
+    if not again:
+        return words
+    method = "95 % each, widened by Student's t of the means of runs, if runs are independent"
+    return f"{words} Trained again: {'; '.join(again)} ({method})."
