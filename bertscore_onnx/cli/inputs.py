@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
-from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import NO_IDS, REFERENCE_COLUMNS, Column, TextsOfRow, context_column
+from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.columns import (
+    REFERENCE_COLUMNS,
+    Column,
+    TextsOfRow,
+    check_order_of_ids,
+    context_column,
+    id_columns,
+    id_text,
+)
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -287,7 +295,8 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
     if len(tables) < len(opened):
         text = next(one for one in opened if one.file.format == "text")
         for position in tables:
-            _check_order_of_ids(opened[position], text)
+            table = opened[position]
+            check_order_of_ids(_ids_of_rows(table), table.source.title, text.source.title)
     if len(tables) == 1:
         return list(opened)
     from bertscore_onnx.tables.joins import join_tables  # costs start-up time, as numpy does
@@ -343,29 +352,13 @@ def _whole_table(opened: OpenFile) -> "WholeTable":
     return WholeTable(opened.source.title, names, rows)
 
 
-def _check_order_of_ids(opened: OpenFile, text: OpenFile) -> None:
-    """Raise InputError if a table has ids out of order, beside a file of texts without ids to join by."""
-    from bertscore_onnx.tables.columns import id_columns, id_text
-    from bertscore_onnx.tables.table import natural_key
-
-    segment = opened.file.segment
-    if segment == (NO_IDS,):
-        return
-    earlier = None
+def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
+    """Yield the place of each row of a table and its id, if the table has ids."""
     for place, record in opened.file.open_table(opened.source).records():
-        names = id_columns([*record], segment, others=opened.file.names_of_texts, title=opened.source.title)
+        names = id_columns([*record], opened.file.segment, others=opened.file.names_of_texts, title=opened.source.title)
         if not names:
             return
-        ids = "+".join(id_text(record[name]) for name in names)
-        if earlier is not None and natural_key(ids) < natural_key(earlier):
-            raise InputError(
-                f"{place}: segment {ids!r} is not in the order of ids, and {text.source.title} has no ids to join by. "
-                f"Give that as a table with a column of ids, sort {opened.source.title} by its ids, or join by "
-                "position, ",
-                Argument("columns", {"segment": "none"}),
-                ".",
-            )
-        earlier = ids
+        yield place, "+".join(id_text(record[name]) for name in names)
 
 
 def _unequal(file: OpenFile, number: int, other: OpenFile, other_number: int | None) -> InputError:

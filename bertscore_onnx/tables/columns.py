@@ -58,6 +58,28 @@ def id_columns(
     return () if usual is None else (by_plain_name[usual],)
 
 
+def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -> None:
+    """Raise InputError unless ids are in their natural order.
+
+    Args:
+        ids: the place of each row, and its id.
+        title: the table with the ids.
+        plain: the input without ids that is joined with it by position.
+    """
+    from bertscore_onnx.tables.table import natural_key  # costs start-up time
+
+    earlier = ""
+    for place, name in ids:
+        if earlier and natural_key(name) < natural_key(earlier):
+            raise InputError(
+                f"{place}: segment {name!r} is not in the order of ids, and {plain} has no ids to join by. Give that "
+                f"as a table with a column of ids, sort {title} by its ids, or join by position, ",
+                Argument("columns", {"segment": NO_IDS}),
+                ".",
+            )
+        earlier = name
+
+
 def _plain(name: str) -> str:
     return name.replace("\ufeff", "").strip().casefold()
 

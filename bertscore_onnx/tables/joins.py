@@ -6,15 +6,15 @@ joins two whole tables; `evidence_of` compares the columns of rows that were joi
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise, product
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError, shortened
-from bertscore_onnx.tables.columns import BEST, UNKNOWN, id_columns
+from bertscore_onnx.tables.columns import BEST, UNKNOWN, check_order_of_ids, id_columns, id_text
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 
@@ -23,6 +23,8 @@ BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
 
 NAMED_IDS = Argument("columns", {"segment": "NAME"})
 BY_POSITION = Argument("columns", {"segment": "none"})
+WAYS_OUT = ("or name the column of ids, ", NAMED_IDS, ", or join by position, ", BY_POSITION, ".")
+"""What to do where ids do not fit."""
 
 MIN_SHARED_VALUES = 5
 """Different values that two columns hold equally often; fewer coincide by chance, five in .0003."""
@@ -259,6 +261,151 @@ def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, s
     return (names[0], other_names[0]) if shared is None else (shared, shared)
 
 
+# Rows of inputs, joined by their ids or by position.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of an input, each of a segment: of a list or a table, or of a system in a long table."""
+
+    title: str
+    """The input in messages."""
+    number: int
+    place: Callable[[int], str]
+    """The place of a row, counted from 0, in messages."""
+    unit: str = "row"
+    """What a row is in messages, such as a line."""
+    ids: Sequence[str] | None = None
+    """The id of each row, (rows,); None if rows have none."""
+    id_columns: tuple[str, ...] = ()
+    """The columns of the ids, or of the index."""
+    labels: Sequence[Hashable] | None = None
+    """The index of the rows in pandas, (rows,); None for other forms."""
+    table: WholeTable | None = None
+    at: Sequence[int] = ()
+    """The row in the table of each row, (rows,)."""
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the rows have ids in the index of pandas: one other than 0, 1, 2 and so on."""
+        if self.ids is not None or self.labels is None:
+            return False
+        return [*map(id_text, self.labels)] != [*map(str, range(self.number))]
+
+    def by_label(self) -> "Rows":
+        """Return the rows with the labels of pandas as ids, if they have labels."""
+        return self if self.labels is None else replace(self, ids=[*map(id_text, self.labels)])
+
+    def part(self, rows: Sequence[int]) -> "Rows":
+        """Return some of the rows, which have ids."""
+        ids = self.ids or ()
+        return replace(
+            self,
+            number=len(rows),
+            place=lambda row: self.place(rows[row]),
+            ids=[ids[row] for row in rows],
+            labels=None,
+            at=[self.at[row] for row in rows],
+        )
+
+    def by_id(self) -> "RowsOfSegments":
+        """Return the row of each id; raise InputError for an id that occurs again."""
+        rows: dict[str | int, int] = {}
+        for row, name in enumerate(self.ids or ()):
+            earlier = rows.setdefault(name, row)
+            if earlier != row:
+                raise InputError(
+                    f"{self.place(row)}: segment {name!r} occurs again; it is in {self.place(earlier)} too. ",
+                    *self._remedy_of_repeats(),
+                    *WAYS_OUT,
+                )
+        return rows
+
+    def _remedy_of_repeats(self) -> tuple[str | Argument, ...]:
+        """Return what to do about ids that occur again: name a second column that tells them apart, if one does."""
+        ids = self.ids or ()
+        table = self.table
+        if table is None:
+            return ("Leave one out, ",)
+        for name in table.names:
+            if name in self.id_columns or name in BY_PRODUCTS:
+                continue
+            keys = column_keys(table.values(name))[self.at].tolist()
+            is_key = len(set(zip(ids, keys, strict=True))) == len(ids)
+            if is_key and len(set(keys)) < len(ids):
+                return (
+                    "Name a key of two columns, ",
+                    Argument("columns", {"segment": "+".join((name, *self.id_columns))}),
+                    ", ",
+                )
+        return ("Leave one out, ",)
+
+
+RowsOfSegments = Mapping[str | int, int]
+"""The row of each segment, by its id, or by its number from 1."""
+
+
+def rows_of_segments(inputs: Sequence[Rows]) -> dict[Rows, RowsOfSegments]:
+    """Return the row of each segment in each input: by its id, or by position if no input has ids.
+
+    Inputs without ids are joined with others by position. The rows of a table are those of the first input with ids,
+    at the same positions. A list has nothing that could show its order: it is that of the ids, in which all inputs
+    with ids have to be then.
+    """
+    by_id = {rows: rows.by_id() for rows in inputs if rows.ids is not None}
+    plain = [rows for rows in inputs if rows.ids is None]
+    for rows in plain[1:]:
+        if rows.number != plain[0].number:
+            raise _unequal(plain[0], rows)
+    names: Sequence[str | int] = range(1, plain[0].number + 1) if plain else ()
+    if by_id and plain:
+        names = _segments_by_position(by_id, plain)
+    by_position = {name: row for row, name in enumerate(names)}
+    return {rows: by_id.get(rows, by_position) for rows in inputs}
+
+
+def _segments_by_position(by_id: Mapping[Rows, RowsOfSegments], plain: Sequence[Rows]) -> list[str | int]:
+    """Return the ids of the rows of inputs without ids, (rows,); raise InputError if they are not clear."""
+    first = next(iter(by_id))
+    lists = [rows for rows in plain if rows.table is None]
+    for rows in by_id if lists else ():
+        _check_order(rows, lists[0])
+    chosen = [segments for rows, segments in by_id.items() if lists or rows.table is first.table]
+    names = [*dict.fromkeys(name for segments in chosen for name in segments)]
+    if len(names) != plain[0].number:
+        raise InputError(
+            f"{plain[0].title} has {plural(plain[0].number, plain[0].unit)} without ids, and {first.title} has "
+            f"{plural(len(names), 'segment')}; expected as many. Give {plain[0].title} as a table with a column of ids."
+        )
+    return sorted(names, key=natural_key) if lists else names
+
+
+def _check_order(rows: Rows, plain: Rows) -> None:
+    """Raise InputError if rows with ids, beside others without, are not in the order of their ids."""
+    places = map(rows.place, range(rows.number))
+    check_order_of_ids(zip(places, rows.ids or (), strict=True), rows.title, plain.title)
+
+
+def _unequal(first: Rows, second: Rows) -> InputError:
+    longer = first if first.number > second.number else second
+    return InputError(
+        f"{first.title} has {plural(first.number, first.unit)} and {second.title} has "
+        f"{plural(second.number, second.unit)}; expected as many in each, in the same order, or a column of ids in "
+        f"both: {longer.place(min(first.number, second.number))} has no partner."
+    )
+
+
+def _joined_rows(first: RowsOfSegments, second: RowsOfSegments) -> NDArray[np.intp]:
+    """Return the rows of the segments that two inputs have, (segments, 2)."""
+    pairs = [(row, second[name]) for name, row in first.items() if name in second]
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+
+def lacks_segment(place: str, name: str | int, title: str) -> str:
+    """Return the beginning of the error for a segment that an input lacks."""
+    return f"{place}: segment {name!r} is not in {title}. Add it there, "
+
+
 # Tables, of which some rows were joined.
 
 
@@ -267,8 +414,7 @@ class TablePart:
     """Rows of a table that are a table of their own, such as those of one system."""
 
     table: WholeTable
-    rows: NDArray[np.intp]
-    """The rows in the order in which they stand."""
+    rows: Rows
     outputs: frozenset[str] = frozenset()
     """The columns of outputs of systems."""
     left_out: frozenset[str] = frozenset()
@@ -278,28 +424,37 @@ class TablePart:
 class JoinCheck:
     """Asks the values of tables whether their rows were joined rightly; reads each column once."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows_of: Mapping[Rows, RowsOfSegments]) -> None:
+        """Check rows that were joined so."""
+        self._rows_of = rows_of
         self._keys: dict[tuple[WholeTable, str], NDArray[np.int64]] = {}
 
-    def how(
-        self,
-        first: TablePart,
-        rows: NDArray[np.intp],
-        second: TablePart,
-        other_rows: NDArray[np.intp],
-        *,
-        are_ids: bool,
-        ids: Sequence[str] = (),
-    ) -> str:
+    def of_tables(self, tables: Sequence[Sequence[TablePart]]) -> dict[WholeTable, str]:
+        """Return what an output says of tables that were joined by position; raise InputError as `how` does.
+
+        The further parts of a table are compared with its first part, and the first parts with each other.
+        """
+        said: dict[WholeTable, str] = {}
+        for first, *others in tables:
+            for other in others:
+                self.how(first, other)
+        for (first, *_), (second, *_) in combinations(tables, 2):
+            how = self.how(first, second)
+            if first.rows.ids is None or second.rows.ids is None:
+                said.setdefault(first.table, how)
+                said.setdefault(second.table, how)
+        return said
+
+    def how(self, first: TablePart, second: TablePart) -> str:
         """Return what an output says of a join, such as "by id"; raise InputError if it may be wrong.
 
-        Args:
-            first, second: the tables.
-            rows, other_rows: the rows of each table that were joined, (joined,).
-            are_ids: whether they were joined by ids, and not by position.
-            ids: the ids that one of the tables has, (joined,), if they were joined by position all
-                the same. They have to be in order, unless a column shows the order of the rows.
+        Ids that one of the tables has beside one without have to be in order, unless a column shows the order of the
+        rows.
         """
+        positions = _joined_rows(self._rows_of[first.rows], self._rows_of[second.rows])
+        rows = np.asarray(first.rows.at)[positions[:, 0]]
+        other_rows = np.asarray(second.rows.at)[positions[:, 1]]
+        are_ids = first.rows.ids is not None and second.rows.ids is not None
         # Ids that do not follow the positions of rows were not made by counting rows.
         if are_ids and not np.array_equal(np.argsort(rows), np.argsort(other_rows)):
             return "by id"
@@ -313,36 +468,27 @@ class JoinCheck:
             name, other = evidence.unsettled
             differing = self._column(first.table, name)[rows] != self._column(second.table, other)[other_rows]
             raise _unshown(name, other, tables, rows[int(np.argmax(differing))])
-        if evidence.shown_by is None:
-            check_order_of_ids(ids, tables)
-            return "by position: nothing contradicts it"
-        return f"by position: {evidence.shown_by!r} agrees"
+        if evidence.shown_by is not None:
+            return f"by position: {evidence.shown_by!r} agrees"
+        for part, plain in ((first.rows, second.rows), (second.rows, first.rows)):
+            if part.ids is not None:
+                _check_order(part, plain)
+        return "by position: nothing contradicts it"
 
     def _joined(self, part: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
         columns = {}
+        in_order = np.sort(part.rows.at)
         for name in part.table.names:
             if name in part.left_out or name in BY_PRODUCTS:
                 continue
             keys = self._column(part.table, name)
-            columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[part.rows]))
+            columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[in_order]))
         return JoinedTable(columns, part.outputs)
 
     def _column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
         if (table, name) not in self._keys:
             self._keys[table, name] = column_keys(table.values(name))
         return self._keys[table, name]
-
-
-def check_order_of_ids(ids: Sequence[str], tables: tuple[WholeTable, WholeTable]) -> None:
-    """Raise InputError if the ids of one of two tables are not in their natural order."""
-    for earlier, name in pairwise(ids):
-        if natural_key(name) < natural_key(earlier):
-            raise InputError(
-                f"The ids of {tables[0].title} or {tables[1].title} are not in order, {name!r} after {earlier!r}, and "
-                "the other one has no ids to join by. Add them, sort the rows by their ids, or join by position, ",
-                BY_POSITION,
-                ".",
-            )
 
 
 def _contradiction(
@@ -414,84 +560,36 @@ def join_tables(
         InputError: a segment is in one table alone or occurs again, the numbers of rows differ, or
             values contradict the join, or by position nothing shows it.
     """
-    ids = ids_of(first, segment, texts)
-    other_ids = ids_of(second, segment, texts)
-    positions = np.arange(len(first))
-    if ids is None or other_ids is None:
-        if len(first) != len(second):
-            raise _unequal(first, second)
-        if segment:
-            return Join(positions, "by position, as you said")
-        rows = positions
-    else:
-        rows = np.array(_rows_by_id(first, ids, second, other_ids), dtype=np.intp)
-        if segment:
-            return Join(rows, "by id")
-    parts = [TablePart(table, np.arange(len(table)), frozenset(outputs)) for table in (first, second)]
-    are_ids = ids is not None and other_ids is not None
-    beside = () if are_ids else ids or other_ids or ()
-    return Join(rows, JoinCheck().how(parts[0], positions, parts[1], rows, are_ids=are_ids, ids=beside))
+    tables = []
+    for table in (first, second):
+        names = id_columns(table.names, segment, others=texts, title=table.title)
+        tables.append(TablePart(table, rows_of_table(table, names), frozenset(outputs)))
+    rows_of = rows_of_segments([part.rows for part in tables])
+    own, others = (rows_of[part.rows] for part in tables)
+    positions = _joined_rows(own, others)
+    if len(positions) < max(len(own), len(others)):
+        raise _lacking(tables, rows_of)
+    rows = positions[:, 1]
+    if not segment:
+        return Join(rows, JoinCheck(rows_of).how(*tables))
+    are_ids = all(part.rows.ids is not None for part in tables)
+    return Join(rows, "by id" if are_ids else "by position, as you said")
 
 
-def ids_of(table: WholeTable, segment: Sequence[str] = (), texts: Collection[str] = ()) -> list[str] | None:
-    """Return the id of each row, (rows,); None if a table has none, or rows are joined by position."""
-    names = id_columns(table.names, segment, others=texts, title=table.title)
+def _lacking(tables: Sequence[TablePart], rows_of: Mapping[Rows, RowsOfSegments]) -> InputError:
+    """Return the error for the first segment that one of two tables lacks."""
+    for part, other in (tables, tables[::-1]):
+        for name, row in rows_of[part.rows].items():
+            if name not in rows_of[other.rows]:
+                start = lacks_segment(part.rows.place(row), name, other.rows.title)
+                return InputError(start, "or leave it out here, ", *WAYS_OUT)
+    raise AssertionError(tables)
+
+
+def rows_of_table(table: WholeTable, names: Sequence[str]) -> Rows:
+    """Return all rows of a table, with the ids in these columns; without ids if there are none."""
+    rows = Rows(table.title, len(table), table.place, table=table, at=range(len(table)))
     if not names or all(table.is_blank(name) for name in names):
-        return None
-    return ["+".join(row) for row in zip(*(table.keys(name) for name in names), strict=True)]
-
-
-def _rows_by_id(first: WholeTable, ids: Sequence[str], second: WholeTable, other_ids: Sequence[str]) -> list[int]:
-    """Return for each row of the first table the row of the second with its id."""
-    rows = row_of_each_id(first, ids)
-    if ids == other_ids:
-        return list(range(len(ids)))
-    other_rows = row_of_each_id(second, other_ids)
-    for table, other, own, others in ((first, second, rows, other_rows), (second, first, other_rows, rows)):
-        missing = next((name for name in own if name not in others), None)
-        if missing is not None:
-            raise InputError(
-                f"{table.place(own[missing])}: segment {missing!r} is not in {other.title}. Add it there, or leave it "
-                "out here; ",
-                *_WAYS_OUT,
-            )
-    return [other_rows[name] for name in ids]
-
-
-_WAYS_OUT = ("or name the column of ids, ", NAMED_IDS, ", or join by position, ", BY_POSITION, ".")
-
-
-def row_of_each_id(table: WholeTable, ids: Sequence[str]) -> dict[str, int]:
-    """Return the row of each id of a table; raise InputError for an id that occurs again."""
-    rows: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        earlier = rows.setdefault(name, row)
-        if earlier != row:
-            raise InputError(
-                f"{table.place(row)}: segment {name!r} occurs again; it is in {table.place(earlier)} too. ",
-                *_remedy_of_repeats(table, ids),
-                *_WAYS_OUT,
-            )
-    return rows
-
-
-def _remedy_of_repeats(table: WholeTable, ids: Sequence[str]) -> tuple[str | Argument, ...]:
-    """Return what to do about ids that occur again: name a second column that tells them apart, if there is one."""
-    names = id_columns(table.names)
-    for name in table.names:
-        if name in names or name in BY_PRODUCTS:
-            continue
-        keys = column_keys(table.values(name)).tolist()
-        is_key = len(set(zip(ids, keys, strict=True))) == len(ids)
-        if is_key and len(set(keys)) < len(ids):
-            return "Name a key of two columns, ", Argument("columns", {"segment": f"{name}+{'+'.join(names)}"}), ", "
-    return ("Leave one out, ",)
-
-
-def _unequal(first: WholeTable, second: WholeTable) -> InputError:
-    longer = first if len(first) > len(second) else second
-    return InputError(
-        f"{first.title} has {plural(len(first), 'row')} and {second.title} has {plural(len(second), 'row')}; expected "
-        "as many in each, in the same order, or a column of ids in both: "
-        f"{longer.place(min(len(first), len(second)))} has no partner."
-    )
+        return rows
+    keys = zip(*(table.keys(name) for name in names), strict=True)
+    return replace(rows, ids=["+".join(key) for key in keys], id_columns=tuple(names))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.whole_table import WholeTable
     from bertscore_onnx_evaluation.systems.comparison import Comparison
     from bertscore_onnx_evaluation.systems.comparison_record import Example
-    from bertscore_onnx_evaluation.systems.join import SegmentColumns
+    from bertscore_onnx_evaluation.systems.join import Column
 
 _ROLES = ("system", "candidate", "reference", "score", "metric", "segment", "document", "run")
 
@@ -270,17 +270,16 @@ def _is_same_file(name: str, other: str) -> bool:
     return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
 
 
-def _read(file: InputFile) -> "SegmentColumns | WholeTable":
+def _read(file: InputFile) -> "Column | WholeTable":
     """Return a table, or the lines of a text."""
     from bertscore_onnx.tables.whole_table import read_table
-    from bertscore_onnx_evaluation.systems.join import SegmentColumns
+    from bertscore_onnx_evaluation.systems.join import column_of_lines
 
     if file.format != "text":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
         lines = [line for [line], _ in read_whole_rows(file.rows(source), source.title, itemgetter(0))]
-    title = source.title
-    return SegmentColumns(title, {title: lines}, place=lambda row: f"{title}, line {row + 1}", unit="line")
+    return column_of_lines(source.title, lines)
 
 
 def _read_scores(

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import Argument, InputError, InputTypeError
 from bertscore_onnx.tables.batches import check_form
 from bertscore_onnx.tables.columns import NO_IDS
-from bertscore_onnx.tables.joins import BY_PRODUCTS, JoinCheck
-from bertscore_onnx.tables.table import listed, natural_key
+from bertscore_onnx.tables.joins import BY_PRODUCTS, Rows, rows_of_table
+from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, row_labels
 from bertscore_onnx.text.texts import collect_strings
 from bertscore_onnx_evaluation.column_roles import (
@@ -29,15 +29,12 @@ from bertscore_onnx_evaluation.column_roles import (
     several_columns,
 )
 from bertscore_onnx_evaluation.systems.join import (
+    Column,
+    JoinedSegments,
     Missing,
-    SegmentColumns,
-    as_runs,
-    at_rows,
-    columns_of_list,
+    column_of_list,
     join_segments,
-    part_of,
     scores_of,
-    with_labels,
 )
 
 Value = Literal["P", "R", "F"]
@@ -52,6 +49,9 @@ Documents = Iterable[Hashable] | Frame
 
 SystemScores = Any
 """The scores of each system by its name, one for each segment or (runs, segments), or a data frame."""
+
+Systems = dict[str, list[Column]]
+"""The texts or scores of systems, a column for each run."""
 
 ALL = "all"
 """In place of names of systems: all columns without another role, or all systems that there are."""
@@ -72,8 +72,7 @@ class InputReader:
         self.roles, self.missing, self.value = roles, missing, value
         self.are_named = False  # whether the keys of the scores are systems
         self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
-        self._ids: dict[WholeTable, list[str]] = {}
-        self._check = JoinCheck()
+        self._rows: dict[WholeTable, Rows] = {}
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -106,53 +105,77 @@ class InputReader:
         has_columns = isinstance(given, Mapping) and self.roles.among(given, "system") and self.roles.among(given, role)
         return isinstance(given, Mapping) and (not has_columns or any(map(_are_parts, given.values())))
 
-    def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> SegmentColumns:
+    def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> Column:
         """Return the values of a role in a table, in a column called as that is; or values that `listing` lists.
 
         Several columns are lists of references together. Where a table has several rows for a segment, one for each
         system or run, these have to have the same value.
         """
-        if isinstance(values, SegmentColumns):
-            return values
+        if isinstance(values, Column):
+            return replace(values, role=role)
         if not is_frame(values):
-            return columns_of_list(listing(in_order(values, title)), title, row_labels(values))
+            labels = None if self.roles.are_by_position else row_labels(values)
+            return column_of_list(listing(in_order(values, title)), title, role, labels)
         table = self.table(values, title)
         names = self.roles.required(table, role)
         cells = self._values(table, role, names[0])
         if len(names) > 1:
-            rows = zip(*(self._values(table, role, name) for name in names), strict=True)
-            cells = [None if None in row else [text for texts in row for text in texts] for row in rows]
-        columns = self._with_ids(table, {table.title: cells}, {role: names})
-        if columns.ids is None or not (self.roles.of(table, "system") or self.roles.of(table, "run")):
-            return columns
-        first: dict[str, int] = {}
-        for row, name in enumerate(columns.ids):
-            earlier = first.setdefault(name, row)
-            if cells[row] != cells[earlier]:
-                raise InputError(
-                    f"{table.place(row)}: segment {name!r} has another value than in {table.place(earlier)}; expected "
-                    "the same in both."
-                )
-        return at_rows(columns, [*first.values()])
+            rows_of_names = zip(*(self._values(table, role, name) for name in names), strict=True)
+            cells = [None if None in row else [text for texts in row for text in texts] for row in rows_of_names]
+        rows = self._rows_of(table)
+        if rows.ids is not None and (self.roles.of(table, "system") or self.roles.of(table, "run")):
+            first: dict[str, int] = {}
+            for row, name in enumerate(rows.ids):
+                earlier = first.setdefault(name, row)
+                if cells[row] != cells[earlier]:
+                    raise InputError(
+                        f"{table.place(row)}: segment {name!r} has another value than in {table.place(earlier)}; "
+                        "expected the same in both."
+                    )
+            rows = rows.part([*first.values()])
+        return Column(table.title, rows, [cells[row] for row in rows.at], role, {role: names})
 
-    def _with_ids(
-        self, table: WholeTable, columns: Mapping[str, Sequence[Any]], roles: Mapping[str, tuple[str, ...]]
-    ) -> SegmentColumns:
-        """Return columns of a table with its ids."""
-        whole = SegmentColumns(
-            table.title, columns, place=table.place, table=table, rows=range(len(table)), roles=roles
-        )
-        if self.roles.are_ids_named:  # and trusted: no values are asked
-            whole = replace(whole, rows=())
-        if self.roles.are_by_position:
-            return whole
-        names, index = self.roles.ids(table), index_of(table)
-        if not names or all(table.is_blank(name) for name in names):
-            return replace(whole, labels=table.keys(*index) if index else table.labels)
-        if table not in self._ids:
-            keys = zip(*(table.keys(name) for name in names), strict=True)
-            self._ids[table] = ["+".join(key) for key in keys]
-        return replace(whole, ids=self._ids[table], roles={**roles, "segment": names})
+    def _rows_of(self, table: WholeTable) -> Rows:
+        """Return all rows of a table with its ids, or with its index."""
+        if table not in self._rows:
+            rows = rows_of_table(table, self.roles.ids(table))
+            if rows.ids is None and not self.roles.are_by_position:
+                index = index_of(table)
+                labels = table.keys(*index) if index else table.labels
+                rows = replace(rows, labels=labels, id_columns=index or ("index",))
+            self._rows[table] = rows
+        return self._rows[table]
+
+    def _runs(self, table: WholeTable) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """Return the column of runs by its role, and the run of each row; none if there are not several runs."""
+        names = self.roles.of(table, "run")
+        runs = table.keys(*names) if names else []
+        return ({"run": names}, runs) if len({*runs}) > 1 else ({}, [""] * len(table))
+
+    def _parts(
+        self, table: WholeTable, keys: Iterable[tuple[str, str, str]], kind: str
+    ) -> dict[tuple[str, str, str], Rows]:
+        """Return by metric, system and run the rows of a table that has several rows for a segment."""
+        whole = self._rows_of(table)
+        whole = whole.by_label() if whole.is_indexed else whole
+        if whole.ids is None:
+            raise InputError(
+                f"{table.title} has a row for each {kind}, so its segments need ids. Name their column with ",
+                Argument("columns", {"segment": "NAME"}),
+                ".",
+            )
+        rows_of: dict[tuple[str, str, str], dict[str, int]] = {}
+        for row, (key, segment) in enumerate(zip(keys, whole.ids, strict=True)):
+            earlier = rows_of.setdefault(key, {}).setdefault(segment, row)
+            if earlier != row:
+                _, system, run = key
+                has = f"the system {system!r} has" if system else "there is"
+                and_run = f" and run {run!r}" if run else ""
+                raise InputError(
+                    f"{table.place(row)}: {has} a second row for segment {segment!r}{and_run}; "
+                    f"the first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
+                )
+        return {key: whole.part([*rows.values()]) for key, rows in rows_of.items()}
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
         """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
@@ -173,8 +196,8 @@ class InputReader:
 
     def _systems_of(
         self, table: WholeTable, role: Literal["candidate", "score"], names: Sequence[str] | None, metric: str = ""
-    ) -> dict[str, SegmentColumns]:
-        """Return by metric the values of systems, in a column for each; None or NaN where a system has none."""
+    ) -> dict[str, Systems]:
+        """Return the values of systems by metric; None or NaN where a system has none."""
         are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
         if self.roles.of(table, "system") and not are_columns:
             return self._in_rows(table, role, names, metric)
@@ -217,119 +240,53 @@ class InputReader:
         """Return the columns of a table that may be named as systems, or may be metrics."""
         return [name for name in self.roles.without(table) if name not in BY_PRODUCTS]
 
-    def _in_rows(
-        self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str
-    ) -> dict[str, SegmentColumns]:
+    def _in_rows(self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str) -> dict[str, Systems]:
         """Return the values of systems from a long table, in its order, or as named."""
         [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
-        metric_columns = self.roles.of(table, "metric") if role == "score" and len(columns) == 1 else ()
-        roles = {"system": (system_column,), role: columns} | ({"metric": metric_columns} if metric_columns else {})
+        roles, runs = self._runs(table)
+        roles |= {"system": (system_column,), role: columns}
+        metrics = [metric] * len(table)
+        if role == "score" and len(columns) == 1 and (metric_columns := self.roles.of(table, "metric")):
+            roles["metric"] = metric_columns
+            metrics = table.keys(*metric_columns)
         systems = table.keys(system_column)
+        parts = self._parts(table, zip(metrics, systems, runs, strict=True), "system and segment")
         chosen = [*dict.fromkeys(systems)] if names is None or names == [ALL] else names
-        by_metric: dict[str, SegmentColumns] = {}
+        by_metric: dict[str, Systems] = {}
         for column in columns:
-            values = dict.fromkeys(chosen, self._values(table, role, column))
-            of_column = column if len(columns) > 1 else metric
-            rows_of: dict[str, list[tuple[str, int]]] = {}
-            for row, name in enumerate(table.keys(metric_columns[0]) if metric_columns else [of_column] * len(table)):
-                rows_of.setdefault(name, []).append((systems[row], row))
-            for name, rows in rows_of.items():
-                by_metric[name] = self._by_cell(table, rows, values, roles, name)
-        return by_metric
+            values = self._values(table, role, column)
+            for (of_rows, system, run), rows in parts.items():
+                by_system = by_metric.setdefault(column if len(columns) > 1 else of_rows, {})
+                of_part = Column(system, rows, [values[row] for row in rows.at], role, roles, run)
+                by_system.setdefault(system, []).append(of_part)
+        for of_rows, by_system in by_metric.items():
+            for name in chosen:
+                if name not in by_system:
+                    of_metric = f" of {of_rows}" if of_rows else ""
+                    has = ", ".join(by_system)
+                    raise InputError(f"{table.title} lacks the system {name!r}{of_metric}; it has {has}.")
+        return {name: {system: by_system[system] for system in chosen} for name, by_system in by_metric.items()}
 
     def _in_columns(
         self, table: WholeTable, role: str, columns: Mapping[str, str], roles: Mapping[str, tuple[str, ...]]
-    ) -> SegmentColumns:
-        """Return the values of systems that have a column each; the runs of a segment together."""
-        values = {system: self._values(table, role, name) for system, name in columns.items()}
-        if self.roles.of(table, "run"):
-            cells = [(system, row) for system in values for row in range(len(table))]
-            return self._by_cell(table, cells, values, roles, "")
-        return replace(self._with_ids(table, values, roles), systems=tuple(columns))
-
-    def _by_cell(
-        self,
-        table: WholeTable,
-        cells: Iterable[tuple[str, int]],
-        values: Mapping[str, Sequence[Any]],
-        roles: Mapping[str, tuple[str, ...]],
-        metric: str,
-    ) -> SegmentColumns:
-        """Return a row for each segment of a table that has several rows for it; a cell is a system and a row."""
-        whole = self._with_ids(table, values, roles)
-        whole = whole.by_label() if whole.is_indexed else whole
-        if whole.ids is None:
-            kind = "segment and run" if "system" not in roles else "system and segment"
-            raise InputError(
-                f"{table.title} has a row for each {kind}, so its segments need ids. Name their column with ",
-                Argument("columns", {"segment": "NAME"}),
-                ".",
-            )
-        run_columns = self.roles.of(table, "run")
-        row_runs = table.keys(run_columns[0]) if run_columns else [""] * len(table)
-        has_runs = len({*row_runs}) > 1
-        rows_of: dict[str, dict[str, dict[str, int]]] = {}  # by system, segment and run
-        for system, row in cells:
-            segment, run = whole.ids[row], row_runs[row] if has_runs else ""
-            earlier = rows_of.setdefault(system, {}).setdefault(segment, {}).setdefault(run, row)
-            if earlier != row:
-                and_run = f" and run {run!r}" if has_runs else ""
-                raise InputError(
-                    f"{table.place(row)}: the system {system!r} has a second row for segment {segment!r}{and_run}; "
-                    f"the first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
-                )
-        first: dict[str, int] = {}  # the first row of each segment
-        for name in values:
-            if name not in rows_of:
-                of_metric = f" of {metric}" if metric else ""
-                raise InputError(f"{table.title} lacks the system {name!r}{of_metric}; it has {', '.join(rows_of)}.")
-            first = {segment: min(run_rows.values()) for segment, run_rows in rows_of[name].items()} | first
-        columns: dict[str, list[Any]] = {}
-        lacking: dict[tuple[str, int], str] = {}
-        absent = None if "candidate" in roles else np.nan  # a mean of the other runs
-        for name in values:
-            runs = sorted({run for run_rows in rows_of[name].values() for run in run_rows}, key=natural_key)
-            column = columns.setdefault(name, [])
-            for segment in first:
-                run_rows = rows_of[name].get(segment, {})
-                run_values = tuple(values[name][run_rows[run]] if run in run_rows else absent for run in runs)
-                if run_rows and len(run_rows) < len(runs):
-                    lacking[name, len(column)] = next(run for run in runs if run not in run_rows)
-                column.append(run_values if has_runs else run_values[0])
-        used = {**whole.roles, "run": run_columns} if has_runs else whole.roles
-        rows = at_rows(whole, [*first.values()])
-        result = replace(rows, columns=columns, systems=tuple(columns), roles=used, lacking_runs=lacking)
-        self._check_systems(result, [rows_of[name] for name in values])
-        return result
-
-    def _check_systems(self, columns: SegmentColumns, rows_of: Sequence[Mapping[str, Mapping[str, int]]]) -> None:
-        """Raise InputError if the values of a long table contradict its ids.
-
-        The rows of each system, and of each run, are a table of their own; they are given by system, segment and run.
-        """
-        part = part_of(columns)
-        if part is None:
-            return
-        tables: dict[tuple[int, str], dict[str, int]] = {}
-        for system, rows_of_segments in enumerate(rows_of):
-            for segment, rows_of_runs in rows_of_segments.items():
-                for run, row in rows_of_runs.items():
-                    tables.setdefault((system, run), {})[segment] = row
-        first, *others = tables.values()
-        part = replace(part, rows=np.sort([*first.values()]))
-        for other in others:
-            segments = [segment for segment in first if segment in other]
-            self._check.how(
-                part,
-                np.array([first[segment] for segment in segments], dtype=np.intp),
-                replace(part, rows=np.sort([*other.values()])),
-                np.array([other[segment] for segment in segments], dtype=np.intp),
-                are_ids=True,
-            )
+    ) -> Systems:
+        """Return the values of systems that have a column each."""
+        of_runs, runs = self._runs(table)
+        parts = {("", "", ""): self._rows_of(table)}
+        if of_runs:
+            parts = self._parts(table, (("", "", run) for run in runs), "segment and run")
+        systems: Systems = {}
+        for system, name in columns.items():
+            values = self._values(table, role, name)
+            systems[system] = [
+                Column(system, rows, [values[row] for row in rows.at], role, {**roles, **of_runs}, run)
+                for (_, _, run), rows in parts.items()
+            ]
+        return systems
 
     # Texts of systems.
 
-    def candidates(self, given: Candidates, names: Sequence[str] | None) -> list[SegmentColumns]:
+    def candidates(self, given: Candidates, names: Sequence[str] | None) -> Systems:
         """Return the texts of each system; a system is called after its column."""
         if self.is_by_name(given, "candidate"):
             given = {str(name): texts for name, texts in given.items()}
@@ -337,35 +294,26 @@ class InputReader:
             for name in chosen:
                 if name not in given:
                     raise InputError(f"There are no texts of the system {name!r}, only of {listed([*given])}.")
-            return [self._texts_of_system(name, given[name]) for name in chosen]
+            return {name: self._texts_of_system(name, given[name]) for name in chosen}
         if not is_frame(given):
             raise InputTypeError(
                 f"The candidates are a {type(given).__name__}; expected a mapping of the names of systems to lists of "
                 "texts, or a data frame."
             )
-        return [*self._systems_of(self.table(given, "candidates"), "candidate", names).values()]
+        [systems] = self._systems_of(self.table(given, "candidates"), "candidate", names).values()
+        return systems
 
-    def _texts_of_system(self, name: str, texts: Any) -> SegmentColumns:
+    def _texts_of_system(self, name: str, texts: Any) -> list[Column]:
         title = f"candidates[{name!r}]"
-        forms = (list, tuple, SegmentColumns, WholeTable)
+        forms = (list, tuple, Column, WholeTable)
         has_runs = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(run, forms) for run in texts)
         listing: Callable[[Any], Sequence[str]] = partial(collect_strings, name=title)
-        return self._runs_of(name, texts if has_runs else [texts], title, "candidate", listing)
-
-    def _runs_of(
-        self, name: str, runs: Iterable[Any], title: str, role: str, listing: Callable[[Any], Sequence[Any]]
-    ) -> SegmentColumns:
-        """Return the texts or scores of a system's runs, one or several, in a column of its name."""
-        inputs = []
-        for run in runs:
-            column = self.column(run, title, role, listing)
-            [values] = column.columns.values()
-            inputs.append(replace(column, columns={name: values}, systems=(name,)))
-        return as_runs(inputs, self.missing)
+        runs = texts if has_runs else [texts]
+        return [replace(self.column(run, title, "candidate", listing), name=name) for run in runs]
 
     # Scores of systems.
 
-    def scores(self, given: Any, names: Sequence[str] | None) -> dict[str, list[SegmentColumns]]:
+    def scores(self, given: Any, names: Sequence[str] | None) -> dict[str, Systems]:
         """Return the scores of each system by metric; a system is called after its column.
 
         A single metric is called `score`. Tables without named systems are of one system each, and their columns are
@@ -383,33 +331,29 @@ class InputReader:
         has_parts = any(are_tables)
         if has_parts and not all(are_tables):
             raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
-        found: dict[str, list[SegmentColumns]] = {}
-        of_systems: dict[str, list[WholeTable]] = {}
         by_metric_or_system = given if has_parts else {"score": given}
         self.are_named = all(self.is_by_name(part, "score") for part in by_metric_or_system.values())
+        found: dict[str, Systems] = {}
+        tables_of_systems: dict[str, list[WholeTable]] = {}
         for name, part in by_metric_or_system.items():
             title = f"scores[{name!r}]" if has_parts else "scores"
             if self.is_by_name(part, "score"):
-                by_metric = {name: self._numbers_by_system(part, names, title)}
-            else:
-                tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
-                named = self._free(tables[0]) if names == [ALL] else [*(names or ())]
-                are_columns = not has_parts or bool({*named} & {*tables[0].names} - {*given})
-                if not are_columns and not self.roles.of(tables[0], "system"):
-                    of_systems[name] = tables
-                    continue
+                _add(found, {name: self._numbers_by_system(part, names, title)})
+                continue
+            tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
+            named = self._free(tables[0]) if names == [ALL] else [*(names or ())]
+            are_columns = not has_parts or bool({*named} & {*tables[0].names} - {*given})
+            if are_columns or self.roles.of(tables[0], "system"):
                 runs = [self._systems_of(table, "score", names, name) for table in tables]
-                by_metric = {metric: [as_runs([run[metric] for run in runs], self.missing)] for metric in runs[0]}
-            for metric, parts in by_metric.items():
-                found.setdefault(metric, []).extend(parts)
-        for metric, parts in (self._metrics_of(of_systems, names) if of_systems else {}).items():
-            found.setdefault(metric, []).extend(parts)
+                _add(found, {metric: _runs_together([run[metric] for run in runs]) for metric in runs[0]})
+            else:
+                tables_of_systems[name] = tables
+        if tables_of_systems:
+            _add(found, self._metrics_of(tables_of_systems, names))
         _check_systems(found)
         return found
 
-    def _numbers_by_system(
-        self, given: Mapping[str, Any], names: Sequence[str] | None, title: str
-    ) -> list[SegmentColumns]:
+    def _numbers_by_system(self, given: Mapping[str, Any], names: Sequence[str] | None, title: str) -> Systems:
         """Return the scores in a mapping, whose keys are systems; columns that are named may stand beside them."""
         named = {name for names in self.roles.named.values() for name in names}
         chosen = [name for name in given if name not in named] if names is None or names == [ALL] else names
@@ -421,22 +365,24 @@ class InputReader:
         have_roles = any(self.roles.among(others, role) for role in ("segment", "run", "document", "group"))
         are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
         if not (have_roles or are_plain) and len(values) == len(chosen):
-            return [self._numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()]
+            return {name: self._numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()}
         table = self.table({**given, **values}, title)
         if others or len(values) < len(chosen):
-            return [*self._systems_of(table, "score", chosen).values()]
-        scores = {name: self._values(table, "score", name) for name in chosen}
-        return [SegmentColumns(title, scores, place=table.place, table=table, systems=tuple(chosen))]
+            [systems] = self._systems_of(table, "score", chosen).values()
+            return systems
+        rows = Rows(title, len(table), table.place)
+        return {name: [Column(name, rows, self._values(table, "score", name), "score")] for name in chosen}
 
-    def _numbers_of_system(self, name: str, numbers: Any, title: str) -> SegmentColumns:
+    def _numbers_of_system(self, name: str, numbers: Any, title: str) -> list[Column]:
         def listing(run: Any) -> list[float]:
             return WholeTable.of_frame({title: run}, title).numbers(title).tolist()
 
-        return self._runs_of(name, numbers if _has_runs(numbers) else [numbers], title, "score", listing)
+        runs = numbers if _has_runs(numbers) else [numbers]
+        return [replace(self.column(run, title, "score", listing), name=name) for run in runs]
 
     def _metrics_of(
         self, tables: Mapping[str, Sequence[WholeTable]], names: Sequence[str] | None
-    ) -> dict[str, list[SegmentColumns]]:
+    ) -> dict[str, Systems]:
         """Return by metric the scores in the columns of tables, each of one system or of a run of it."""
         chosen = [*tables] if names is None or names == [ALL] else names
         first = next(iter(tables.values()))[0]
@@ -449,12 +395,15 @@ class InputReader:
         if names is None and len(chosen) < 2:
             raise self._unnamed(first, "score")
         metrics = self._metric_columns([table for name in chosen for table in tables[name]])
-
-        def scores_by(metric: str, name: str) -> SegmentColumns:
-            runs = [self._in_columns(table, "score", {name: metric}, {"score": metrics}) for table in tables[name]]
-            return as_runs(runs, self.missing)
-
-        return {metric: [scores_by(metric, name) for name in chosen] for metric in metrics}
+        by_metric = {}
+        for metric in metrics:
+            of_tables = [
+                self._in_columns(table, "score", {name: metric}, {"score": metrics})
+                for name in chosen
+                for table in tables[name]
+            ]
+            by_metric[metric] = _runs_together(of_tables)
+        return by_metric
 
     def _metric_columns(self, tables: Sequence[WholeTable]) -> tuple[str, ...]:
         """Return the columns of scores: by the role, or all of numbers, which have to be the same everywhere."""
@@ -496,16 +445,32 @@ def _is_table(value: object) -> bool:
     return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
 
 
-def _check_systems(found: Mapping[str, Sequence[SegmentColumns]]) -> None:
-    """Raise InputError unless all metrics have scores of the same systems, each from one input."""
-    systems = {metric: [name for columns in parts for name in columns.columns] for metric, parts in found.items()}
-    first = next(iter(systems), "")
-    for metric, names in systems.items():
-        if again := next((name for name in names if names.count(name) > 1), None):
-            titles = listed([columns.title for columns in found[metric] if again in columns.columns])
-            raise InputError(f"{titles} have scores of {metric} for {again}; expected them in one. Rename a system.")
-        for name in {*names} ^ {*systems[first]}:
-            given, other = (metric, first) if name in names else (first, metric)
+def _runs_together(of_tables: Iterable[Systems]) -> Systems:
+    """Return the systems of tables; those of the same name are runs."""
+    together: Systems = {}
+    for systems in of_tables:
+        for name, runs in systems.items():
+            together.setdefault(name, []).extend(runs)
+    return together
+
+
+def _add(found: dict[str, Systems], further: Mapping[str, Systems]) -> None:
+    """Add scores by metric and system; raise InputError if a system has some of this metric already."""
+    for metric, systems in further.items():
+        earlier = found.setdefault(metric, {})
+        for name, runs in systems.items():
+            if name in earlier:
+                titles = listed([earlier[name][0].rows.title, runs[0].rows.title])
+                raise InputError(f"{titles} have scores of {metric} for {name}; expected them in one. Rename a system.")
+            earlier[name] = runs
+
+
+def _check_systems(found: Mapping[str, Systems]) -> None:
+    """Raise InputError unless all metrics have scores of the same systems."""
+    first = next(iter(found), "")
+    for metric, systems in found.items():
+        for name in {*systems} ^ {*found[first]}:
+            given, other = (metric, first) if name in systems else (first, metric)
             raise InputError(
                 f"The system {name!r} has scores of {given}, and none of {other}. Add them, or name systems that have "
                 "both with ",
@@ -570,12 +535,15 @@ def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArra
     by_metric = reader.scores(given, None)
     if len(by_metric) > 1:
         raise InputError(f"scores has {len(by_metric)} metrics, {', '.join(by_metric)}; expected one.")
-    [inputs] = by_metric.values()
-    columns = dict(join_segments(inputs).columns(inputs))
-    return tuple(columns), [scores_of(values) for values in columns.values()]
+    [systems] = by_metric.values()
+    joined = join_segments(systems)
+    return tuple(systems), [scores_of(values) for values in joined.values.values()]
 
 
 # All inputs of a comparison.
+
+Input = tuple[str, str, str | int]
+"""A role, a metric, and a system or a number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -627,47 +595,45 @@ def join_inputs(
             Argument("scores"),
             " alone.",
         )
-    texts = [] if candidates is None else reader.candidates(candidates, named)
+    texts = {} if candidates is None else reader.candidates(candidates, named)
     if references is None and is_frame(candidates) and not reader.is_by_name(candidates, "candidate"):
         references = candidates
     parts = references if _are_parts(references) else [() if references is None else references]
-    of_references = [reader.column(part, "references", "reference", checked_references) for part in parts if texts]
-    of_documents = [] if documents is None else [reader.column(documents, "documents", "document", list)]
-    if texts:
-        named = [name for one in texts for name in one.columns]
-    of_scores = {} if scores is None else reader.scores(scores, named)
-    of_systems = texts or next(iter(of_scores.values()), [])
-    ordered = _baseline_first([name for one in of_systems for name in one.columns], baseline)
-    of_groups = [] if by is None else _groups_of(by, reader)
+    inputs: dict[Input, Sequence[Column]] = {("candidate", "", name): runs for name, runs in texts.items()}
+    for number, part in enumerate(parts if texts else ()):
+        inputs["reference", "", number] = [reader.column(part, "references", "reference", checked_references)]
+    if documents is not None:
+        inputs["document", "", 0] = [reader.column(documents, "documents", "document", list)]
+    by_metric = {} if scores is None else reader.scores(scores, [*texts] or named)
+    of_systems = texts or next(iter(by_metric.values()), {})
+    ordered = _baseline_first([*of_systems], baseline)
+    if by is not None:
+        inputs |= {("group", "", number): [column] for number, column in enumerate(_groups_of(by, reader))}
+    for metric, systems_of_metric in by_metric.items():
+        inputs |= {("score", metric, name): runs for name, runs in systems_of_metric.items()}
     reader.check_roles()
-    inputs = [*texts, *of_references, *of_documents, *of_groups, *chain.from_iterable(of_scores.values())]
-    joined = join_segments(inputs, missing)
-    text_columns, document_columns = dict(joined.columns(texts)), joined.columns(of_documents)
-    lists = [
-        [[text] if isinstance(text, str) else text for text in column] for _, column in joined.columns(of_references)
-    ]
-    groups = [[*map(str, column)] for _, column in joined.columns(of_groups)]
-    _check_groups(of_groups, groups, joined.names)
-    matrices = {metric: dict(joined.columns(parts)) for metric, parts in of_scores.items()}
+
+    joined = join_segments(inputs, missing, are_ids_trusted=reader.roles.are_ids_named)
+    values = joined.values
+    references_of_inputs = [column for (role, *_), column in values.items() if role == "reference"]
+    lists = [[[text] if isinstance(text, str) else text for text in column] for column in references_of_inputs]
     lacking: dict[str, set[str | int]] = {name: set() for name in ordered}
-    for one in (*texts, *chain.from_iterable(of_scores.values())):
-        for name, values in one.columns.items():
-            lacking[name] |= joined.lacking(one, values)
+    for (role, _, name), segments in joined.lacking.items():
+        if role in ("candidate", "score"):
+            lacking[str(name)] |= segments
+    titles = {runs[0].rows.title for runs in of_systems.values()}
     return JoinedInputs(
         ordered,
-        tuple(tuple(text_columns[name]) for name in ordered) if text_columns else (),
+        tuple(tuple(values["candidate", "", name]) for name in ordered) if texts else (),
         tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
-        {metric: [of_metric[name] for name in ordered] for metric, of_metric in matrices.items()},
-        document_columns[0][1] if document_columns else (),
-        groups[0] if groups else (),
+        {metric: [values["score", metric, name] for name in ordered] for metric in by_metric},
+        values.get(("document", "", 0), ()),
+        _checked_groups(joined),
         joined.names,
         joined.dropped,
         {name: len(lacking[name] - lacking[ordered[0]]) for name in ordered},
-        baseline is not None
-        or not (systems is None or _names(systems) == [ALL])
-        or reader.are_named
-        or all(len(one.columns) == 1 for one in of_systems),
-        _choices(with_labels(inputs), joined.how, reader.roles),
+        baseline is not None or named not in (None, [ALL]) or reader.are_named or len(titles) == len(of_systems),
+        _choices(joined, reader.roles),
     )
 
 
@@ -685,28 +651,33 @@ def _names(systems: str | Sequence[str] | None) -> list[str] | None:
 
 def _are_parts(references: Any) -> TypeGuard[list[Any]]:
     """Return whether references come from several files."""
-    forms = SegmentColumns | WholeTable
+    forms = Column | WholeTable
     return isinstance(references, list) and bool(references) and all(isinstance(part, forms) for part in references)
 
 
-def _choices(inputs: Sequence[SegmentColumns], how: Mapping[WholeTable, str], named: Roles) -> tuple[ColumnChoice, ...]:
+def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice, ...]:
     """Return what was taken from each table, and from the files of systems."""
-    by_source: dict[object, list[SegmentColumns]] = {}
-    for one in chain.from_iterable((one, *one.runs) for one in inputs):
-        if one.table is not None or (one.unit == "line" and one.systems):
-            by_source.setdefault(one.title if one.table is None else id(one.table), []).append(one)
+    by_source: dict[object, list[Column]] = {}
+    for column in joined.columns:
+        rows = column.rows
+        if rows.table is not None:
+            by_source.setdefault(rows.table, []).append(column)
+        elif rows.unit != "value" and column.is_of_system:
+            by_source.setdefault(rows.title, []).append(column)
     choices = []
-    for parts in by_source.values():
-        roles = {role: names for one in parts for role, names in one.roles.items()}
-        systems = tuple(dict.fromkeys(name for one in parts for name in one.systems))
-        used = {name for names in roles.values() for name in names} | {*systems}
-        table = parts[0].table
+    for columns in by_source.values():
+        table = columns[0].rows.table
+        systems = tuple(dict.fromkeys(column.name for column in columns if column.is_of_system))
+        roles = {role: names for column in columns for role, names in column.used.items()}
+        used = {*chain.from_iterable(roles.values()), *systems}
         left = [] if table is None else [name for name in table.names if name not in used and name not in table.levels]
-        left += table.keys(*roles["system"]) if table is not None and "system" in roles else []
+        if table is not None and "system" in roles:
+            left += table.keys(*roles["system"])
         ignored = dict.fromkeys(name for name in left if name not in systems)
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
-        joined = "by position, as you said" if named.are_by_position else how.get(table, "") if table else ""
-        choices.append(ColumnChoice(parts[0].title, systems, ordered, tuple(ignored), joined))
+        how = "" if table is None else joined.how.get(table, "")
+        how = "by position, as you said" if named.are_by_position else how
+        choices.append(ColumnChoice(columns[0].rows.title, systems, ordered, tuple(ignored), how))
     return tuple(choices)
 
 
@@ -723,10 +694,10 @@ def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, 
     return (baseline, *(name for name in systems if name != baseline))
 
 
-def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[SegmentColumns]:
+def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[Column]:
     """Return the groups of the segments, from every table that has the column; raise InputError if none has it."""
     if not isinstance(by, str):
-        return [columns_of_list([*in_order(by, "`by`")], "`by`", row_labels(by))]
+        return [column_of_list([*in_order(by, "`by`")], "`by`", "group", row_labels(by))]
     tables = [table for table in reader.tables if by in table.names]
     if not tables:
         names = ", ".join(dict.fromkeys(name for table in reader.tables for name in table.names))
@@ -735,19 +706,25 @@ def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[Segmen
     return [reader.column(table, table.title, "group", list) for table in tables]
 
 
-def _check_groups(
-    inputs: Sequence[SegmentColumns], groups: Sequence[Sequence[str]], segments: Sequence[str | int]
-) -> None:
-    """Raise InputError if inputs disagree about the group of a segment, or there is one group only."""
-    for one, of_one in zip(inputs[1:], groups[1:], strict=True):
-        for segment, first, other in zip(segments, groups[0], of_one, strict=True):
+def _checked_groups(joined: JoinedSegments[Input]) -> list[str]:
+    """Return the group of each segment, if there are groups.
+
+    InputError is raised if inputs disagree about the group of a segment, or there is one group only.
+    """
+    columns = [column for column in joined.columns if column.role == "group"]
+    groups = [[*map(str, values)] for (role, *_), values in joined.values.items() if role == "group"]
+    if not groups:
+        return []
+    for column, of_column in zip(columns, groups, strict=True):
+        for segment, first, other in zip(joined.names, groups[0], of_column, strict=True):
             if first != other:
                 raise InputError(
-                    f"Segment {segment!r} is in the group {first!r} in {inputs[0].title}, and in {other!r} in "
-                    f"{one.title}; expected the same in both."
+                    f"Segment {segment!r} is in the group {first!r} in {columns[0].rows.title}, and in {other!r} in "
+                    f"{column.rows.title}; expected the same in both."
                 )
-    if groups and len({*groups[0]}) < 2:
+    if len({*groups[0]}) < 2:
         raise InputError(f"All segments are in the group {groups[0][0]!r}; expected two or more groups.")
+    return groups[0]
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:

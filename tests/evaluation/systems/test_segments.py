@@ -161,6 +161,18 @@ def test_lists_stand_beside_ids_in_order_only(table):
             compare(scores=given, systems=SYSTEMS, documents=documents, missing="drop")
 
 
+def test_a_mapping_of_lists_stands_beside_ids_in_order_only(table):
+    scores = {name: table[name].tolist() for name in SYSTEMS}
+    assert compared(scores, documents=table) == compared(table, documents=table)
+    with pytest.raises(InputError, match="is not in the order of ids, and scores"):
+        compared(scores, documents=shuffled(table, 1))
+    given = {name: shuffled(table, 2)[name] for name in SYSTEMS}
+    by_position = compared(given, documents=table, columns={"segment": "none"})
+    assert by_position == compared(
+        {name: given[name].tolist() for name in SYSTEMS}, documents=table["document"].tolist()
+    )
+
+
 def test_rows_of_one_segment_agree_about_its_document(table):
     rows = table.melt(id_vars=["segment", "document"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
     assert compared(rows, documents=shuffled(rows, 1)) == compared(rows, documents=table)
@@ -283,5 +295,5 @@ def test_an_index_in_a_file_is_a_position_or_the_ids(tmp_path, name):
     for number, table in enumerate(scores):
         table.to_parquet(tmp_path / f"{number}.parquet")  # which has an index that does not count its rows
     files = {f"s{number}": read_scores(str(tmp_path / f"{number}.parquet")) for number in (0, 1)}
-    with pytest.raises(InputError, match=r"are not in order, '.*' after '.*', and the other one has no ids"):
+    with pytest.raises(InputError, match=r"'7' is not in the order of ids, and .*0.parquet has no ids"):
         compare(scores=files)
