@@ -224,12 +224,7 @@ class TextPairs:
 
         files, watching = self._files, self._kept.begin()
         num_texts = len([opened for opened in files if not opened.file.is_context])
-        first, *others = files
-        iterators = [first.rows(watching), *(opened.rows() for opened in others)]
-        for number, rows in enumerate(zip_longest(*iterators)):
-            if None in rows:
-                longer = next(opened for opened, row in zip(files, rows, strict=True) if row is not None)
-                raise _unequal(files[rows.index(None)], number, longer, None)
+        for rows in _rows_together(files, watching):
             candidate, *references = [text for texts, _ in rows[:num_texts] for text in texts]
             if watching is not None:
                 watching.groups.extend(group for _, group in rows if group)
@@ -325,12 +320,8 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
     kept.has_contexts = any(one.file.is_context and not one.source.is_seekable for one in opened)
     number = 0
     are_tables = [one.file.format != "text" for one in seekable]
-    for rows in zip_longest(*(one.rows() for one in seekable)):
+    for rows in _rows_together(seekable):
         number += 1
-        if None in rows:
-            numbers = [sum(1 for _ in one.rows()) for one in seekable]
-            other = next(position for position, of_file in enumerate(numbers) if of_file != numbers[0])
-            raise _unequal(seekable[0], numbers[0], seekable[other], numbers[other])
         added = 0  # the further texts of lists
         for one, is_table, (texts, _) in zip(seekable, are_tables, rows, strict=True):
             if one.file.is_context:
@@ -361,21 +352,22 @@ def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
         yield place, "+".join(id_text(record[name]) for name in names)
 
 
-def _unequal(file: OpenFile, number: int, other: OpenFile, other_number: int | None) -> InputError:
-    """Return the error for files with different numbers of rows; None for a larger number that is not known."""
-    if other_number is None:
-        longer = other
-        first_without_partner = number + 1
-        other_rows = "more"
-    else:
-        longer = other if other_number > number else file
-        first_without_partner = min(number, other_number) + 1
-        other_rows = other.file.counted(other_number)
-    return InputError(
-        f"{file.source.title} has {file.file.counted(number)} and {other.source.title} has {other_rows}; expected as "
-        f"many in each file, in the same order: {longer.file.unit} {first_without_partner} of {longer.source.title} "
-        "has no partner. Blank lines of a text file count: they are empty texts."
-    )
+def _rows_together(files: Sequence[OpenFile], kept: KeptRows | None = None) -> Iterator[tuple[InputRow, ...]]:
+    """Yield the rows of the same number; keep those of the first file. Raise InputError if a file has more rows."""
+    iterators = [opened.rows(kept if opened is files[0] else None) for opened in files]
+    for number, rows in enumerate(zip_longest(*iterators)):
+        if None in rows:
+            shorter = files[rows.index(None)]
+            longer = next(opened for opened, row in zip(files, rows, strict=True) if row is not None)
+            total = "more"
+            if longer.source.is_seekable:
+                total = longer.file.counted(sum(1 for _ in longer.rows()))
+            raise InputError(
+                f"{shorter.source.title} has {shorter.file.counted(number)} and {longer.source.title} has {total}; "
+                f"expected as many in each file, in the same order: {longer.file.unit} {number + 1} of "
+                f"{longer.source.title} has no partner. Blank lines of a text file count: they are empty texts."
+            )
+        yield rows
 
 
 # The choice of files, formats and columns by the options of the command line.

@@ -258,9 +258,9 @@ def test_pairs_of_a_pipe_are_read_once_and_again_on_request(write, pipe):
 @pytest.mark.parametrize(
     ("contents", "message", "alone"),
     [
-        (["a\nb\n", "c\nd\n", "e\n"], "0 has 2 lines and 2 has 1 line;", "line 2 of 0"),
+        (["a\nb\n", "c\nd\n", "e\n"], "2 has 1 line and 0 has 2 lines;", "line 2 of 0"),
         (["a\n", "c\nd\n"], "0 has 1 line and 1 has 2 lines;", "line 2 of 1"),
-        (["a\n" * 1001, "c\n" * 1000], "0 has 1001 lines and 1 has 1000 lines;", "line 1001 of 0"),
+        (["a\n" * 1001, "c\n" * 1000], "1 has 1000 lines and 0 has 1001 lines;", "line 1001 of 0"),
     ],
 )
 def test_different_numbers_of_lines_are_refused_before_any_is_used(
@@ -275,14 +275,17 @@ def test_different_numbers_of_lines_are_refused_before_any_is_used(
 def test_references_that_differ_are_refused_before_a_pipe_of_candidates_is_read(write, pipe):
     pipe(b"a\nb\n")
     files = texts("-", write("r1", "c\nd\n"), write("r2", "e\n"))
-    with pytest.raises(InputError, match=r"r1 has 2 lines and .*r2 has 1 line;"), open_pairs(files):
+    with pytest.raises(InputError, match=r"r2 has 1 line and .*r1 has 2 lines;"), open_pairs(files):
         pass
     assert sys.stdin.buffer.read() == b"a\nb\n"
 
 
 @pytest.mark.parametrize(
     ("piped", "message"),
-    [(b"a\n", "^Standard input has 1 line and .*r has more;"), (b"a\nb\nc\n", "r has 2 lines and Standard input has")],
+    [
+        (b"a\n", "^Standard input has 1 line and .*r has 2 lines;"),
+        (b"a\nb\nc\n", "r has 2 lines and Standard input has more;"),
+    ],
 )
 def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, piped, message):
     pipe(piped)
