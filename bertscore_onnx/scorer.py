@@ -639,6 +639,7 @@ class BERTScorer(Closeable):
                 stats += chunk_stats
         joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
         joined.signature = _of_pairs(self._signature(weights.name), counts, in_context=in_context)
+        joined.worst = self._rescaling.worst
         return joined, stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:

@@ -184,6 +184,9 @@ class Scores(PRF[NDArray[np.float32]]):
     signature: Signature | None = None
     """The settings of the scores that `score` returns; None for others."""
 
+    worst: PRF[NDArray[np.float32]] | None = None
+    """What an empty text scores under these settings, (layers,) each: 0, or less after rescaling; likewise."""
+
     def __new__(
         cls,
         P: NDArray[np.float32],  # noqa: N803 -- the paper's names, as in bert-score

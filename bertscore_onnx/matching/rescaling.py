@@ -36,6 +36,11 @@ class Rescaling:
         is_taken = self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE))
         return _LANGUAGE + self.language if is_taken else self.language
 
+    @property
+    def worst(self) -> Scores:
+        """What an empty text scores, (layers,): 0 before rescaling."""
+        return self.apply(Scores(*np.zeros((3, 1), dtype=np.float32)))
+
     def apply(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
         if not self.baselines:

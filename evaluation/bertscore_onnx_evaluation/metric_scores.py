@@ -60,6 +60,8 @@ class MetricScores:
     """For the paired tests, which score resamples."""
     tie_tolerance: float = 0.0
     """Two segments tie if their scores differ by no more than this."""
+    worst: float | None = None
+    """The worst score that a segment can have, with the metrics of sacreBLEU a corpus; None if that is not known."""
     best_reference: NDArray[np.int64] | None = None
     """The position of the reference that each text matches best, (systems, segments); None if the metric has none."""
 
@@ -235,6 +237,7 @@ def _bertscore(
             f"{signature}|value:{value}" if value != "F" else signature,
             corpus=SegmentMeans(segment_scores) if is_scored.all() else None,
             tie_tolerance=TIE_TOLERANCE,
+            worst=getattr(scorer.rescaling.worst, value).item(),
             best_reference=best_reference if value == "F" else None,
         )
     return metrics
@@ -326,6 +329,7 @@ def corpus_metric(
         str(metric.get_signature()),
         lower_is_better=corpus.lower_is_better,
         corpus=corpus,
+        worst=100.0 if lower_is_better else 0.0,
     )
 
 

@@ -89,6 +89,9 @@ def compare(
     margin: Annotated[
         float | None, test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
     ] = None,
+    worst: Annotated[
+        float | None, test_option("--worst", metavar="SCORE", help="Worst possible score, for --margin.  [default: 0]")
+    ] = None,
     fail_if_worse: Annotated[
         bool, test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
     ] = False,
@@ -145,6 +148,7 @@ def compare(
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--higher-better", bool(higher_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
+        ("--worst", worst is not None and margin is None, "without --margin; add it"),
         ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
     )
     num_context = sentences_before(settings, context_sentences)
@@ -215,6 +219,7 @@ def compare(
             by=by,
             context_sentences=num_context,
             margin=margin,
+            worst=worst,
             num_examples=3 * (html is not None or output_format == "json") if examples is None else examples,
             verbose=False if quiet else None,
         )

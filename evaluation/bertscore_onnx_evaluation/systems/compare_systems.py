@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Never, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, InputTypeError, meant
+from bertscore_onnx.errors import Argument, InputError, InputTypeError, meant
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
@@ -29,6 +29,7 @@ from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import (
+    ROUNDING,
     CorpusScores,
     SegmentMeans,
     by_group,
@@ -90,6 +91,7 @@ def compare(
     by: str | Iterable[Hashable] | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
+    worst: float | None = None,
     num_examples: int = 5,
     verbose: bool | None = False,
     **unknown: Never,
@@ -149,6 +151,9 @@ def compare(
             BERTScore; Doc-BERTScore takes two.
         margin: a difference in the score, above 0; for each system, and in each group, the result then has the largest
             loss that is not excluded, and whether it is below the margin. Only with a single metric.
+        worst: the worst score that a segment can have, beside a margin: a loss is at most from the baseline's best
+            score to it. None for 0, for 1 where lower scores are better, and for what an empty text scores by
+            BERTScore; the `regressions` of given scores other than 0 and 1 need it.
         num_examples: how many of the segments that differ most to keep, for each system and direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
@@ -165,6 +170,7 @@ def compare(
         ("metrics", metrics, Iterable, "names of metrics"),
         ("columns", columns, Mapping, "a mapping of roles to columns"),
         ("margin", margin, Real, "a number"),
+        ("worst", worst, Real, "a number"),
         ("num_resamples", num_resamples, Real, "a number"),
         ("seed", seed, Real, "a number"),
         ("context_sentences", context_sentences, Integral, "an integer"),
@@ -202,6 +208,9 @@ def compare(
     directions = (lower_is_better, higher_is_better)
     lower_is_better, higher_is_better = ([names] if isinstance(names, str) else names for names in directions)
     precomputed = given_metrics(joined.scores, lower_is_better, options, higher_is_better=higher_is_better)
+    ours = _our_scores(scores)
+    if ours:
+        precomputed = {name: replace(metric, worst=_worst_of(ours, value)) for name, metric in precomputed.items()}
     known = {*lower_is_better, *higher_is_better}
     num_segments = len(joined.segments)
     num_metrics = len(options) + len(precomputed)
@@ -210,6 +219,8 @@ def compare(
             f"The margin is {margin}, with {num_metrics} metrics; expected a number above 0, and one metric, since "
             "others have another scale."
         )
+    if worst is not None and (margin is None or not math.isfinite(worst)):
+        raise InputError(f"The worst score is {worst}, with the margin {margin}; expected two numbers, or neither.")
     for kind, is_given in (("A margin", margin is not None), ("A test of all pairs", all_pairs)):
         if is_given and len(names) == 1:
             raise InputError(f"{kind} is about two systems, and {names[0]} is alone. Leave it out, or add another.")
@@ -251,6 +262,10 @@ def compare(
             groups = single_groups(by_segment, joined.groups, numbers, measured)
             results.append(replace(result, groups=groups))
             continue
+        bounds_of = None
+        if margin is not None:
+            worst_score, is_assumed = _worst_score(metric, worst, names, joined.segments)
+            bounds_of = partial(margin_bounds, worst=worst_score, seed=seed)
         result = metric_result(
             name,
             metric,
@@ -260,12 +275,14 @@ def compare(
             units,
             all_pairs=all_pairs,
             margin=margin,
-            bounds=None if margin is None else margin_bounds(corpus, len(names) - 1, seed=seed),
+            bounds=None if bounds_of is None else bounds_of(corpus, len(names) - 1),
         )
         if joined.groups:
-            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin, seed=seed)
+            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin, bounds_of=bounds_of)
             mean = mean_of_groups(by_segment, names, joined.groups, numbers, test)
             result = replace(result, groups=groups, mean_of_groups=mean)
+        if margin is not None:
+            result = replace(result, worst=worst_score, is_worst_assumed=is_assumed)
         results.append(result)
     return Comparison(
         num_resamples,
@@ -279,16 +296,53 @@ def compare(
         () if numbers is None else tuple(numbers.tolist()),
         joined.dropped,
         joined.choices,
-        () if _are_ours(scores) else tuple(name for name in precomputed if name not in known),
+        () if ours else tuple(name for name in precomputed if name not in known),
         joined.is_baseline_named,
         joined.lacking,
     )
 
 
-def _are_ours(scores: object) -> bool:
-    """Return whether these are `Scores` of each system, or of its runs."""
+def _our_scores(scores: object) -> list[Any]:
+    """Return the `Scores` of all systems, or of all their runs; none if there are other scores."""
     systems = scores.values() if isinstance(scores, Mapping) else [None]
-    return all(is_prf(run) for of_system in systems for run in (of_system if type(of_system) is list else [of_system]))
+    runs = [run for of_system in systems for run in (of_system if type(of_system) is list else [of_system])]
+    return runs if all(map(is_prf, runs)) else []
+
+
+def _worst_of(ours: Sequence[Any], value: Value) -> float | None:
+    """Return what an empty text scores under the settings of all these `Scores`; None if some have no settings."""
+    ends = [scores.worst for scores in ours]
+    if not ends or None in ends:
+        return None
+    return min(getattr(end, value).item() for end in ends)
+
+
+def _worst_score(
+    metric: MetricScores, stated: float | None, names: Sequence[str], segments: Sequence[str | int]
+) -> tuple[float, bool]:
+    """Return the worst score that a segment can have, as stated or as usual, and whether it is a mere assumption.
+
+    InputError is raised for a score beyond it.
+    """
+    usual = 1.0 if metric.lower_is_better else 0.0
+    worst = next(score for score in (stated, metric.worst, usual) if score is not None)
+    if not isinstance(metric.corpus, SegmentMeans):
+        if stated is not None:
+            raise InputError(f"The worst score is {stated:.9g}, of a metric that is no mean of scores. Leave it out.")
+        return worst, False
+    for name, scores in zip(names, metric.corpus.runs or metric.corpus.segment_scores, strict=True):
+        beyond = scores - worst if metric.lower_is_better else worst - scores
+        places = np.argwhere(beyond > ROUNDING * np.abs(scores))
+        if len(places):
+            *_, segment = places[0]
+            side = "above" if metric.lower_is_better else "below"
+            raise InputError(
+                f"{name} has the score {scores[tuple(places[0])]:.9g} for segment {segments[segment]!r}, {side} the "
+                f"worst score, {worst:.9g}. State the worst that there can be with ",
+                Argument("worst"),
+                ".",
+            )
+    return worst, stated is None and metric.worst is None and not metric.corpus.is_binary
 
 
 def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -370,7 +424,7 @@ def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, An
     if math.isnan(loss) or math.isnan(gain):
         return {}
     judged = {"not_worse": loss < margin, "equivalent": max(loss, gain) < margin}
-    return {**judged, "largest_loss": loss, "largest_gain": gain, "is_scale_known": bool(bounds.is_scale_known[row])}
+    return {**judged, "largest_loss": loss, "largest_gain": gain}
 
 
 def group_results(
@@ -381,7 +435,7 @@ def group_results(
     test: Callable[[CorpusScores], PairedTestResult],
     *,
     margin: float | None = None,
-    seed: int = SEED,
+    bounds_of: Callable[[CorpusScores, int], MarginBounds] | None = None,
 ) -> tuple[GroupResult, ...]:
     """Score and test the systems on the segments of each group, whose name is given for each segment.
 
@@ -391,7 +445,7 @@ def group_results(
     scored: list[tuple[str, int, int, list[float], PairedTestResult | None, MarginBounds | None]] = []
     for name, num_segments, group in by_group(corpus, groups, documents):
         tested = test(group) if group.shape[1] >= MIN_UNITS else None
-        bounds = None if margin is None else margin_bounds(group, num_claims, seed=seed)
+        bounds = None if bounds_of is None else bounds_of(group, num_claims)
         scored.append((name, num_segments, group.shape[1], group.observed().tolist(), tested, bounds))
     corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
     results = []

@@ -68,9 +68,9 @@ class Comparison(ComparisonRecord, Result):
         With a margin they are the systems that may be worse by the margin or more, in all segments or in a group.
 
         Raises:
-            InputError: that cannot be judged. Nobody named the baseline, or the direction of a metric; a system lacks
-                segments that were left out; a group is too small for a test; no p can be significant; or with a margin,
-                nothing says how large a loss can be.
+            InputError: that cannot be judged. Nobody named the baseline, the direction of a metric, or with a margin
+                the worst score; a system lacks segments that were left out; a group is too small for a test; no p can
+                be significant; or with a margin, nothing says how large a loss can be.
         """
         self._check_compared("A gate")
         if not self.is_baseline_named:
@@ -88,6 +88,14 @@ class Comparison(ComparisonRecord, Result):
                 Argument("lower_is_better", self.assumed, option="--lower-better"),
                 ".",
             )
+        for metric in self.metrics:
+            if metric.is_worst_assumed:
+                raise InputError(
+                    f"Nothing says which score of {metric.title} is the worst that there can be, by which a margin is "
+                    "judged. Add ",
+                    Argument("worst"),
+                    ".",
+                )
         for name in self.systems[1:]:
             systems = [system for metric in self.metrics for system in metric.systems if system.name == name]
             number = self.lacking.get(name, 0) or max(system.missing_runs for system in systems)
@@ -124,7 +132,7 @@ class Comparison(ComparisonRecord, Result):
         for group in metric.groups:
             for system in group.systems[1:]:
                 if metric.margin is not None and not system.not_worse:
-                    words = within_margin(metric, system, self.systems[0], (group.num_units, metric.units[1]))
+                    words = within_margin(metric, system, self.systems[0], group)
                     yield f"{metric.title}, {group.name}: {system.name}: {words}"
                 elif metric.margin is None and outcome(metric, system) == "worse":
                     size = f"{signed(system.delta or 0, metric)}, p {equals(system.p_holm or 0)} with Holm's correction"
@@ -285,7 +293,7 @@ def _values(system: SystemResult) -> dict[str, Any]:
 
 GROUP_VALUES = (
     *("name", "score", "score_low", "score_high", "delta", "delta_low", "delta_high", "p", "p_holm"),
-    *("not_worse", "equivalent", "largest_loss", "largest_gain", "is_scale_known"),
+    *("not_worse", "equivalent", "largest_loss", "largest_gain"),
 )
 """The fields of a system that it has in a group."""
 

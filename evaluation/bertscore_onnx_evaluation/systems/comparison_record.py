@@ -178,8 +178,7 @@ class ComparisonRecord:
         systems = [metric.systems[row] for row in metric.ranked]
         words = [(system.name, remarks(metric, system, self.systems[0])) for system in systems]
         for group in metric.groups:
-            units = group.num_units, metric.units[1]
-            margins = [(one.name, within_margin(metric, one, self.systems[0], units)) for one in group.systems[1:]]
+            margins = [(one.name, within_margin(metric, one, self.systems[0], group)) for one in group.systems[1:]]
             words += [(f"{group.name}: {name}", margin) for name, margin in margins]
         return [f"{name}: {remark}" for name, remark in words if remark]
 

@@ -95,6 +95,12 @@ class SegmentMeans:
         """The number of runs of each system; none where there are no runs."""
         return tuple(map(len, self.runs))
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores of all segments, in all runs, are 0 or 1."""
+        scores = np.concatenate([np.ravel(system) for system in self.runs or self.segment_scores])
+        return bool(np.isin(scores[~np.isnan(scores)], (0, 1)).all())
+
     def pooled(self, rows: Sequence[Sequence[int]]) -> "SegmentMeans":
         """Return the same metric of systems whose runs are rows of this one."""
         return SegmentMeans([self.segment_scores[list(runs)] for runs in rows], lower_is_better=self.lower_is_better)
@@ -159,21 +165,16 @@ class SegmentMeans:
         values = self.segment_scores[pairs[:, 1]] - self.segment_scores[pairs[:, 0]]
         return UnitValues(np.where(np.abs(values) <= self._rounding_of_pairs(pairs), 0, values), self.sizes)
 
-    def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the largest loss that the second system of each pair can have in a segment, and whether it is known.
+    def worst_losses(self, pairs: NDArray[np.int64], worst: float) -> NDArray[np.float64]:
+        """Return the largest loss that the second system of each pair can have in a segment, (pairs,).
 
-        It is from the best score of the first to 0, or where lower is better and all are within 0 and 1, to 1. Else it
-        is to the worst score seen; NaN where all scores are the same, and the best that there is.
+        It is from the best score of the first to the worst that there can be; NaN where all scores are the worst.
         """
         lowest, highest = self.extremes
-        first_low, low, high = lowest[pairs[:, 0]], lowest[pairs].min(axis=1), highest[pairs].max(axis=1)
-        if self.lower_is_better:
-            is_known = (low >= 0) & (high <= 1)
-            worst = np.where(is_known, 1, high) - first_low
-        else:
-            is_known = low >= 0
-            worst = highest[pairs[:, 0]] - np.minimum(low, 0)
-        return np.where((low == high) & (worst <= 0), np.nan, worst), is_known
+        best = lowest if self.lower_is_better else highest
+        losses = np.abs(best[pairs[:, 0]] - worst)
+        is_same = lowest[pairs].min(axis=1) == highest[pairs].max(axis=1)
+        return np.where(is_same & (losses == 0), np.nan, losses)
 
     def unit_scores(self) -> UnitValues:
         """Return the scores of the systems, unit by unit."""
@@ -304,10 +305,9 @@ class SummedStatistics:
         values += (self.deltas(pairs) - values.mean(axis=1))[:, None]  # slopes lack the part that all units share
         return UnitValues(values, np.ones(num_units))
 
-    def worst_losses(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the largest loss of the second system of each pair, and that it is known: to 0, or as error to 100."""
-        first = self.observed()[pairs[:, 0]]
-        return 100 - first if self.lower_is_better else first, np.ones(len(pairs), dtype=bool)
+    def worst_losses(self, pairs: NDArray[np.int64], worst: float) -> NDArray[np.float64]:
+        """Return the largest loss that the second system of each pair can have, (pairs,)."""
+        return np.abs(self.observed()[pairs[:, 0]] - worst)
 
     def unit_scores(self) -> UnitValues:
         """Return the scores of the systems, unit by unit, by the slopes of the score about the corpus score."""

@@ -28,25 +28,22 @@ class MarginBounds(NamedTuple):
     """The largest loss that is not excluded, (pairs,); below 0 for a system that is shown to be better."""
     gain: NDArray[np.float64]
     """The largest gain, likewise."""
-    is_scale_known: NDArray[np.bool_]
-    """Whether the worst loss of a unit is known, and not that on the scale seen, (pairs,)."""
 
 
-def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) -> MarginBounds:
+def margin_bounds(metric: CorpusScores, num_claims: int, *, worst: float, seed: int = SEED) -> MarginBounds:
     """Bound the losses and gains against the first system at 2.5 % over the number of claims.
 
-    The mean loss is weighted at random: a unit has an exponential weight, and so has one more unit, with the worst loss
-    that there can be and the largest size. A weight belongs to a rank, by size and then by loss, so that the order of
-    units changes nothing, and a smaller loss never raises a bound.
+    The mean loss is weighted at random: a unit has an exponential weight, and so has one more unit, with the largest
+    size and the largest loss that there can be: from the best score seen to `worst`, the worst possible one. A weight
+    belongs to a rank, by size and then by loss, so that the order of units changes nothing, and a smaller loss never
+    raises a bound.
     """
     pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
     gains, sizes = metric.unit_values(pairs)
     losses = gains if metric.lower_is_better else -gains
-    worst, is_known = metric.worst_losses(pairs)
-    most, is_most_known = metric.worst_losses(pairs[:, ::-1])
-    worst, most = (
-        sizes.max() * np.maximum(end, (side * losses / sizes).max(axis=1)) for side, end in ((1, worst), (-1, most))
-    )
+    largest_loss = np.maximum(metric.worst_losses(pairs, worst), (losses / sizes).max(axis=1))
+    largest_gain = np.maximum(metric.worst_losses(pairs[:, ::-1], worst), (-losses / sizes).max(axis=1))
+    loss_of_extra, gain_of_extra = sizes.max() * largest_loss, sizes.max() * largest_gain
     order = np.lexsort([losses, np.broadcast_to(sizes, losses.shape)])
     values, weighted_sizes = np.take_along_axis(losses, order, axis=1), np.sort(sizes)
     num_units, rng, bounds = len(sizes), np.random.default_rng(seed), []
@@ -56,8 +53,8 @@ def margin_bounds(metric: CorpusScores, num_claims: int, *, seed: int = SEED) ->
         weights = rng.standard_exponential((min(rows, draws - start), num_units + 1))
         total, extra = weights[:, :-1] @ weighted_sizes + weights[:, -1] * sizes.max(), weights[:, -1:]
         sums = weights[:, :-1] @ values.T
-        bounds.append(np.stack([sums + extra * worst, extra * most - sums]) / total[:, None])
+        bounds.append(np.stack([sums + extra * loss_of_extra, extra * gain_of_extra - sums]) / total[:, None])
     place = min(draws, ceil((1 - SIGNIFICANT / 2 / num_claims) * (draws + 1))) - 1
     drawn = np.ascontiguousarray(np.concatenate(bounds, axis=1).swapaxes(1, 2))  # (2, pairs, draws)
     loss, gain = np.partition(drawn, place)[:, :, place]
-    return MarginBounds(loss, gain, is_known & is_most_known)
+    return MarginBounds(loss, gain)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import combinations
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -371,7 +371,7 @@ def _result(
 
 def over_runs(
     first: NDArray[np.float64], second: NDArray[np.float64], delta: float, low: float | None, high: float | None
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Widen the interval of a difference to other runs, as of systems that are trained again.
 
     Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of each system. R is the

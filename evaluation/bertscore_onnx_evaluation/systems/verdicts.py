@@ -78,11 +78,10 @@ class SystemResult:
     """Whether the two differ by less than the margin: `largest_gain` is below it too."""
     largest_loss: float | None = None
     """The largest true loss against the baseline that is not excluded, at 2.5 % over the number of systems, and of
-    groups; below 0 for a system that is shown to be better. With BLEU, chrF and TER of texts it is no guarantee."""
+    groups, if no score is beyond the worst one; below 0 for a system that is shown to be better. With BLEU, chrF and
+    TER of texts it is no guarantee."""
     largest_gain: float | None = None
     """The largest true gain, likewise."""
-    is_scale_known: bool | None = None
-    """Whether these hold for any losses, and not only for those on the scale of the scores seen."""
     rank_low: int | None = None
     """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
     rank_high: int | None = None
@@ -143,6 +142,10 @@ class MetricResult:
     """The results by group of segments, if groups were given."""
     mean_of_groups: GroupResult | None = None
     """The means of the scores of groups, which count equally; None with fewer than 20 units."""
+    worst: float | None = None
+    """With a margin, the worst score that a segment can have."""
+    is_worst_assumed: bool = False
+    """Whether nothing says that it is: the scores were given, are not all 0 or 1, and nobody stated it."""
 
     @property
     def parts(self) -> tuple[GroupResult, ...]:
@@ -294,15 +297,24 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
 
 
 def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
-    """Return a warning where few units differ, and the verdict within the margin; nothing for the baseline."""
+    """Warn of few units that differ, and judge within the margin; nothing for the baseline."""
     if system.delta is None or system.p is None:
         return ""
-    few, (number, unit), differing = "", metric.units, system.differing or 0
-    if differing < min(MIN_UNITS, number):
-        verb = "differs" if differing == 1 else "differ"
-        few = f"Only {count(differing)} of {plural(number, unit)} {verb}, too few to rely on the interval."
-        few = few if differing else f"None of {plural(number, unit)} differs; on others they may."
-    return f"{few} {within_margin(metric, system, baseline, metric.units)}".strip()
+    warning = _few_units_warning(metric, system)
+    return f"{warning} {within_margin(metric, system, baseline)}".strip()
+
+
+def _few_units_warning(metric: MetricResult, system: SystemResult) -> str:
+    """Warn if few units differ from the baseline's; nothing otherwise."""
+    num_units, unit = metric.units
+    differing = system.differing or 0
+    if differing >= min(MIN_UNITS, num_units):
+        return ""
+    units = plural(num_units, unit)
+    if not differing:
+        return f"None of {units} differs; on others they may."
+    verb = "differs" if differing == 1 else "differ"
+    return f"Only {count(differing)} of {units} {verb}, too few to rely on the interval."
 
 
 def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
@@ -415,35 +427,61 @@ def headline(metric: MetricResult) -> str:
     return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
 
 
-def within_margin(metric: MetricResult, system: SystemResult, baseline: str, units: tuple[int, str]) -> str:
-    """Return what is said of the margin, from so many units; nothing without one.
-
-    Numbers have as many digits as tell a bound from the margin.
-    """
+def within_margin(metric: MetricResult, system: SystemResult, baseline: str, group: GroupResult | None = None) -> str:
+    """Judge a system within the margin, in all segments or in a group; nothing without a margin."""
     if metric.margin is None:
         return ""
-    if system.largest_loss is None or system.largest_gain is None:
+    loss, gain = system.largest_loss, system.largest_gain
+    if loss is None or gain is None:
         return f"All scores are {score(system.score, metric)}: nothing says how large a loss can be."
-    digits, loss, gain, margin = metric.digits, system.largest_loss, system.largest_gain, metric.margin
-    while digits < MAX_DIGITS and (
-        abs(float(fixed(margin, digits)) - margin) > 1e-9 * margin
-        or fixed(margin, digits) in (fixed(loss, digits), fixed(gain, digits), fixed(-gain, digits))
-    ):
-        digits += 1
-    size, most = fixed(margin, digits), fixed(loss, digits)
-    seen = "" if system.is_scale_known else ", on the scale seen"
-    seen += ", which is not guaranteed" if metric.is_of_corpus else ""
+    digits = _digits_of_margin(metric, metric.margin, loss, gain)
+    margin = fixed(metric.margin, digits)
+    worse = fixed(abs(loss), digits)
+    better = fixed(abs(gain), digits)
     if system.equivalent:
-        sides = ((loss, "worse"), (gain, "better"))
-        bounds = [f"at most {fixed(bound, digits)} {side}" for bound, side in sides if bound >= 0]
-        return f"The two are equivalent within {size}: it is {' and '.join(bounds)}{seen}."
+        sides = f"at most {worse} worse and at most {better} better"
+        if loss < 0:
+            sides = f"at least {worse} and at most {better} better"
+        elif gain < 0:
+            sides = f"at least {better} and at most {worse} worse"
+        return f"Equivalent to {baseline} within {margin}: {sides} ({_level(metric, group, is_of_two=True)})."
+    level = _level(metric, group)
     if system.not_worse and loss < 0:
-        return f"It is at least {most.lstrip('-')} better than {baseline}{seen}."
+        return f"At least {worse} better than {baseline} ({level})."
     if system.not_worse:
-        return f"It is at most {most} worse than {baseline}, less than {size}{seen}."
-    if -gain > margin:
-        return f"It is worse than {baseline} by more than {size}{seen}."
-    return f"It may be worse than {baseline} by up to {most}{seen}; {plural(*units)} cannot exclude less."
+        return f"At most {worse} worse than {baseline}, less than {margin} ({level})."
+    if -gain > metric.margin:
+        return f"At least {better} worse than {baseline}, more than {margin} ({level})."
+    num_units = metric.units[0] if group is None else group.num_units
+    units = plural(num_units, metric.units[1])
+    return (
+        f"Up to {worse} worse than {baseline} is not excluded: failures may be too rare to show in {units} ({level})."
+    )
+
+
+def _digits_of_margin(metric: MetricResult, margin: float, loss: float, gain: float) -> int:
+    """Return how many digits write the margin exactly, and tell the bounds from it and from 0."""
+    digits = metric.digits
+    while digits < MAX_DIGITS:
+        written = fixed(margin, digits)
+        bounds = [fixed(bound, digits) for bound in (abs(loss), abs(gain)) if bound]
+        is_exact = abs(float(written) - margin) <= 1e-9 * margin
+        if is_exact and all(float(bound) and bound != written for bound in bounds):
+            break
+        digits += 1
+    return digits
+
+
+def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool = False) -> str:
+    """Return at which level bounds hold, by which method, and if what is true."""
+    num_claims = (len(metric.systems) - 1) * (1 if group is None else len(metric.groups))
+    level = f"{100 * (1 - SIGNIFICANT / 2):g} %{' each' if is_of_two else ''}"
+    for_all = f" for all {num_claims}" if num_claims > 1 else ""
+    side = "above" if metric.lower_is_better else "below"
+    assumption = f"if no score is {side} {metric.worst or 0:.9g}"
+    if metric.is_of_corpus:
+        assumption = f"no guarantee for {metric.title}"
+    return f"{level}{for_all}, Gaffke's bound{'s' if is_of_two else ''}, {assumption}"
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:

@@ -155,17 +155,19 @@ GATES = {
         wide(1 - FIRST_WORSE, ERRORS, group=HALVES), f"{WIDE} --lower-better s --by group", "s, news"
     ),
     "worse in a group, with a margin": fails(
-        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04", "s, news"
+        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04 --worst 0", "s, news"
     ),
     "worse in a group of long tables": fails(
         long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "s, news"
     ),
-    "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03", "may be worse"),
-    "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005", "may be worse"),
-    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2", "1 segment cannot exclude less"),
-    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.2", "12 segments cannot exclude less"),
-    "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05", "may be worse"),
-    "margin, lower is better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03", "may be worse"),
+    "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03 --worst 0", "is not excluded"),
+    "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --worst 0", "is not excluded"),
+    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 1 segment ("),
+    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 12 segments ("),
+    "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05 --worst 0", "is not excluded"),
+    "margin, lower is better": fails(
+        wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03 --worst 1", "is not excluded"
+    ),
     "log-likelihoods lower by 1": fails(
         lm_eval(-20 * OLD - 1), "--scores {logs}", "Failed: loglikelihood: new is worse"
     ),
@@ -182,7 +184,7 @@ GATES = {
     "97 of 100 rows missing": errs(each(LIKE, rows=range(6)), f"{FILES} --missing drop", "new lacks 54 scores"),
     "rows missing": errs(each(LIKE, rows=range(50)), FILES, "is not in new.csv"),
     "rows missing, with a margin": errs(
-        each(LIKE, rows=range(50)), f"{FILES} --missing drop --margin 0.5", "new lacks 10 scores"
+        each(LIKE, rows=range(50)), f"{FILES} --missing drop --margin 0.5 --worst 0", "new lacks 10 scores"
     ),
     "rows missing, a command to copy": errs(
         each(LIKE, rows=range(50)), f"{FILES} --missing drop", f"gate: bertscore-onnx compare {FILES} --missing drop"
@@ -215,6 +217,10 @@ GATES = {
     "few swaps for groups": errs(wide(LIKE, group=HALVES), f"{KNOWN} --by group --resamples 30", "for 2 tests"),
     # nothing is guessed
     "direction unknown": errs(wide(LIKE), WIDE, "Add --higher-better s or --lower-better s"),
+    "worst score unknown": errs(wide(LIKE), f"{KNOWN} --margin 0.06", "Add --worst."),
+    "a score beyond the worst": errs(
+        wide(LIKE), f"{KNOWN} --margin 0.06 --worst 0.5", "worst that there can be with --worst."
+    ),
     "direction of one of two unknown": errs(
         {f"{name}.csv": table({"id": ROWS, "x": OLD, "y": OLD}) for name in ("old", "new")},
         "--scores old.csv new.csv --lower-better y",
@@ -267,11 +273,12 @@ GATES = {
     "rows of the baseline missing": Gate(
         {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]}, f"{FILES} --missing drop"
     ),
-    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06"),
-    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.06"),
-    "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01"),
-    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06"),
-    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2"),
+    "margin, 0 and 1": Gate(wide(BINARY, BINARY), f"{KNOWN} --margin 0.1"),
+    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06 --worst 0"),
+    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.06 --worst 0"),
+    "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01 --worst 0"),
+    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06 --worst 1"),
+    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2 --worst 0"),
     "better in one group": Gate(wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"),
     "log-likelihoods higher by 1": Gate(lm_eval(-20 * OLD + 1), "--scores {logs}"),
     "accuracies of a log": Gate(lm_eval(BINARY[::-1], BINARY, "acc", higher=True), "--scores {logs}"),

@@ -133,14 +133,14 @@ TEXTS = {"base": ["a cat sat", "the dog ran off"] * 15, "new": ["the cat sat", "
 SITUATIONS = {
     "two": {"scores": EQUAL | {"a": NOISE[1]}},
     "equal": {"scores": EQUAL},
-    "equal, with a margin": {"scores": EQUAL, "margin": 0.5},
+    "equal, with a margin": {"scores": EQUAL, "margin": 0.5, "worst": -9},
     "three": {"scores": THREE},
     "pairs": {"scores": THREE, "all_pairs": True},
     "few segments": {"scores": {name: scores[:6] for name, scores in THREE.items()}},
-    "three segments": {"scores": {name: scores[:3] for name, scores in THREE.items()}, "margin": 0.1},
+    "three segments": {"scores": {name: scores[:3] for name, scores in THREE.items()}, "margin": 0.1, "worst": -9},
     "few that differ": {"scores": FEW},
-    "few that differ, with a margin": {"scores": FEW, "margin": 0.2},
-    "a wide margin": {"scores": THREE, "margin": 3},
+    "few that differ, with a margin": {"scores": FEW, "margin": 0.2, "worst": -9},
+    "a wide margin": {"scores": THREE, "margin": 3, "worst": -9},
     "zeros and ones": {"scores": BINARY},
     "runs": {"scores": RUNS},
     "runs of unequal number": {"scores": RUNS | {"base": NOISE[:3]}},
@@ -243,7 +243,7 @@ def test_given_scores_are_no_scores_of_ours_by_their_name(name):
     assert f"We compared new with base by {name} on 40 segments." in found.methods
     assert found.bibtex.startswith("@software{bertscore-onnx,")
     assert f"\n\n{name}" in found.table()
-    assert "not guaranteed" not in found.table()
+    assert "no guarantee" not in found.table()
 
 
 @pytest.mark.parametrize("change", [lambda scores: scores, lambda scores: 10 * scores, lambda scores: scores + 7])

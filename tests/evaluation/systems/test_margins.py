@@ -1,5 +1,6 @@
 """Bounds of how much worse a system may be, and what a margin says by them."""
 
+import pickle
 import re
 from dataclasses import replace
 from functools import cache
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import plural
+from bertscore_onnx.tables.table import latex_text, plural
 from bertscore_onnx_evaluation import SegmentMeans, SummedStatistics, compare
 from bertscore_onnx_evaluation.metric_scores import score_systems
 from bertscore_onnx_evaluation.systems.compare_systems import margin_result
@@ -27,7 +29,7 @@ def against_perfect(losses, worst=1.0):
 
 @pytest.mark.parametrize(("lost", "segments", "claims"), [(0, 50, 1), (0, 1000, 3), (3, 60, 1), (20, 400, 10)])
 def test_of_losses_of_0_and_1_it_is_clopper_and_pearsons(lost, segments, claims):
-    [bound] = margin_bounds(against_perfect(np.arange(segments) < lost), claims).loss
+    [bound] = margin_bounds(against_perfect(np.arange(segments) < lost), claims, worst=0).loss
     assert bound == pytest.approx(stats.beta.ppf(1 - 0.025 / claims, lost + 1, segments - lost), rel=0.06)
 
 
@@ -46,21 +48,22 @@ def test_the_bound_is_that_of_a_plain_loop():
         drawn = weights.standard_exponential(len(sizes) + 1)
         *of_units, of_worst = drawn * [*sizes[order], max(sizes)]
         total = sum(weight * losses[unit] / sizes[unit] for weight, unit in zip(of_units, order, strict=True))
-        draws.append((total + of_worst * base.max()) / (sum(of_units) + of_worst))
-    [bound] = margin_bounds(metric.by_document(documents), 1, seed=3).loss
+        draws.append((total + of_worst * (base.max() - 0.1)) / (sum(of_units) + of_worst))
+    [bound] = margin_bounds(metric.by_document(documents), 1, worst=0.1, seed=3).loss
     assert bound == pytest.approx(sorted(draws)[int(np.ceil(0.975 * 10_001)) - 1], rel=1e-12)
 
 
 @pytest.mark.parametrize("segments", [50, 200, 1000])
-def test_identical_systems_pass_as_soon_as_there_are_enough_segments(segments):
+@pytest.mark.parametrize("worst", [0, 0.8])
+def test_identical_systems_pass_as_soon_as_there_are_enough_segments(segments, worst):
     rng = np.random.default_rng(segments)
     possible = 1 - 0.025 ** (1 / segments)
-    for scores in ((rng.random(segments) < 0.8).astype(float), rng.normal(0.88, 0.03, segments).clip(0, 0.99)):
-        for margin in (0.08, 0.02, 0.004):
-            found = compare(scores={"old": scores, "new": scores}, margin=margin, higher_is_better=["score"])
-            assert (found.regressions == []) == (possible * scores.max() < margin)
-            sentence = found.to_dict()["systems"][1]["metrics"]["score"]["verdict"]
-            assert re.search(r"it is at most 0\.\d+ worse|by up to 0\.\d+; \d+ segments cannot exclude less", sentence)
+    scores = rng.normal(0.93, 0.02, segments).clip(worst, 0.99)
+    for margin in (0.08, 0.02, 0.005):
+        found = compare(scores={"old": scores, "new": scores}, margin=margin, worst=worst, higher_is_better=["score"])
+        assert (found.regressions == []) == (possible * (scores.max() - worst) < margin)
+        sentence = found.to_dict()["systems"][1]["metrics"]["score"]["verdict"]
+        assert re.search(r"Equivalent to old within|Up to 0\.\d+ worse than old is not excluded", sentence)
 
 
 def test_a_higher_score_never_turns_a_pass_into_a_failure():
@@ -74,7 +77,11 @@ def test_a_higher_score_never_turns_a_pass_into_a_failure():
         raised = new.copy()
         raised[rng.integers(segments)] += rng.exponential(0.5) * (-1 if is_lower else 1)
         before, after = (
-            margin_bounds(SegmentMeans([base, scores], lower_is_better=is_lower).by_document(documents), 1).loss[0]
+            margin_bounds(
+                SegmentMeans([base, scores], lower_is_better=is_lower).by_document(documents),
+                1,
+                worst=5 if is_lower else -5,
+            ).loss[0]
             for scores in (new, raised)
         )
         assert np.isnan(before) or after <= before + 1e-12
@@ -84,26 +91,73 @@ def test_the_order_of_segments_changes_no_bit():
     rng = np.random.default_rng(2)
     scores = np.rint(rng.normal(size=(4, 80)) * 5) / 5
     order = rng.permutation(80)
-    one, other = margin_bounds(SegmentMeans(scores), 3), margin_bounds(SegmentMeans(scores[:, order]), 3)
+    one, other = (margin_bounds(SegmentMeans(matrix), 3, worst=-9) for matrix in (scores, scores[:, order]))
     assert (one.loss.tolist(), one.gain.tolist()) == (other.loss.tolist(), other.gain.tolist())
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "lower", "worst", "is_known"),
+    ("base", "new", "lower", "worst", "loss"),
     [
-        ([0.2, 0.9], [0.4, 0.3], False, 0.9, True),
-        ([0.2, 0.9], [-0.4, 0.3], False, 1.3, False),
-        ([0.2, 0.9], [0.4, 0.3], True, 0.8, True),
-        ([2, 9], [4, 30], True, 28, False),
-        ([0, 0], [0, 1], False, 0, True),
-        ([0, 0], [0, 0], False, np.nan, True),
-        ([3, 3], [3, 3], True, np.nan, False),
+        ([0.2, 0.9], [0.4, 0.3], False, 0, 0.9),
+        ([0.2, 0.9], [0.4, 0.3], False, -1, 1.9),
+        ([0.2, 0.9], [0.4, 0.3], True, 1, 0.8),
+        ([2, 9], [4, 30], True, 100, 98),
+        ([0, 0], [0, 1], False, 0, 0),
+        ([0, 0], [0, 0], False, 0, np.nan),
+        ([3, 3], [3, 3], True, 3, np.nan),
     ],
 )
-def test_the_worst_loss_is_from_the_best_score_to_the_end_of_the_scale(base, new, lower, worst, is_known):
-    found, known = SegmentMeans([base, new], lower_is_better=lower).worst_losses(np.array([[0, 1]]))
-    np.testing.assert_allclose(found, [worst])
-    assert known.tolist() == [is_known]
+def test_the_largest_loss_is_from_the_best_score_to_the_worst_possible(base, new, lower, worst, loss):
+    found = SegmentMeans([base, new], lower_is_better=lower).worst_losses(np.array([[0, 1]]), worst)
+    np.testing.assert_allclose(found, [loss])
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "message"),
+    [
+        ([0.5, -0.1, -0.2], {}, "new has the score -0.1 for segment 2, below the worst score, 0"),
+        ([0.5, 0.1, 0.79], {"worst": 0.8}, "new has the score 0.5 for segment 1, below the worst score, 0.8"),
+        ([0.5, 1.5, 0.2], {"lower_is_better": ["score"]}, "for segment 2, above the worst score, 1"),
+        ([[0.5, 0.1, 0.2], [0.5, 0.1, -0.3]], {}, "new has the score -0.3 for segment 3"),
+        ([0.5, 0.1, 0.2], {"worst": float("inf")}, "expected two numbers"),
+        ([0.5, 0.1, 0.2], {"worst": 0, "margin": None}, "expected two numbers, or neither"),
+    ],
+)
+def test_a_score_beyond_the_worst_is_named(scores, options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        compare(scores={"old": [0.9, 0.8, 0.85], "new": scores}, **{"margin": 0.1} | options)
+
+
+def test_of_a_corpus_score_no_worst_can_be_stated():
+    texts = {"old": ["the cat sat on the mat"] * 30, "new": ["the cat sat on a mat"] * 30}
+    found = compare(texts, texts["old"], metrics=["bleu"], margin=90)
+    assert "(97.5 % each, Gaffke's bounds, no guarantee for BLEU)" in " ".join(found.table().split())
+    assert found.regressions == []
+    with pytest.raises(InputError, match="no mean of scores"):
+        compare(texts, texts["old"], metrics=["bleu"], margin=90, worst=1)
+
+
+@pytest.mark.filterwarnings("ignore:1 pair scores 0")
+def test_rescaled_scores_bring_what_an_empty_text_scores(tiny_bundle, baseline_path):
+    references = ["the cat sat on the mat", "the dog sat", "a house"] * 12
+    texts = {"old": references, "new": ["", *references[1:]]}
+    with BERTScorer(tiny_bundle, baseline_path=baseline_path, rescale_with_baseline=True) as scorer:
+        by_texts = compare(texts, references, scorer=scorer, margin=5)
+        scores = {name: scorer.score(of_system, references) for name, of_system in texts.items()}
+        [raw] = scorer.with_rescaling().score([""], ["a house"]).worst.F
+    worst = float(scores["new"].F[0])
+    assert worst < raw == 0
+    for found in (by_texts, compare(scores=pickle.loads(pickle.dumps(scores)), margin=5)):
+        assert found.metrics[0].worst == worst
+        assert found.metrics[0].systems[1].largest_loss > -worst / 36
+        assert found.regressions == []
+        assert f"if no score is below {worst:.9g})" in " ".join(found.notes)
+    given = {name: of_system.F for name, of_system in scores.items()}
+    with pytest.raises(InputError, match=r"State the worst that there can be with `worst`\."):
+        compare(scores=given, margin=5)
+    with pytest.raises(InputError, match=r"Add `worst`\."):
+        _ = compare(scores={name: -worst + scores for name, scores in given.items()}, margin=5,
+                    higher_is_better=["score"]).regressions  # fmt: skip
 
 
 def test_a_margin_without_a_scale_is_not_judged():
@@ -124,63 +178,62 @@ def test_no_sentence_stands_beside_a_number_that_refutes_it():
         gain = scale * abs(rng.normal(0, 0.5)) - loss * (rng.random() < 0.5)
         margin = float(abs(rng.choice([loss, gain])) * rng.choice([1 - 1e-5, 1 + 1e-5, rng.uniform(0.3, 2)])) or scale
         margin = margin if draw % 3 else float(f"{margin:.2g}")
-        bounds = MarginBounds(np.array([max(loss, -gain)]), np.array([gain]), np.array([True]))
-        judged = margin_result(margin, bounds, 0)
+        loss = max(loss, -gain)
+        judged = margin_result(margin, MarginBounds(np.array([loss]), np.array([gain])), 0)
         base, new = (SystemResult(name, scale) for name in names)
         new = replace(new, delta=-loss, p=0.5, p_holm=0.5, **judged)
-        sentence = verdict(
-            MetricResult("m", "", False, (base, new), (), zeros, margin, (30, "segment")), new, "old"
-        ).sentence
-        [words] = re.findall(r"The two are equivalent.*|It is .*|It may .*", sentence)
+        metric = MetricResult("m", "", False, (base, new), (), zeros, margin, (30, "segment"), worst=-2)
+        sentence = verdict(metric, new, "old").sentence
+        [(words, level)] = re.findall(r"((?:Equivalent|At most|At least|Up to) .*) \((.*)\)\.$", sentence)
+        assert (
+            level == f"97.5 %{' each' * new.equivalent}, Gaffke's bound{'s' * new.equivalent}, if no score is below -2"
+        )
         numbers = [float(one) for one in re.findall(r"\d+\.\d+", words)]
+        assert all(numbers)
         seen.add(re.sub(r"[\d.]+", "", words))
-        if "by up to" in words:
+        if "not excluded" in words:
             assert numbers[0] > margin * (1 - 1e-9)
             assert not new.not_worse
         elif "less than" in words:
             assert numbers[0] < numbers[1] == pytest.approx(margin, rel=1e-8)
             assert new.not_worse
-        elif "equivalent" in words:
+        elif "Equivalent" in words:
             assert all(number < numbers[0] for number in numbers[1:])
             assert new.equivalent
-        elif "by more than" in words:
+            assert ("and at most" in words.replace("worse and at most", "")) == (loss < 0 or gain < 0)
+        elif "more than" in words:
+            assert numbers[0] > numbers[1]
             assert -gain > margin
         else:
-            assert "at least" in words
+            assert words.startswith("At least")
             assert loss < 0
-    assert len(seen) >= 6
-
-
-def test_losses_on_another_scale_and_of_whole_corpora_are_no_guarantee():
-    base = np.random.default_rng(1).integers(1, 6, 60)
-    scores = {"old": base, "new": np.maximum(base - (np.arange(60) < 5), 1)}
-    assert "on the scale seen" not in compare(scores=scores, margin=0.9).table()
-    lower = compare(scores=scores, margin=0.9, lower_is_better=["score"]).table()
-    assert "on the scale seen" in lower
-    texts = {"old": ["the cat sat on the mat"] * 30, "new": ["the cat sat on a mat"] * 30}
-    found = compare(texts, texts["old"], metrics=["bleu"], margin=90)
-    assert "which is not guaranteed" in " ".join(found.table().split())
+    assert len(seen) >= 7
 
 
 def test_each_group_has_to_be_as_good_too():
     scores = np.random.default_rng(4).uniform(0.5, 1, 400)
     worse = np.where(np.arange(400) < 60, scores - 0.2, scores)
     groups = ["talks"] * 60 + ["news"] * 340
-    found = compare(scores={"old": scores, "new": worse}, by=groups, margin=0.08, higher_is_better=["score"])
+    options = {"by": groups, "margin": 0.08, "worst": 0.2}
+    found = compare(scores={"old": scores, "new": worse}, **options, higher_is_better=["score"])
     news, talks = found.metrics[0].groups
     assert found.metrics[0].systems[1].not_worse
     assert (news.systems[1].not_worse, talks.systems[1].not_worse) == (True, False)
     assert [one.partition(":")[0] for one in found.regressions] == ["score, talks"]
-    sentence = "talks: new: It is worse than old by more than 0.0800."
-    assert sentence in found.regressions[0]
-    assert all(sentence in " ".join(found.table(form).split()) for form in ("text", "tsv", "latex"))
+    level = r"\(97\.5 % for all 2, Gaffke's bound, if no score is below 0\.2\)\."
+    [sentence] = re.findall(
+        rf"talks: new: At least 0\.1\d+ worse than old, more than 0\.0800 {level}", found.regressions[0]
+    )
+    assert all(sentence in " ".join(found.table(form).split()) for form in ("text", "tsv"))
+    assert latex_text(sentence) in found.table("latex")
     assert all(sentence in words for words in (found.methods, " ".join(found.to_dict()["notes"])))
-    other = compare(scores={"old": scores, "new": worse}, by=groups, margin=0.08, seed=2).metrics[0].groups[1]
+    other = compare(scores={"old": scores, "new": worse}, **options, seed=2).metrics[0].groups[1]
     assert other.systems[1].largest_loss != talks.systems[1].largest_loss
-    few = compare(scores={"old": scores, "new": scores}, by=["a"] * 395 + ["b"] * 5, margin=0.08,
-                  higher_is_better=["score"])  # fmt: skip
+    few = compare(
+        scores={"old": scores, "new": scores}, **options | {"by": ["a"] * 395 + ["b"] * 5}, higher_is_better=["score"]
+    )
     [sentence] = few.regressions
-    assert re.search(r"score, b: new: It may be worse than old by up to 0\.\d+; 5 segments cannot", sentence)
+    assert re.search(r"score, b: new: Up to 0\.\d+ worse than old is not excluded: .* in 5 segments", sentence)
 
 
 TOGETHER = 500
@@ -194,7 +247,7 @@ def rate_at_the_margin(name, segments, number, *, systems=1, documents=None, cla
         rng = np.random.default_rng([segments, start])
         metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
         metric = metric if documents is None else metric.by_document(documents)
-        found += (margin_bounds(metric, claims or systems).loss < shape.mean).tolist()
+        found += (margin_bounds(metric, claims or systems, worst=0).loss < shape.mean).tolist()
     return np.reshape(found[: number * systems], (number, systems)).any(axis=1).mean()
 
 
@@ -225,7 +278,7 @@ def test_errors_at_the_margin_by_documents(name, record_property):
     documents, found = np.arange(number).repeat(sizes), []
     for start in range(0, 2000, TOGETHER):
         losses = draw_documents(np.random.default_rng(start), sizes, TOGETHER)
-        found += (margin_bounds(against_perfect(losses).by_document(documents), 1).loss < 0.05).tolist()
+        found += (margin_bounds(against_perfect(losses).by_document(documents), 1, worst=0).loss < 0.05).tolist()
     record_property(f"{name} | 5 % fail, 150 documents", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.035
 
@@ -238,7 +291,7 @@ def test_errors_at_the_margin_in_any_group(record_property):
         for group, segments in enumerate((20, 60, 120, 300)):
             rng = np.random.default_rng([start, group])
             metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
-            passes.append(margin_bounds(metric, 4).loss < shape.mean)
+            passes.append(margin_bounds(metric, 4, worst=0).loss < shape.mean)
         found += np.any(passes, axis=0).tolist()
     record_property("four groups of 20 to 300 segments | not worse in any", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.035
@@ -273,7 +326,7 @@ def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
     rng, found = np.random.default_rng(1), []
     for _ in range(600):
         drawn = corpus.of_segments(rng.integers(3000, size=200))
-        found.append(margin_bounds(drawn, 1).loss[0] < loss)
+        found.append(margin_bounds(drawn, 1, worst=100 if drawn.lower_is_better else 0).loss[0] < loss)
     size = "small" if rate < 0.1 else "large"
     record_property(f"{name} | {size} difference, 200 segments", f"{np.mean(found):.3f}")
     assert isinstance(corpus, SummedStatistics)

@@ -105,24 +105,36 @@ def test_a_difference_has_a_sign_unless_it_is_rounded_to_zero(value, name, text)
 def test_numbers_have_their_decimals():
     assert [fixed(-0.0, 1), fixed(-1.25, 1), fixed(100, 0)] == ["0.0", "-1.2", "100"]
     assert [p_value(0.000999), p_value(1), p_value(0.00001)] == ["0.0010", "1.0000", "< 0.0001"]
+    assert [p_value(0.049996), p_value(0.05), p_value(0.0500001)] == ["0.049996", "0.0500", "0.0500001"]
     assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
 
 
 @pytest.mark.parametrize(
     ("loss", "gain", "sentence"),
     [
-        (0.0336, 0.05, "It may be worse than base by up to 0.0336; 100 segments cannot exclude less."),
-        (0.0200001, 0.05, "It may be worse than base by up to 0.0200001; 100 segments cannot exclude less."),
-        (0.0097, 0.05, "It is at most 0.0097 worse than base, less than 0.0200."),
-        (-0.01, 0.05, "It is at least 0.0100 better than base."),
-        (0.0097, 0.015, "The two are equivalent within 0.0200: it is at most 0.0097 worse and at most 0.0150 better."),
-        (0.3, -0.021, "It is worse than base by more than 0.0200."),
+        (
+            0.0336,
+            0.05,
+            "Up to 0.0336 worse than base is not excluded: failures may be too rare to show in 100 segments@.",
+        ),
+        (
+            0.0200001,
+            0.05,
+            "Up to 0.0200001 worse than base is not excluded: failures may be too rare to show in 100 segments@.",
+        ),
+        (0.0097, 0.05, "At most 0.0097 worse than base, less than 0.0200@."),
+        (-0.01, 0.05, "At least 0.0100 better than base@."),
+        (0.0097, 0.015, "Equivalent to base within 0.0200: at most 0.0097 worse and at most 0.0150 better@."),
+        (-0.001, 0.015, "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 better@."),
+        (0.015, -0.001, "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 worse@."),
+        (0.3, -0.021, "At least 0.0210 worse than base, more than 0.0200@."),
     ],
 )
 def test_a_margin_is_answered(loss, gain, sentence):
-    found = replace(metric(0.01, 0.4), margin=0.02)
+    found = replace(metric(0.01, 0.4), margin=0.02, worst=0)
     judged = {"not_worse": loss < 0.02, "equivalent": max(loss, gain) < 0.02}
-    new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, is_scale_known=True, **judged)
-    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence
-    seen = verdict(found, replace(new, is_scale_known=False), "base").sentence
-    assert ", on the scale seen" in seen
+    new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, **judged)
+    level = " (97.5 %, Gaffke's bound, if no score is below 0)"
+    level = level.replace("%", "% each").replace("bound", "bounds") if new.equivalent else level
+    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence.replace("@", level)
+    assert len(f"new: {sentence.replace('@', level)}") <= 2 * 80
