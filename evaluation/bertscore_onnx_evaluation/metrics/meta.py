@@ -404,7 +404,7 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             f"all{but}: the score of a system is the mean over its own, and SPA takes those of all{but}"
         )
     if seldom_judged:
-        yield (f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system")
+        yield f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system"
     num_segments, num_units, effective = len(judged.unit_numbers), judged.num_units, judged.effective_units
     if num_segments < MIN_UNITS:
         yield (

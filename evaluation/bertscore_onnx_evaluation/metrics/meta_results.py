@@ -1,5 +1,6 @@
 """The results of an evaluation of metrics, as records, tables and JSON."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
@@ -251,9 +252,9 @@ class MetaEvaluation(Result):
     @property
     def units(self) -> dict[str, int]:
         """How many units the tests of the means exchange, by their kind."""
-        totals: dict[str, int] = {}
+        totals = Counter[str]()
         for result in self.language_pairs:
-            totals[result.units] = totals.get(result.units, 0) + result.num_units
+            totals[result.units] += result.num_units
         return totals
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
@@ -574,14 +575,16 @@ def _heading(result: LanguagePairResult) -> list[str]:
     """Return what was judged, and what each measure that ranks metrics was computed from."""
     judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
     of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
-    rests_on: list[str] = []
+    lines = [f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"]
+    measured: list[str] = []
     for key in result.ranked_by:
         title, about, *_ = _MEASURES[label(key)]
         measure, *_ = filter(None, (metric.measure(key) for metric in result.metrics))
-        pairs = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
-        rests_on.append(f"{title} of {pairs if key in (OF_OUTPUTS, OF_SYSTEMS) else f'{count(measure.n)} {about}'}")
-    system = f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"
-    return [system, "; ".join(rests_on)] if rests_on else [system]
+        rests_on = f"{count(measure.n)} {about}"
+        if measure.groups > 1:  # of pairs, in segments
+            rests_on = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
+        measured.append(f"{title} of {rests_on}")
+    return [*lines, "; ".join(measured)] if measured else lines
 
 
 def _exchanged(units: Mapping[str, int]) -> str:
@@ -646,7 +649,7 @@ def _missing(result: LanguagePairResult) -> list[str]:
         for key, agreement in (
             (OF_SYSTEMS, metric.system),
             (OF_OUTPUTS, metric.segment),
-            (R_OF_OUTPUTS, R_OF_OUTPUTS in result.ranked_by and metric.segment),
+            (R_OF_OUTPUTS, metric.segment if R_OF_OUTPUTS in result.ranked_by else None),
         ):
             if agreement and agreement[key[1]].value is None:
                 missing.setdefault((key, agreement[key[1]].reason), []).append(metric.name)
