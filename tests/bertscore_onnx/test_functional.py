@@ -102,11 +102,11 @@ def test_a_relative_path_is_that_of_the_working_directory(loaded, tiny_bundle, t
 
 
 def test_the_store_may_change(home, monkeypatch, tiny_bundle):
-    shutil.copytree(tiny_bundle, home / "bundles" / "tiny" / "layer-2-slow-fp32")
-    score(["a cat"], ["the cat"], "tiny", num_layers=2)
+    shutil.copytree(tiny_bundle, home / "bundles" / "tiny-bert" / "layer-2-slow-fp32")
+    score(["a cat"], ["the cat"], "tiny-bert", num_layers=2)
     monkeypatch.setenv("BERTSCORE_ONNX_HOME", str(home / "elsewhere"))
     with pytest.raises(UnknownModelError):
-        score(["a cat"], ["the cat"], "tiny", num_layers=2)
+        score(["a cat"], ["the cat"], "tiny-bert", num_layers=2)
 
 
 def test_threads_load_the_model_once(loaded, tiny_bundle):

@@ -18,7 +18,7 @@ def meta(options: MetaOptions) -> None:
         # Judge BERTScore, and scores in the column comet, against human scores
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet
         # Name the columns of the table
-        bertscore-onnx meta a.csv -m BUNDLE --columns candidate=mt human=da segment=line
+        bertscore-onnx meta a.csv -m BUNDLE --columns human=da segment=line
         # Judge BLEU and chrF beside them
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
         # Judge the metric scores of an EvalSet

@@ -241,7 +241,7 @@ CASES = {
         {f"{name}.txt": "".join(f"{score}\n" for score in FIRST[name]) for name in "AB"},
         "--scores A.txt B.txt",
         {"score": ab()},
-        ("A is A.txt, B is B.txt; score score; segments by position.",),
+        ("A is A.txt, B is B.txt; score score; segments by position: nothing contradicts it.",),
     ),
     "a number a line, one missing": Case(
         {"A.txt": "".join(f"{score}\n" for score in FIRST["A"]), "B.txt": ".5\n" * 29},
@@ -275,7 +275,10 @@ CASES = {
             for name, order in (("A", None), ("B", ORDER))
         },
         "--scores A.csv B.csv --fail-if-worse",
-        said=("'prompt' differs, first in", "--columns segment=NAME; or join by position, --columns segment=none."),
+        said=(
+            "'prompt' of B.csv has the values of 'prompt' of A.csv, in other rows",
+            "if the rows are in the same order all the same, --columns segment=none.",
+        ),
     ),
     "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
     "COMET as printed, for each system": Case(
@@ -377,7 +380,7 @@ TEXT_CASES = {
     "wide, unnamed": Case(
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid",
-        said=("question, A, B, beside qid, gold", "--systems A B …", "--columns reference=reference+NAME"),
+        said=("question, A, B, beside qid, gold", "--systems A B …", "--columns reference=reference reference=NAME"),
     ),
     "wide, named": Case(
         {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS
