@@ -95,8 +95,8 @@ def roles_of(columns: Mapping[str, str | Sequence[str]] | None, by: object = Non
     for role, names in (columns or {}).items():
         if role not in USUAL_COLUMNS:
             raise InputError(f"There is no role {role!r} of columns; expected one of {', '.join(USUAL_COLUMNS)}.")
-        is_split = role in ("reference", "score") and isinstance(names, str)
-        names = names.split("+") if is_split else names
+        if role in ("reference", "score") and isinstance(names, str):
+            names = names.split("+")
         named[role] = tuple(map(str, column_names(names, f"columns[{role!r}]")))
         if len(named[role]) > 1 and role not in ("reference", "score", "segment"):
             raise InputError(f"columns[{role!r}] names {len(named[role])} columns; expected one.")
