@@ -53,6 +53,7 @@ USES = {
         "tables.aligned",
         "tables.batches",
         "tables.columns",
+        "tables.joins",
         "tables.sources",
         "tables.table",
         "tables.whole_table",
