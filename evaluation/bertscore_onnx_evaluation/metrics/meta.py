@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import listed, plural
+from bertscore_onnx.tables.table import listed, natural_key, plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
@@ -377,6 +377,17 @@ def _r_of_gold(agreement: MetricAgreement) -> float | None:
 # Notes on the data.
 
 
+def _look_alikes(segments: Sequence[str]) -> str:
+    """Name two ids of segments that differ in zeros, blanks or capitals alone; nothing without any."""
+    first: dict[str, str] = {}
+    for name in segments:
+        key = str(natural_key(name.strip().casefold())[0])
+        earlier = first.setdefault(key, name)
+        if earlier != name:
+            return f"; the ids {earlier!r} and {name!r} look alike, and are two segments"
+    return ""
+
+
 def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
@@ -402,6 +413,7 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         yield (
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
             f"all{but}: the score of a system is the mean over its own, and SPA takes those of all{but}"
+            f"{_look_alikes(judged.segments)}"
         )
     if seldom_judged:
         yield f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system"

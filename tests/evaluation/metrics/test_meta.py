@@ -452,7 +452,16 @@ def test_judged_segments_are_counted_and_differences_noted():
     human = [[1, 2, np.nan, 4], [1, np.nan, np.nan, 5], [3, 1, np.nan, 7]]
     [result] = evaluate(judged(human, {"m": np.arange(12.0).reshape(3, 4)})).language_pairs
     assert result.notes[0].startswith("systems are judged on different segments, 2 to 3 each, of which 2 for all")
+    assert "look alike" not in result.notes[0]
     assert result.segments == 3
+
+
+@pytest.mark.parametrize("other", ["seg 01", "seg 1 ", "Seg 1"])
+def test_ids_that_look_alike_are_named(other):
+    human = [[1, np.nan, 4], [np.nan, 2, 5]]
+    systems = judged(human, {"m": np.arange(6.0).reshape(2, 3)})
+    [result] = evaluate(replace(systems, segments=("seg 1", other, "seg 10"))).language_pairs
+    assert result.notes[0].endswith(f"; the ids 'seg 1' and {other!r} look alike, and are two segments")
 
 
 def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
