@@ -311,10 +311,8 @@ def _our_scores(scores: object) -> list[Any]:
 
 def _worst_of(ours: Sequence[Any], value: Value) -> float | None:
     """Return what an empty text scores under the settings of all these `Scores`; None if some have no settings."""
-    ends = [scores.worst for scores in ours]
-    if not ends or None in ends:
-        return None
-    return min(getattr(end, value).item() for end in ends)
+    ends = [getattr(scores.worst, value).item() for scores in ours if scores.worst is not None]
+    return min(ends) if len(ends) == len(ours) else None
 
 
 def _worst_score(

@@ -270,10 +270,10 @@ class Comparison(ComparisonRecord, Result):
         delta = f" Δ: difference from {self.systems[0]}." if self._is_compared else ""
         caption = (
             f"{listed([metric.title for metric in self.metrics])} of {plural(len(self.systems), 'system')}."
-            f"{lower}{delta}{ranks} {' '.join([self.legend, *self._caveats, *self.warnings])}"
+            f"{lower}{delta}{ranks} {' '.join([*self._headlines, self.legend, *self.notes, *self.warnings])}"
         )
         signatures = (f"signature of {metric.title}: {metric.signature}" for metric in self.metrics)
-        comments = [*self._headlines, *self.notes, *self.inputs, *signatures]
+        comments = [*self.inputs, *signatures]
         yield _systems(self.metrics, is_latex=True).latex(caption, "tab:systems", comments)
         for number, metric in enumerate(self.metrics, 1):
             if metric.pairs and len(metric.systems) > 2:
@@ -346,9 +346,9 @@ def _systems(metrics: Sequence[MetricResult], *, is_latex: bool = False) -> Tabl
     ]
     if not is_compared:
         return Table(columns, rows)
+    columns += [("p", "p", write), *([("p (Holm)", "p_holm", write)] if is_corrected else [])]
     if is_latex:
-        return Table(columns, [_with_star(row) for row in rows])
-    columns += [("p", "p", plain), *([("p (Holm)", "p_holm", plain)] if is_corrected else [])]
+        return Table(columns, rows)
     columns += [("won/lost/tied", "counts", plain)]
     columns += [("documents\nthat differ" if one.units[1] == "document" else "differ", "differing", plain)]
     return Table(columns, rows, [keys for keys in _OPTIONAL if is_corrected or "p" not in keys.split()])
@@ -373,12 +373,6 @@ def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) ->
         cells["counts"] = f"{system.won}/{system.lost}/{system.tied}"
         cells["differing"] = count(system.differing)
     return {**cells, "delta_interval": ends, **({"p": p, "p_holm": p_holm} if is_corrected else {"p": p_holm})}
-
-
-def _with_star(cells: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells with the star beside the difference, where there is no p."""
-    star = "*" if "*" in cells.get("p_holm", cells.get("p", "")) else ""
-    return {**cells, **({"delta": cells["delta"] + star} if star else {})}
 
 
 def _matrix(metric: MetricResult, write: Format = plain) -> Table:

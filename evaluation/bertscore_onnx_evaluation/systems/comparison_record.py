@@ -9,6 +9,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
+from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
 from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -110,10 +111,23 @@ class ComparisonRecord:
     @property
     def test_settings(self) -> str:
         """The test with its settings, in words."""
+        exact = [metric.title for metric in self.metrics if self.is_mcnemar(metric)]
+        if len(exact) == len(self.metrics):
+            mean = " and the mean of the groups" if any(metric.mean_of_groups for metric in self.metrics) else ""
+            return f"McNemar's test, exact, intervals{mean} by {self._swaps}"
         by = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        is_exact = self.metrics[0].units[0] <= MAX_EXACT
-        swaps = "all swaps" if is_exact else f"{count(self.num_resamples)} swaps, seed {self.seed}"
-        return f"paired permutation test{by}, {swaps}"
+        of_exact = f", of {listed(exact)} McNemar's, exact" if exact else ""
+        return f"paired permutation test{by}, {self._swaps}{of_exact}"
+
+    @property
+    def _swaps(self) -> str:
+        """How many swaps were made, and where p is by all that there are."""
+        if self.metrics[0].units[0] <= MAX_EXACT:
+            return "all swaps"
+        tested = [system for metric in self.metrics if not self.is_mcnemar(metric) for system in metric.systems[1:]]
+        are_few = any(0 < (system.differing or 0) <= MAX_EXACT for system in tested)
+        of_few = f", p by all of them where at most {MAX_EXACT} differ" if are_few else ""
+        return f"{count(self.num_resamples)} swaps, seed {self.seed}{of_few}"
 
     @property
     def warnings(self) -> list[str]:
@@ -121,12 +135,12 @@ class ComparisonRecord:
         sentences = []
         (number, unit), effective = self.metrics[0].units, self.metrics[0].effective_units
         verb = "Tested" if self._is_compared else "Scored"
-        if number < MIN_UNITS:
-            sentences.append(f"{verb} on {plural(number, unit)} only. Results on so few say little about other texts.")
-        elif effective < MIN_UNITS:
+        if min(number, effective) < MIN_UNITS:
+            tenths = math.floor(10 * min(number, effective) + ROUNDING)
+            are_of_one_size = tenths == 10 * number
+            worth = " only" if are_of_one_size else f", which tell as much as {tenths / 10:.1f} of one size"
             sentences.append(
-                f"{verb} on {plural(number, unit)}, whose sizes differ so much that they tell as much as "
-                f"{effective:.0f} of one size. Results on so few say little about other texts."
+                f"{verb} on {plural(number, unit)}{worth}. Results on so few say little about other texts."
             )
         if not self.documents:
             scores = [metric.segment_scores for metric in self.metrics]
@@ -164,11 +178,6 @@ class ComparisonRecord:
     @property
     def notes(self) -> list[str]:
         """What the tables do not show: few units that differ, margins, runs, groups, segments left out."""
-        return [*self._caveats, *self._of_metrics(lambda metric: [self.mcnemar(metric)])]
-
-    @property
-    def _caveats(self) -> list[str]:
-        """The notes that belong beside the numbers in a paper."""
         left_out = f"{plural(len(self.dropped), 'segment')} left out, which some input lacks."
         of_metrics = self._of_metrics(self._remarks, lambda metric: [untested_groups(metric), runs(metric)])
         return of_metrics + [left_out] * bool(self.dropped)
@@ -200,11 +209,7 @@ class ComparisonRecord:
     def legend_of(self, sign: str) -> str:
         """Return which test, corrected for which comparisons, a sign is about, and on how much material."""
         if not self._is_compared:
-            unit = self.metrics[0].units[1]
-            return (
-                f"95 % intervals over {unit}s: the means of random subsets of them, {count(self.num_resamples)} draws, "
-                f"seed {self.seed}; {self.material}."
-            )
+            return f"95 % intervals over {self.metrics[0].units[1]}s: {self._subsets}; {self.material}."
         is_corrected = any(metric.is_corrected or metric.groups for metric in self.metrics)
         alone = " Each 95 % interval is by itself, not corrected." if is_corrected else ""
         return f"{sign} {self._significant}{alone}"
@@ -234,10 +239,14 @@ class ComparisonRecord:
         """Return whether the test is McNemar's, since scores are 0 or 1."""
         return not self.documents and metric.is_binary
 
-    def mcnemar(self, metric: MetricResult) -> str:
-        """Return which test it is of scores of 0 and 1; nothing for others."""
-        method = "test is McNemar's, exact" if self._is_compared else "interval is Clopper and Pearson's"
-        return f"The scores are 0 or 1, so the {method}." if self.is_mcnemar(metric) else ""
+    @property
+    def _subsets(self) -> str:
+        """How the interval of one system was made."""
+        exact = [metric.title for metric in self.metrics if metric.is_exact]
+        if len(exact) == len(self.metrics):
+            return "Clopper and Pearson's"
+        of_exact = f"; of {listed(exact)} Clopper and Pearson's" if exact else ""
+        return f"the means of random subsets of them, {count(self.num_resamples)} draws, seed {self.seed}{of_exact}"
 
     @property
     def methods(self) -> str:
@@ -259,23 +268,9 @@ class ComparisonRecord:
             return f"We scored {baseline} by {metrics}. {self.legend} {notes}{software}"
         return (
             f"We compared {listed(others)} with {baseline} by {metrics} on {self.material}. Differences were tested "
-            f"with a two-sided paired permutation test ({self._swaps}){holm}; 95 % intervals of differences hold "
-            f"those that the same swaps do not reject{parts}{corrected}.{by_group} {notes}{software}"
+            f"with a two-sided {self.test_settings}{holm}; 95 % intervals of differences hold those that swaps do not "
+            f"reject{parts}{corrected}.{by_group} {notes}{software}"
         )
-
-    @property
-    def _swaps(self) -> str:
-        """Which swaps gave p."""
-        unit = self.metrics[0].units[1]
-        swaps = f"{count(self.num_resamples)} random swaps of whole {unit}s, seed {self.seed}"
-        exact = [
-            self.is_mcnemar(metric) or (system.differing or 0) <= MAX_EXACT
-            for metric in self.metrics
-            for system in metric.systems[1:]
-        ]
-        if all(exact):
-            return f"all swaps of whole {unit}s"
-        return f"{swaps}, or all of them where at most {MAX_EXACT} differ" if any(exact) else swaps
 
     @property
     def bibtex(self) -> str:

@@ -28,9 +28,8 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
     """
     [scores], sizes = metric.unit_scores()
     ratios = scores / sizes
-    is_binary = (sizes == sizes[0]).all() and np.isin(ratios, (0, 1)).all()
     result = SystemResult(name, float(metric.observed()[0]))
-    if is_binary and len(ratios) >= MIN_TESTED_UNITS:
+    if _is_exact(metric) and len(ratios) >= MIN_TESTED_UNITS:
         num_right = int(ratios.sum())
         low, high = 0.5 + 0.5 * sign_interval(num_right, len(ratios) - num_right)
         return replace(result, score_low=float(low), score_high=float(high))
@@ -40,6 +39,14 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
     low, high = map(finite, constant + tested.interval[0])
     return replace(result, score_low=low, score_high=high)
+
+
+def _is_exact(metric: CorpusScores) -> bool:
+    """Return whether units have one size, and are all 0 or all 1, so that their mean has an exact interval."""
+    if not isinstance(metric, SegmentMeans):
+        return False
+    are_binary = np.isin(metric.segment_scores / metric.sizes, (0, 1)).all()
+    return bool(are_binary and np.ptp(metric.sizes) == 0)
 
 
 def single_metric(
@@ -57,6 +64,7 @@ def single_metric(
         np.asarray(metric.segment),
         units=units,
         effective_units=effective_units(corpus.sizes),
+        is_exact=_is_exact(corpus),
     )
 
 

@@ -1,6 +1,6 @@
 """What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, inf, log10
 from typing import Literal, NamedTuple
@@ -144,6 +144,8 @@ class MetricResult:
     """The means of the scores of groups, which count equally; None with fewer than 20 units."""
     worst: float | None = None
     """With a margin, the worst score that a segment can have."""
+    is_exact: bool = False
+    """Whether the interval of one system is Clopper and Pearson's."""
     is_worst_assumed: bool = False
     """Whether nothing says that it is: the scores were given, are not all 0 or 1, and nobody stated it."""
 
@@ -180,8 +182,8 @@ class MetricResult:
 
     @property
     def is_binary(self) -> bool:
-        """Whether all scores are 0 or 1."""
-        return bool(np.isin(self.segment_scores, (0, 1)).all())
+        """Whether it is a mean of scores that are all 0 or 1."""
+        return not self.is_of_corpus and bool(np.isin(self.segment_scores, (0, 1)).all())
 
     @property
     def digits(self) -> int:
@@ -234,12 +236,15 @@ def fixed(value: float, decimals: int) -> str:
 
 def p_value(p: float) -> str:
     """Return a p-value with four decimals, or a bound where they are all zero; more where they are those of 0.05."""
-    if p < 0.00005:
-        return "< 0.0001"
-    digits = 4
-    while digits < MAX_DIGITS and p != SIGNIFICANT == float(f"{p:.{digits}f}"):
+    return "< 0.0001" if p < 0.00005 else fixed(p, _digits_apart(4, [p], [SIGNIFICANT]))
+
+
+def _digits_apart(digits: int, values: Sequence[float], thresholds: Sequence[float]) -> int:
+    """Return so many digits, or more, that no value is written as a threshold that it is not."""
+    pairs = [(value, threshold) for value in values for threshold in thresholds if value != threshold]
+    while digits < MAX_DIGITS and any(fixed(value, digits) == fixed(threshold, digits) for value, threshold in pairs):
         digits += 1
-    return f"{p:.{digits}f}"
+    return digits
 
 
 def equals(p: float) -> str:
@@ -333,9 +338,7 @@ def interval(metric: MetricResult, low: float | None, high: float | None) -> str
     """Return an interval; nothing where there is none. No end looks like 0 that is not 0."""
     if low is None or high is None:
         return ""
-    digits = metric.digits
-    while digits < MAX_DIGITS and any(end and not float(fixed(end, digits)) for end in (low, high)):
-        digits += 1
+    digits = _digits_apart(metric.digits, [low, high], [0])
     return f"{_signed(low, digits)} to {_signed(high, digits)}"
 
 
@@ -434,8 +437,9 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, gro
     loss, gain = system.largest_loss, system.largest_gain
     if loss is None or gain is None:
         return f"All scores are {score(system.score, metric)}: nothing says how large a loss can be."
-    digits = _digits_of_margin(metric, metric.margin, loss, gain)
-    margin = fixed(metric.margin, digits)
+    digits = _digits_apart(metric.digits, [abs(loss), abs(gain)], [metric.margin, 0])
+    decimals = fixed(metric.margin, MAX_DIGITS).rstrip("0").partition(".")[2]
+    margin = fixed(metric.margin, max(digits, len(decimals)))
     worse = fixed(abs(loss), digits)
     better = fixed(abs(gain), digits)
     if system.equivalent:
@@ -457,19 +461,6 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, gro
     return (
         f"Up to {worse} worse than {baseline} is not excluded: failures may be too rare to show in {units} ({level})."
     )
-
-
-def _digits_of_margin(metric: MetricResult, margin: float, loss: float, gain: float) -> int:
-    """Return how many digits write the margin exactly, and tell the bounds from it and from 0."""
-    digits = metric.digits
-    while digits < MAX_DIGITS:
-        written = fixed(margin, digits)
-        bounds = [fixed(bound, digits) for bound in (abs(loss), abs(gain)) if bound]
-        is_exact = abs(float(written) - margin) <= 1e-9 * margin
-        if is_exact and all(float(bound) and bound != written for bound in bounds):
-            break
-        digits += 1
-    return digits
 
 
 def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool = False) -> str:

@@ -12,37 +12,7 @@ from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import latex_text
 from bertscore_onnx_evaluation import compare, paired_permutation
 from tests.support.html_tree import tree_of
-
-
-def random_comparison(seed):
-    rng = np.random.default_rng(seed)
-    number, segments = int(rng.integers(2, 6)), int(rng.integers(1, 60))
-    scores = rng.normal(size=segments) + rng.normal(size=(number, segments)) + rng.normal(0, 0.3, (number, 1))
-    if seed % 3 == 0:
-        scores = np.rint(scores)
-    systems = {f"system-{row}": of_system for row, of_system in enumerate(scores)}
-    return compare(
-        scores=systems,
-        lower_is_better=["score"] if seed % 2 else [],
-        all_pairs=bool(rng.integers(2)),
-        num_resamples=int(rng.integers(20, 300)),
-    )
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_form_has_the_same_stars(seed):
-    found = random_comparison(seed)
-    record = found.to_dict()
-    marked = {one["name"] for one in record["systems"] if one["metrics"]["score"]["significant"]}
-    text = found.table().split("\n\n")[1].splitlines()[2:]
-    assert {line.split()[0] for line in text if "*" in line} == marked
-    latex = [line for line in found.table("latex").splitlines() if line.lstrip().startswith("system-")]
-    assert {line.split()[0] for line in latex if "*" in line} == marked
-    page = found.to_html()
-    assert page.count('<span class="chip better">') + page.count('<span class="chip worse">') == len(marked)
-    for system in record["systems"]:
-        verdict = system["metrics"]["score"]["verdict"] or ""
-        assert (" is better than " in verdict or " is worse than " in verdict) == (system["name"] in marked)
+from tests.support.scores import WORDS
 
 
 def four_systems(**options):
@@ -78,15 +48,14 @@ def test_latex_has_the_numbers_of_the_text_and_the_pairs(monkeypatch):
     found = four_systems(all_pairs=True)
     systems, *pairs = found.table("latex").split("\n\n")
     text = [line for line in found.table().split("\n\n")[1].splitlines()[2:] if "  " in line]
-    rows = [line.strip().removesuffix(r" \\") for line in systems.splitlines() if line.count(" & ") == 4][1:]
+    rows = [line.strip().removesuffix(r" \\") for line in systems.splitlines() if line.count(" & ") == 6][1:]
     for row, line in zip(rows, text, strict=True):
-        cells = re.sub(r"[$\\]|\^\{\*\}", "", row).replace("--", "-").split(" & ")
-        assert cells[:4] == line.split()[:4]
-        assert cells[4] == " ".join(line.split()[4:7]).rstrip(" ") or cells[4] == ""
+        cells = re.sub(r"[$\\]|[{}^]", "", row).replace("--", "-").replace(" & ", " ").split()
+        assert cells == line.split()[: len(cells)]
         assert ("*" in row) == ("*" in line)
     assert [metric.title in pair for metric, pair in zip(found.metrics, pairs, strict=True)] == [True] * 3
     for words in (
-        r"\multicolumn{5}{@{}l}{TER $\downarrow$} \\",
+        r"\multicolumn{7}{@{}l}{TER $\downarrow$} \\",
         r"D\&E",
         r"\label{tab:systems}",
         "after Holm's correction for 6 comparisons; p is not corrected for the 3 metrics; 200 segments.",
@@ -155,6 +124,97 @@ SITUATIONS = {
 }
 
 
+def drawn_situation(seed):
+    """Draw systems, and what may be said of them: scores of any kind, runs, documents, groups, margins, texts."""
+    rng = np.random.default_rng([71, seed])
+    number, segments = int(rng.integers(2, 5)), int(rng.choice([8, 30, 60]))
+    is_alone = seed % 10 == 9
+    names = ("base", "a", "b", "c")[: 1 if is_alone else number]
+    shape = (len(names), segments)
+    shift = rng.normal(0, 0.1, (len(names), 1))
+    kind = ("0 and 1", "grades", "F", "errors", "texts")[seed % 5]
+    scores = {
+        "0 and 1": (rng.random(shape) < 0.6 + shift).astype(float),
+        "grades": np.clip(np.rint(rng.normal(3.5 + 5 * shift, 1, shape)), 1, 5),
+        "F": rng.normal(0.85, 0.02, segments) + rng.normal(shift / 9, 0.01, shape),
+        "errors": rng.poisson(2 + 5 * np.abs(shift), shape).astype(float),
+        "texts": shift,
+    }[kind]
+    options = {"num_resamples": 60, "all_pairs": not is_alone and bool(rng.integers(2))}
+    if kind == "errors":
+        options |= {"lower_is_better": ["score"], "worst": 30}
+    if kind == "texts":
+        references = [" ".join(rng.choice(WORDS.split(), 8)) for _ in range(segments)]
+        options["references"] = references
+        options["metrics"] = [str(rng.choice(["bleu", "chrf", "ter"]))]
+        options["candidates"] = {
+            name: [" ".join(word for word in text.split() if rng.random() < 0.7) or "a" for text in references]
+            for name in names
+        }
+    elif seed % 3 == 0:
+        options["scores"] = {
+            name: np.stack([of_system, rng.permutation(of_system), of_system])
+            for name, of_system in zip(names, scores, strict=True)
+        }
+    else:
+        options["scores"] = dict(zip(names, scores, strict=True))
+    if seed % 4 == 1:
+        options["documents"] = np.minimum(np.arange(segments) // 2, 22).tolist()
+    if seed % 4 == 2 and segments > 8:
+        options["by"] = ["news" if row % 5 else "talks" for row in range(segments)]
+    if not is_alone and seed % 2:
+        spread = 30 if kind == "texts" else float(np.ptp(scores))
+        options["margin"] = spread * float(rng.choice([0.002, 0.05, 0.3, 0.9]))
+    else:
+        options.pop("worst", None)
+    return options
+
+
+SITUATIONS |= {f"drawn {seed}": drawn_situation(seed) for seed in range(40)}
+
+MARGIN = re.compile(r"((?:(\w+): )?(\w+): )(?:[^:]*\. )?((Equivalent|At most|At least|Up to) .*) \((97\.5 %.*)\)\.")
+
+
+def check_margins(found, record, margin):
+    """Compare each sentence on a margin with the numbers of the record, and return how many there are."""
+    [metric] = found.metrics
+    whole = {system["name"]: system["metrics"][metric.name] for system in record["systems"]}
+    parts = {
+        group["name"]: {one["name"]: one for one in group["systems"]}
+        for group in record.get("groups", {}).get(metric.name, [])
+    }
+    sentences = [match.groups() for note in record["notes"] if (match := MARGIN.fullmatch(note))]
+    for label, group, name, words, kind, level in sentences:
+        assert len(f"{label}{words} ({level}).") <= (240 if group else 160)
+        values = (parts[group] if group else whole)[name]
+        loss, gain = values["largest_loss"], values["largest_gain"]
+        claims = (len(whole) - 1) * (len(metric.groups) if group else 1)
+        is_of_two = kind == "Equivalent"
+        method = "97.5 % each" if is_of_two else "97.5 %"
+        method += f" for all {claims}" if claims > 1 else ""
+        method += ", Gaffke's bounds" if is_of_two else ", Gaffke's bound"
+        side = "above" if metric.lower_is_better else "below"
+        end = f"no guarantee for {metric.title}" if metric.is_of_corpus else f"if no score is {side} {metric.worst:g}"
+        assert level == f"{method}, {end}"
+        numbers = [float(number) for number in re.findall(r"\d+\.\d+", words)]
+        assert all(numbers)
+        expected = {
+            "Equivalent": [margin, *sorted([abs(loss), abs(gain)])],
+            "At most": [loss, margin],
+            "At least": [-loss] if loss < 0 else [-gain, margin],
+            "Up to": [loss],
+        }[kind]
+        shown = [numbers[0], *sorted(numbers[1:])] if is_of_two else numbers
+        assert shown == pytest.approx(expected, abs=0.006, rel=1e-3)
+        assert values["equivalent"] == is_of_two
+        assert values["not_worse"] == (is_of_two or kind == "At most" or loss < 0)
+        if is_of_two:
+            assert max(numbers[1:]) < numbers[0]
+        elif len(numbers) == 2:
+            assert (numbers[0] < numbers[1]) == values["not_worse"]
+    return len(sentences)
+
+
 def said(*texts):
     """Return what texts say, without typography."""
     return (
@@ -165,32 +225,45 @@ def said(*texts):
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_every_output_has_the_warnings_and_notes_of_the_text(situation, monkeypatch):
+def test_every_output_says_the_same_and_nothing_that_numbers_refute(situation, monkeypatch):
     monkeypatch.setenv("COLUMNS", "5000")
-    found = compare(**SITUATIONS[situation])
-    *_, notes, legend = found.table().split("\n\n")
-    notes = [] if "-----" in notes else [line.removeprefix("Warning: ") for line in notes.splitlines()]
-    legend, *signatures = legend.splitlines()
+    options = SITUATIONS[situation]
+    found = compare(**options)
+    text = found.table()
     record = json.loads(found.to_json())
-    figure = found.figure()
-    outputs = {
-        "json": said(*record["notes"], *record["warnings"]),
-        "methods": said(found.methods),
-        "page": said("".join(tree_of(found.to_html()).itertext())),
-        "notebook": said("".join(tree_of(found._repr_html_()).itertext())),
-        "figure": said(figure.get_supxlabel()),
-        "latex": said(found.table("latex").replace("\n% ", "\n")),
-        "tsv": said(found.table("tsv")),
-    }
-    for note in notes:
-        for output, shown in outputs.items():
-            assert said(note) in shown or said(latex_text(note)) in shown, output
-    assert record["legend"] == legend
-    for output in ("page", "notebook", "figure"):
-        assert legend.removeprefix("* ") in outputs[output]
-    assert said(latex_text(legend)) in outputs["latex"]
-    for output in ("methods", "page", "figure", "latex", "tsv"):
-        assert all(signature in outputs[output] for signature in signatures)
+    legend = record["legend"].removeprefix("* ")
+    notes = [*record["notes"], *record["warnings"]]
+    signatures = [*record["signatures"].values()]
+    everything = [*record["headlines"].values(), *notes, *signatures, legend]
+    latex = found.table("latex")
+    outputs = [
+        (text, everything),
+        (latex.replace("\n% ", "\n"), everything),
+        (found.table("tsv"), [*notes, *signatures]),
+        (found.methods, [*notes, *signatures]),
+        ("".join(tree_of(found._repr_html_()).itertext()), [*notes, legend]),
+    ]
+    if len(found.systems) > 1:
+        outputs.append(("".join(tree_of(found.to_html()).itertext()), everything))
+        outputs.append((found.figure().get_supxlabel(), [*notes, *signatures, legend]))
+    for output, sentences in outputs:
+        shown = said(output)
+        for sentence in sentences:
+            assert said(sentence) in shown or said(latex_text(sentence)) in shown, output
+
+    for line in (*text.splitlines(), *latex.replace("$", "").splitlines()):
+        is_starred = "*" in line and "p < 0.05" not in line
+        ends = re.findall(r"(\S+) to (\S+)", line) if is_starred else []
+        assert all(float(end) for interval in ends for end in interval), line
+    marked = {one["name"] for one in record["systems"] for values in one["metrics"].values() if values["significant"]}
+    for system in record["systems"]:
+        verdicts = " ".join(values["verdict"] or "" for values in system["metrics"].values())
+        assert (" is better than " in verdicts or " is worse than " in verdicts) == (system["name"] in marked)
+    if options.get("margin"):
+        groups = len(found.metrics[0].groups)
+        unknown = sum("nothing says how large" in note for note in record["notes"])
+        number = check_margins(found, record, options["margin"])
+        assert number + unknown == (len(found.systems) - 1) * (1 + groups)
 
 
 def test_the_situations_have_something_to_say(monkeypatch):
@@ -200,11 +273,11 @@ def test_the_situations_have_something_to_say(monkeypatch):
         "few segments": "Tested on 6 segments only.",
         "equal": "None of 60 segments differs; on others they may.",
         "few that differ": "Only 3 of 60 segments differ, too few to rely on",
-        "zeros and ones": "McNemar's",
+        "zeros and ones": "* p < 0.05: McNemar's test, exact, intervals by 10,000 swaps, seed 12345, two-sided, after",
         "runs": "means of 2 runs",
         "segments left out": "1 segment left out",
         "groups": "Not tested, since they have fewer than 20 segments: web.",
-        "unequal documents": "whose sizes differ so much",
+        "unequal documents": "which tell as much as 2.8 of one size",
         "two metrics": "ter (lower is better)",
         "few swaps": "no p can be below 0.05",
         "texts": "30 segments with 2 references",
@@ -218,7 +291,7 @@ def test_the_methods_name_test_unit_correction_and_seed():
     found = compare(scores={"COMET": systems}, documents=["x", "y"] * 20, seed=7)
     for words in (
         "We compared a and b with base by COMET on 40 segments of 2 documents.",
-        "a two-sided paired permutation test (all swaps of whole documents), with Holm's correction",
+        "a two-sided paired permutation test by 2 documents, all swaps, with Holm's correction",
         f"bertscore-onnx {__version__} (COMET: COMET|scores:given|test:permutation|documents:2|",
     ):
         assert words in found.methods
@@ -286,7 +359,10 @@ def test_systems_that_score_best_equally_have_a_verdict_each():
 
 def test_zeros_and_ones_are_tested_by_mcnemar():
     scores = {"base": [0, 1] * 20, "other": [1, 1] * 20}
-    assert "the test is McNemar's, exact." in compare(scores=scores).table()
+    found = compare(scores=scores)
+    words = "McNemar's test, exact, intervals by 10,000 swaps, seed 12345"
+    assert all(words in said(output) for output in (found.table(), found.table("latex"), found.methods))
+    assert "permutation test" not in found.methods
     assert "McNemar" not in compare(scores=scores, documents=["a", "b"] * 20).table()
 
 
@@ -299,6 +375,6 @@ def test_a_small_difference_is_not_rounded_to_zero():
 
 
 def test_text_and_json_have_ascii_signs_only():
-    found = random_comparison(4)
+    found = compare(**SITUATIONS["drawn 6"])
     signs = set("−–—’‘“”")
     assert not signs & {*found.table(), *found.to_json()}

@@ -61,11 +61,11 @@ def test_of_zeros_and_ones_the_interval_is_exact(right, total):
     [system] = found.metrics[0].systems
     exact = stats.binomtest(right, total).proportion_ci(0.95)
     assert [system.score_low, system.score_high] == pytest.approx([exact.low, exact.high])
-    assert "the interval is Clopper and Pearson's." in found.table()
+    assert "95 % intervals over segments: Clopper and Pearson's; " in found.table()
     documents = np.repeat(np.arange(total), 5).tolist()
-    [of_documents] = (
-        compare(scores={"a": [1] * 5 * right + [0] * 5 * (total - right)}, documents=documents).metrics[0].systems
-    )
+    found = compare(scores={"a": [1] * 5 * right + [0] * 5 * (total - right)}, documents=documents)
+    [of_documents] = found.metrics[0].systems
+    assert "over documents: Clopper and Pearson's; " in found.legend
     assert [of_documents.score_low, of_documents.score_high] == pytest.approx([exact.low, exact.high])
 
 
