@@ -29,7 +29,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
     json_fault,
 )
-from bertscore_onnx.files import read_regular
+from bertscore_onnx.files import message_fields, read_regular
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
@@ -199,7 +199,6 @@ _NESTED = {
 
 _KEY, _VALUE = 1, 2
 _OP_TYPE = 4
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 _REFUSED = {
     b"EPContext": "a model compiled for one device, which may come from a file without a digest",
@@ -224,12 +223,12 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str, *, may_lo
     if message == "function":
         raise GraphError("The graph has functions of its own, which may call themselves. Export the model again.")
     if message == "entry":
-        entry = {number: content[begin:stop] for number, begin, stop in _message_fields(content, start, end)}
+        entry = {number: content[begin:stop] for number, begin, stop in message_fields(content, start, end)}
         if entry.get(_KEY) == b"location":
             yield entry.get(_VALUE, b"").decode()
         return
     nested, nodes = _NESTED[message], 0
-    for number, begin, stop in _message_fields(content, start, end):
+    for number, begin, stop in message_fields(content, start, end):
         if message == "node" and number == _OP_TYPE and (reason := _REFUSED.get(content[begin:stop])):
             name = content[begin:stop].decode()
             if not (may_loop and name == "Loop"):
@@ -239,38 +238,3 @@ def _locations(content: mmap.mmap, start: int, end: int, message: str, *, may_lo
             if nodes > MAX_NODES:
                 raise GraphError(f"The graph has more than {MAX_NODES:,} nodes. Export the model again.")
             yield from _locations(content, begin, stop, nested[number], may_loop=may_loop)
-
-
-def _message_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, start and end of each field of a message that is itself a message or a string."""
-    while start < end:
-        tag, start = _varint(content, start)
-        if not 8 <= tag < 1 << 32:  # readers drop the bits from the 33rd on, and so would see another number
-            raise ValueError(f"{tag} is not the tag of a number.")
-        kind = tag & 7
-        if kind == _BYTES:
-            size, start = _varint(content, start)
-            if start + size > end:
-                raise ValueError("A field is longer than its message.")
-            yield tag >> 3, start, start + size
-            start += size
-        elif kind == _VARINT:
-            _, start = _varint(content, start)
-        elif kind in (_FIXED32, _FIXED64):
-            start += 4 if kind == _FIXED32 else 8
-        else:
-            raise ValueError(f"{kind} is not a kind of field.")
-
-
-def _varint(content: mmap.mmap, start: int) -> tuple[int, int]:
-    """Return the number that starts at a byte, and the byte after it."""
-    number = shift = 0
-    while True:
-        byte = content[start]
-        start += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, start
-        shift += 7
-        if shift > 63:
-            raise ValueError("A number is too long.")

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -258,7 +258,7 @@ class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
     """Replace words of BERT's `never_split` that are missing from the vocabulary by the unknown token."""
 
     words: list[str]
-    unknown_token: str
+    unknown_token: Annotated[str, msgspec.Meta(max_length=100)]
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""

@@ -15,6 +15,12 @@ SENTENCEPIECE_FILE = "spiece.model"
 
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
+Frame = Annotated[list[Id], msgspec.Meta(max_length=1_000)]
+"""The ids on one side of every text."""
+
+Normalizers = Annotated[list[Normalizer], msgspec.Meta(max_length=8)]
+"""More than twice as many as any tokenizer has."""
+
 
 class SpecialToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A string that is one token wherever it stands in a text."""
@@ -48,12 +54,12 @@ class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of a slow tokenizer that `tokenizer.json` lacks."""
 
-    normalizers: list[Normalizer]
+    normalizers: Normalizers
     """The changes to a whole text, in this order."""
 
     special_tokens: list[SpecialToken]
 
-    pre_tokenizers: list[Normalizer]
+    pre_tokenizers: Normalizers
     """The changes to each segment between special tokens, in this order."""
 
     sentencepiece: SentencePieceSpec | None
@@ -64,10 +70,10 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     unknown_id: Id
 
-    prefix_ids: list[Id]
+    prefix_ids: Frame
     """The ids in front of every text."""
 
-    suffix_ids: list[Id]
+    suffix_ids: Frame
     """The ids at the end of every text."""
 
     suffix_once: bool

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
@@ -24,7 +24,7 @@ from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interru
 from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
 from bertscore_onnx.text.texts import Text, TextInContext
-from bertscore_onnx.text.tokenizer_json import load_tokenizer_json
+from bertscore_onnx.text.tokenizer_json import TokenizerJson
 
 LongText = Literal["truncate", "window"]
 """The treatment of a text that is longer than the model's maximum."""
@@ -32,12 +32,6 @@ LongText = Literal["truncate", "window"]
 DEFAULT_MAX_LENGTH = 8192
 """The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
 length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
-
-MAX_TOKENIZER_BYTES = 256_000_000
-"""Far more than any tokenizer has: 17 MB for a vocabulary of 250,000 pieces."""
-
-SEQUENTIAL_TEXTS = 4
-"""Up to this many texts are encoded one after the other, which is faster than waking the package's threads."""
 
 CACHE_SIZE = 32_768
 """The number of recently used words that are cached; usual ones take 6 MB."""
@@ -91,9 +85,7 @@ class TextTokenizer:
         """The most tokens that the model may receive at a time."""
         self.long_text: LongText = long_text
         self._path = path
-        with _tokenizer_errors(path, "is not a tokenizer"):
-            if (size := path.stat().st_size) > MAX_TOKENIZER_BYTES:
-                raise ValueError(f"it has {size:,} bytes, and at most {MAX_TOKENIZER_BYTES:,} are read")
+        with tokenizer_errors(path, "is not a tokenizer"):
             self._encode = (
                 FastTokenizer(path, in_parallel=in_parallel)
                 if spec is None
@@ -120,7 +112,7 @@ class TextTokenizer:
 
     def _ids_of(self, texts: Sequence[str], max_length: int | None) -> tuple[list[NDArray[np.int64]], list[bool]]:
         stripped = [text.strip() for text in texts]
-        with exit_gate, _tokenizer_errors(self._path, "fails on a text"):
+        with exit_gate, tokenizer_errors(self._path, "fails on a text"):
             encoded = iter(self._encode([text for text in stripped if text], max_length))
         ids, is_truncated = [], []
         for text in stripped:
@@ -192,7 +184,7 @@ def _common_length(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
 
 
 @contextmanager
-def _tokenizer_errors(path: Path, what: str) -> Iterator[None]:
+def tokenizer_errors(path: Path, what: str) -> Iterator[None]:
     """Turn the errors of the tokenizer libraries into TokenizerErrors."""
     try:
         yield
@@ -209,9 +201,10 @@ class FastTokenizer:
     """A tokenizer that `tokenizer.json` expresses completely."""
 
     def __init__(self, path: Path, *, in_parallel: bool = True) -> None:
-        self._tokenizer, self.unknown_id = load_tokenizer_json(path)
+        self._file = TokenizerJson(path)
         self._in_parallel = in_parallel
-        probe = self._tokenizer.encode("a")
+        self.unknown_id: int | None = self._file.unknown_id
+        probe = self._file.tokenizer.encode("a")
         is_special = np.array(probe.special_tokens_mask)
         self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
@@ -223,8 +216,8 @@ class FastTokenizer:
         `max_length` counts special tokens, and None sets no bound. The package would truncate only by a setting, which
         no thread may change while another encodes.
         """
-        encodings = encode_batch(self._tokenizer, [*map(_encodable, texts)], in_parallel=self._in_parallel)
-        return [self._truncated(encoding.ids, max_length) for encoding in encodings]
+        encoded = self._file.encode([*map(_encodable, texts)], in_parallel=self._in_parallel)
+        return [self._truncated(ids, max_length) for ids in encoded]
 
     def _truncated(self, ids: list[int], max_length: int | None) -> tuple[list[int], bool]:
         if max_length is None or len(ids) <= max_length:
@@ -288,11 +281,10 @@ def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Call
         from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
 
         return SentencePieceEncoder(path, spec.sentencepiece)
-    tokenizer, _ = load_tokenizer_json(path)
-    if is_word_based(tokenizer):
-        return partial(map, WordEncoder(tokenizer))
-    encode = partial(encode_batch, tokenizer, in_parallel=in_parallel, add_special_tokens=False)
-    return lambda segments: [encoding.ids for encoding in encode(segments)]
+    file = TokenizerJson(path)
+    if is_word_based(file.tokenizer):
+        return partial(map, WordEncoder(file.tokenizer))
+    return partial(file.encode, in_parallel=in_parallel, add_special_tokens=False)
 
 
 def is_word_based(tokenizer: Tokenizer) -> bool:
@@ -316,21 +308,9 @@ class WordEncoder:
             if len(word) <= MAX_WORD_LENGTH:
                 ids += self._cached(word)
             else:
-                ids += encode_batch(self._tokenizer, [word], add_special_tokens=False)[0].ids
+                ids += self._tokenizer.encode_batch_fast([word], add_special_tokens=False)[0].ids
         return ids
 
 
 def _encode_word(model: Model, word: str) -> tuple[int, ...]:
     return tuple(token.id for token in model.tokenize(word))
-
-
-def encode_batch(
-    tokenizer: Tokenizer, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
-) -> list[Encoding]:
-    """Encode texts in the package's threads, one per CPU; or one after the other, if there are only a few."""
-    step = len(texts) if in_parallel and len(texts) > SEQUENTIAL_TEXTS else 1
-    return [
-        encoding
-        for start in range(0, len(texts), step)
-        for encoding in tokenizer.encode_batch_fast(texts[start : start + step], add_special_tokens=add_special_tokens)
-    ]

@@ -1,156 +1,208 @@
-"""Loads a `tokenizer.json`, unless the package would work on it without a bound of time or memory, in native code."""
+"""Loads a `tokenizer.json`, and encodes texts with it, within a budget of time and memory.
 
-import math
-import re
-from base64 import b64decode
-from collections.abc import Iterator
+The `tokenizers` package follows such a file without bounds, in native code that nothing can interrupt. So everything in
+it that multiplies work or memory is checked before it is loaded.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from tokenizers import Tokenizer
-from tokenizers.models import Unigram
+from tokenizers.models import Unigram, WordLevel
 
-from bertscore_onnx.errors import shortened
+from bertscore_onnx.errors import TokenizerError
+from bertscore_onnx.text.budget import LONGEST_STRING, MAX_ADDED, Budget, pattern_of, stages_of
 
-MAX_ID = 10_000_000
-"""The largest id that is read: forty times as many as mT5 has. The package makes room for all ids below it."""
+MAX_FILE_BYTES = 64_000_000
+"""Twice as many as any published tokenizer has."""
 
-MAX_ADDED = 1000
-"""The most characters of a token added to a vocabulary, where 1,000 take 0.02 s to load and 16,000 took 4.5 s; the most
-tokens put around a text; and the most that normalizers, or the repeats of a pattern, may multiply."""
+MAX_TOKENS = 1_000_000
+"""The most tokens, the most merges, and the largest id: four times as many as mT5 has."""
 
-_PARTS = re.compile(
-    r"(?P<escape>\\[pPx]\{[^}]*\}|\\.)|(?P<set>\[\^?\]?(?:\\.|\[(?:\\.|[^\]\\])*\]|[^\]\\])*\])"
-    r"|(?P<open>\((?:\?[^:=!>)]*[:=!>)])?)|(?P<close>\))|(?P<repeat>(?:[*+?]|\{\d*,?\d*\})[?+]?)|(?P<or>\|)|(?P<literal>.)",
-    re.DOTALL,
-)
-"""The parts of a regular expression, as far as repeats need them."""
+MAX_TRIE_BYTES = 3_000_000
+"""The most bytes of the tokens of a Unigram model, common beginnings counted once, which take 330 bytes of memory
+each."""
 
-_WIDTHLESS = {"\\b", "\\B", "\\A", "\\z", "\\Z", "\\G", "\\K", "^", "$"}
+LONGEST_WORD = 100
+"""The most characters of a word that WordPiece cuts, whose time grows with the square: all published models have this
+number. Also the most of a Unigram model's token, and of names and marks that are written for every token."""
+
+MAX_SPECIAL = 1_000
+"""The most tokens around a text."""
+
+SEQUENTIAL_TEXTS = 4
+"""Up to this many texts are encoded one after the other, which is faster than waking the package's threads."""
 
 
 class _Model(msgspec.Struct):
+    vocab: dict[str, int] | list[tuple[str, float]] = []
+    merges: list[msgspec.Raw] = []
     unk_token: str | None = None
     unk_id: int | None = None
     byte_fallback: bool = False
-    vocab: dict[str, int] | list[tuple[str, float]] = []
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    max_input_chars_per_word: int | None = None
 
 
-class _TokenizerJson(msgspec.Struct):
+class _Content(msgspec.Struct):
     """The parts of a `tokenizer.json` that are checked, or read more exactly than by the package."""
 
     model: _Model = msgspec.field(default_factory=_Model)
     normalizer: Any = None
     pre_tokenizer: Any = None
     post_processor: Any = None
+    decoder: Any = None
     added_tokens: list[dict[str, Any]] = []
 
 
-def load_tokenizer_json(path: Path) -> tuple[Tokenizer, int | None]:
-    """Load a `tokenizer.json` without padding and truncation; also return its id of what the vocabulary lacks.
+class TokenizerJson:
+    """A loaded `tokenizer.json`, without padding and truncation; threads may share it."""
 
-    Raises a ValueError if its time or memory would have no bound.
-    """
-    content = msgspec.json.decode(path.read_bytes(), type=_TokenizerJson)
-    model, added = content.model, content.added_tokens
-    longest = max((len(token["content"]) for token in added), default=0)
-    if longest > MAX_ADDED:
-        raise ValueError(f"it adds a token of {longest:,} characters, and at most {MAX_ADDED:,} are read")
-    ids = model.vocab.values() if isinstance(model.vocab, dict) else ()
-    if (largest := max([*ids, *(token["id"] for token in added)], default=0)) > MAX_ID:
-        raise ValueError(f"it has the id {largest}, and at most {MAX_ID:,} is accepted")
-    if (growth := math.prod(map(_growth, _objects(content.normalizer)))) > MAX_ADDED:
-        raise ValueError(
-            f"its normalizers may lengthen a text {growth:.0e} times, and at most {MAX_ADDED:,} is accepted"
-        )
-    if (number := sum(map(_num_special, _objects(content.post_processor)))) > MAX_ADDED:
-        raise ValueError(f"it puts {number:,} tokens around a text, and at most {MAX_ADDED:,} are accepted")
-    for part in _objects([content.normalizer, content.pre_tokenizer]):
-        if isinstance(pattern := part.get("Regex"), str):
-            _check_pattern(pattern)
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if isinstance(tokenizer.model, Unigram) and isinstance(model.vocab, list):
-        # The package reads about one score in four wrong in the last bit, which decides between segmentations of equal
-        # score; some of its scores correspond to no decimal at all. So the model is built from the stated scores.
-        tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
-    return tokenizer, model.unk_id if model.unk_token is None else tokenizer.token_to_id(model.unk_token)
+    def __init__(self, path: Path) -> None:
+        """Load a file; raise a ValueError if it exceeds the budget."""
+        content, self._budget = check_tokenizer_json(path)
+        model = content.model
+        self._path = path
+        self.tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        if isinstance(self.tokenizer.model, Unigram) and isinstance(model.vocab, list):
+            # The package reads about one score in four wrong in the last bit, which decides between segmentations of
+            # equal score; some of its scores correspond to no decimal at all. So the model is built from the stated
+            # scores, after the package's own has left the memory.
+            self.tokenizer.model = WordLevel()
+            self.tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
+        has_name = model.unk_token is not None
+        self.unknown_id: int | None = self.tokenizer.token_to_id(model.unk_token) if has_name else model.unk_id
+        """The id of what the vocabulary lacks; None if it lacks nothing."""
 
+    def check(self, text: str) -> None:
+        """Raise a TokenizerError if encoding a text would exceed the budget."""
+        try:
+            self._budget.check(text)
+        except ValueError as error:
+            raise over_budget(self._path, text, error) from error
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a value of JSON, the outer ones first."""
-    if isinstance(value, dict):
-        yield value
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _objects(item)
+    def encode(
+        self, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
+    ) -> Iterator[list[int]]:
+        """Yield the ids of each text, encoded in the package's threads, one per CPU, unless there are only a few.
 
+        Raises a TokenizerError if a text exceeds the budget.
+        """
+        for text in texts:
+            self.check(text)
+        together = in_parallel and len(texts) > SEQUENTIAL_TEXTS
+        for group in self._groups(texts, together=together):
+            for encoding in self.tokenizer.encode_batch_fast(group, add_special_tokens=add_special_tokens):
+                yield encoding.ids
 
-def _growth(normalizer: dict[str, Any]) -> float:
-    """Return about how many times longer a text may become by a normalizer itself."""
-    if isinstance(table := normalizer.get("precompiled_charsmap"), str):
-        return _growth_by_table(b64decode(table))
-    added, replaced = len(normalizer.get("content") or normalizer.get("prepend") or ""), 1
-    if isinstance(pattern := normalizer.get("pattern"), dict):
-        regex = pattern.get("Regex")
-        replaced = int(_takes_a_character(regex)) if isinstance(regex, str) else len(pattern.get("String") or "")
-    return max(1.0, added / replaced if replaced else 1.0 + added)
-
-
-def _growth_by_table(table: bytes) -> int:
-    """Return the bytes of the longest replacement; raise a ValueError for a table that is shorter than it states.
-
-    It begins with the number of bytes of its first part, and the package would read as many, and run out of memory.
-    The replacements follow, each ended by a byte of 0.
-    """
-    size = int.from_bytes(table[:4], "little")
-    if size > len(table):
-        raise ValueError(f"a precompiled_charsmap of {len(table):,} bytes claims to have {size:,} bytes")
-    return max(map(len, table[4 + size :].split(b"\0")))
+    def _groups(self, texts: Sequence[str], *, together: bool) -> Iterator[list[str]]:
+        """Yield texts in groups that may be encoded at a time: a few million characters, however they grow."""
+        group: list[str] = []
+        size = 0.0
+        for text in texts:
+            grown = min(len(text) * self._budget.growth, len(text) + MAX_ADDED)
+            if group and (not together or size + grown > 4 * MAX_ADDED):
+                yield group
+                group, size = [], 0.0
+            group.append(text)
+            size += grown
+        if group:
+            yield group
 
 
-def _takes_a_character(pattern: str) -> bool:
-    """Return whether each match surely has a character."""
-    first = _PARTS.match(pattern)
-    if first is None or first.lastgroup not in ("escape", "set", "literal") or first[0] in _WIDTHLESS:
-        return False
-    return "|" not in pattern and not pattern.startswith(("*", "?", "{0", "{,"), first.end())
+def check_tokenizer_json(path: Path) -> tuple[_Content, Budget]:
+    """Read a `tokenizer.json` without loading it; raise a ValueError if it exceeds the budget."""
+    check_size(path)
+    content = msgspec.json.decode(path.read_bytes(), type=_Content)
+    _check_model(content.model)
+    _check_post_processor(content.post_processor)
+    for stage in stages_of(content.decoder, "decoders"):
+        pattern_of(stage)
+    budget = Budget(content.normalizer, content.pre_tokenizer)
+    _check_added(content.added_tokens, budget)
+    return content, budget
 
 
-def _num_special(processor: dict[str, Any]) -> int:
-    """Return the number of tokens that a post-processor itself puts around a text."""
-    special = processor.get("special_tokens")
-    names = [part["SpecialToken"]["id"] for part in processor.get("single") or [] if "SpecialToken" in part]
-    return sum(len(special[name]["ids"]) for name in names if isinstance(special, dict) and name in special)
+def over_budget(path: Path, text: str, reason: ValueError) -> TokenizerError:
+    """Return the error for a text that a tokenizer's file must not encode."""
+    return TokenizerError(f"{path} cannot encode a text of {len(text):,} characters: {reason}. Shorten the text.")
 
 
-def _check_pattern(pattern: str) -> None:
-    """Raise a ValueError if a group is repeated that matches in several ways: backtracking tries all combinations."""
-    groups = [(False, 1)]  # around this part, from the outermost on: whether it varies, and the product of its repeats
-    atom = (False, 1)
-    for part in _PARTS.finditer(pattern):
-        kind, (varies, product) = part.lastgroup, groups[-1]
-        if kind == "open" and not part[0].endswith(")"):
-            groups.append((False, 1))
-        elif kind == "close" and len(groups) > 1:
-            atom = groups.pop()
-            groups[-1] = (groups[-1][0] or atom[0], max(groups[-1][1], atom[1]))
-        elif kind == "repeat":
-            counts = [int(number) for number in re.findall(r"\d+", part[0])]
-            is_endless = part[0][0] in "*+" or part[0].rstrip("?+").endswith(",}")
-            most = max([*counts, 1])
-            if atom[0] and (is_endless or most > 1):
-                raise ValueError(
-                    f"its pattern {shortened(pattern)!a} repeats a group that matches in several ways, which may take "
-                    "exponential time"
-                )
-            if atom[1] * most > MAX_ADDED:
-                raise ValueError(f"its pattern {shortened(pattern)!a} repeats a part more than {MAX_ADDED:,} times")
-            is_fixed = part[0][0] == "{" and not is_endless and len({*counts}) == 1 and ",}" not in part[0]
-            groups[-1] = (varies or not is_fixed, max(product, atom[1] * most))
-        elif kind == "or":
-            groups[-1] = (True, product)
-        else:
-            atom = (False, 1)
+def check_size(path: Path) -> None:
+    """Raise a ValueError if the file of a tokenizer is larger than any should be."""
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise ValueError(f"it has {size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
+
+
+def _check_model(model: _Model) -> None:
+    tokens = list(model.vocab) if isinstance(model.vocab, dict) else [token for token, _ in model.vocab]
+    for what, number in (("tokens", len(tokens)), ("merges", len(model.merges))):
+        if number > MAX_TOKENS:
+            raise ValueError(f"it has {number:,} {what}, and at most {MAX_TOKENS:,} are accepted")
+    lengths = {"word": model.max_input_chars_per_word or 0, "unknown token": len(model.unk_token or "")}
+    lengths["prefix"] = len(model.continuing_subword_prefix or "")
+    lengths["suffix"] = len(model.end_of_word_suffix or "")
+    if isinstance(model.vocab, dict):
+        _check_ids(model.vocab.values())
+        if len({*model.vocab.values()}) < len(tokens):
+            raise ValueError("two of its tokens have the same id")
+    else:
+        lengths["token"] = max(map(len, tokens), default=0)
+    for what, length in lengths.items():
+        if length > LONGEST_WORD:
+            raise ValueError(f"its longest {what} has {length:,} characters, and at most {LONGEST_WORD} are accepted")
+    if not isinstance(model.vocab, dict) and (size := _trie_bytes(tokens)) > MAX_TRIE_BYTES:
+        raise ValueError(f"its tokens have {size:,} bytes, and at most {MAX_TRIE_BYTES:,} are accepted")
+
+
+def _check_ids(ids: Iterable[int]) -> None:
+    largest = max(ids, default=0)
+    if largest > MAX_TOKENS:
+        raise ValueError(f"it has the id {largest}, and at most {MAX_TOKENS:,} is accepted")
+
+
+def _trie_bytes(tokens: Sequence[str]) -> int:
+    """Return the bytes of tokens, common beginnings counted once if the bytes are many."""
+    encoded = sorted(token.encode() for token in tokens)
+    size = sum(map(len, encoded))
+    if size <= MAX_TRIE_BYTES:
+        return size
+    for start in range(0, len(encoded), 10_000):
+        rows = np.array(encoded[start : start + 10_001])  # (tokens,), filled up with zeros
+        matrix = rows.view(np.uint8).reshape(len(rows), -1)  # (tokens, bytes)
+        is_common = np.logical_and.accumulate(matrix[1:] == matrix[:-1], axis=1) & (matrix[1:] != 0)
+        size -= int(is_common.sum())
+    return size
+
+
+def _check_post_processor(part: Any) -> None:
+    """Raise a ValueError if many tokens are put around a text, or the text is written several times."""
+    number = 0
+    for stage in stages_of(part, "processors"):
+        special = stage.get("special_tokens")
+        pieces = stage.get("single") if stage["type"] == "TemplateProcessing" else None
+        names = [piece["SpecialToken"]["id"] for piece in pieces or () if "SpecialToken" in piece]
+        number += sum(len(special[name]["ids"]) for name in names if isinstance(special, dict) and name in special)
+        if sum("Sequence" in piece for piece in pieces or ()) > 1:
+            raise ValueError("it writes a text several times")
+    if number > MAX_SPECIAL:
+        raise ValueError(f"it puts {number:,} tokens around a text, and at most {MAX_SPECIAL:,} are accepted")
+
+
+def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
+    """Raise a ValueError if added tokens are long, also after the normalizers, which the package applies to them."""
+    _check_ids(token["id"] for token in tokens)
+    lengths = [len(token["content"]) for token in tokens]
+    longest = max(lengths, default=0)
+    if longest > LONGEST_STRING:
+        raise ValueError(f"it adds a token of {longest:,} characters, and at most {LONGEST_STRING:,} are accepted")
+    if sum(lengths) > MAX_ADDED:
+        raise ValueError(f"it adds tokens of {sum(lengths):,} characters, and at most {MAX_ADDED:,} are accepted")
+    budget.check("".join(token["content"] for token in tokens if token.get("normalized")))

@@ -17,6 +17,8 @@ from tokenizers import Tokenizer
 
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS, SPACE
 from bertscore_onnx.text.spec import TokenizerSpec
+from bertscore_onnx.text.tokenizer import tokenizer_errors
+from bertscore_onnx.text.tokenizer_json import check_tokenizer_json
 
 _BYTES = {character: bytes([byte]) for byte, character in BYTE_CHARACTERS.items()}
 
@@ -28,8 +30,10 @@ class Vocabulary:
     """The tokens of one bundle; threads may share it."""
 
     def __init__(self, tokenizer_path: Path, spec: TokenizerSpec | None, special_ids: Sequence[int]) -> None:
-        """Load the `tokenizer.json` of a bundle."""
-        self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
+        """Load the `tokenizer.json` of a bundle; raise a TokenizerError if it cannot be used."""
+        with tokenizer_errors(tokenizer_path, "is not a tokenizer"):
+            check_tokenizer_json(tokenizer_path)
+            self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
         file = msgspec.json.decode(tokenizer_path.read_bytes())
         model = file["model"]
         self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))

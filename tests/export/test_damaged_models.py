@@ -217,6 +217,37 @@ def test_a_wordpiece_vocabulary_needs_its_unknown_token(name, refusal):
     assert "Put that token into it" in line
 
 
+def that_grows(content):
+    growing = {"type": "Replace", "pattern": {"String": "o"}, "content": "o" * 900}
+    content["normalizer"] = {"type": "Sequence", "normalizers": [growing, growing]}
+
+
+def that_recurs(content):
+    pattern = {"Regex": r"(?<x>a\g<x>?a?)+b"}
+    content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+
+
+def of_endless_words(content):
+    content["model"]["max_input_chars_per_word"] = 10**9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (that_grows, "its normalizers add more than 1,000,000 bytes to a text"),
+        (that_recurs, "without calls, back references and conditions"),
+        (of_endless_words, "its longest word has 1,000,000,000 characters, and at most 100 are accepted"),
+    ],
+)
+def test_a_fast_tokenizer_beyond_its_budget_is_refused(change, message, refusal):
+    def damage(model):
+        content = json.loads((model / "tokenizer.json").read_text())
+        change(content)
+        (model / "tokenizer.json").write_text(json.dumps(content))
+
+    assert message in refusal("bert-fast", damage)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_told_as_such(value, refusal):
     def fill(weights):

@@ -10,7 +10,7 @@ from tokenizers.processors import TemplateProcessing
 
 from bertscore_onnx.errors import ExportError, one_line
 from bertscore_onnx.text.spec import TOKENIZER_FILE
-from bertscore_onnx.text.tokenizer_json import load_tokenizer_json
+from bertscore_onnx.text.tokenizer_json import TokenizerJson
 from bertscore_onnx_export.published.config import PublishedConfig
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
@@ -27,7 +27,7 @@ _FRAMED = ("RemBertTokenizer", "RemBertTokenizerFast")
 class PublishedTokenizer:
     """A tokenizer, with the facts of it that a manifest holds."""
 
-    tokenizer: Tokenizer
+    file: TokenizerJson
     content: str
     """The tokenizer as JSON, without truncation."""
 
@@ -38,8 +38,11 @@ class PublishedTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text, stripped and truncated."""
-        encoded = self.tokenizer.encode(text.strip()).ids if text.strip() else self.empty_ids
-        return list(encoded)
+        text = text.strip()
+        if not text:
+            return list(self.empty_ids)
+        self.file.check(text)
+        return list(self.file.tokenizer.encode(text).ids)
 
 
 def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
@@ -49,15 +52,16 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
             f"{folder} has no {TOKENIZER_FILE}, which a graph needs. Copy it there from the model's repository."
         )
     try:
-        tokenizer, _ = load_tokenizer_json(folder / TOKENIZER_FILE)
+        file = TokenizerJson(folder / TOKENIZER_FILE)
         settings: dict[str, Any] = {}
         for name in _SETTINGS:
             if (folder / name).is_file():
                 settings = json.loads((folder / name).read_text(encoding="utf-8")) | settings
     except Exception as error:  # the `tokenizers` package raises nothing narrower
         raise ExportError(
-            f"Cannot read the tokenizer of {folder}: {one_line(error).rstrip('.')}. Download it again."
+            f"Cannot use the tokenizer of {folder}: {one_line(error).rstrip('.')}. Correct it, or download it again."
         ) from error
+    tokenizer = file.tokenizer
     roles = {role: _id_of(tokenizer, settings.get(f"{role}_token")) for role in ("cls", "sep", "pad", "eos", "unk")}
     if all(index is None for index in roles.values()):
         raise ExportError(
@@ -78,7 +82,7 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
     content = tokenizer.to_str(pretty=True)
     if max_length is not None:
         tokenizer.enable_truncation(max_length)
-    read = PublishedTokenizer(tokenizer, content, max_length, pad, zero, empty)
+    read = PublishedTokenizer(file, content, max_length, pad, zero, empty)
     _check_ids(read, config.vocab_size, folder)
     for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS):  # an endless loop ends here
         read.ids(text)

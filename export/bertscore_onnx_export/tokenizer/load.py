@@ -1,12 +1,25 @@
 """Loads the slow or the fast tokenizer of a model, in transformers 4 and 5."""
 
+from pathlib import Path
+
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils import cached_file
 
 from bertscore_onnx.bundle.store import TokenizerMode
 from bertscore_onnx.errors import ExportError
+from bertscore_onnx.text.spec import TOKENIZER_FILE
+from bertscore_onnx.text.tokenizer_json import check_tokenizer_json
 from bertscore_onnx_export.model.source import Source, loading, refuse_own_code
 from bertscore_onnx_export.model.versions import IS_TRANSFORMERS_5
+from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
+
+_MAY_BE_MISSING = {
+    "_raise_exceptions_for_missing_entries": False,
+    "_raise_exceptions_for_connection_errors": False,
+    "_raise_exceptions_for_gated_repo": False,
+}
+"""Options with which a file that cannot be had is None."""
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
@@ -14,6 +27,8 @@ def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBa
     with loading("tokenizer", source):
         settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "tokenizer_config.json")
+        if mode == "fast":
+            _check_file(source)
         if IS_TRANSFORMERS_5:
             tokenizer = (_load_slow if mode == "slow" else _load_fast)(source, settings.get("tokenizer_class"))
         else:
@@ -29,6 +44,17 @@ def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBa
             f"`--tokenizer-mode {other}`."
         )
     return tokenizer
+
+
+def _check_file(source: Source) -> None:
+    """Raise a ValueError if a model's `tokenizer.json` exceeds the budget, which transformers would not notice."""
+    path = cached_file(source.name_or_path, TOKENIZER_FILE, revision=source.revision, **_MAY_BE_MISSING)
+    if path is None:
+        return
+    _, budget = check_tokenizer_json(Path(path))
+    long_text = " ".join([GOLDEN_PAIRS[0][0]] * 1000)
+    for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS, long_text):
+        budget.check(text)
 
 
 class _AsInFile(PreTrainedTokenizerFast):  # type: ignore[misc] # transformers is untyped here

@@ -64,6 +64,21 @@ def test_an_id_that_the_model_does_not_have_is_refused(sealed, field):
         read_manifest(sealed(**changes))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("normalizers", [{"type": "prefix_space"}] * 9),
+        ("pre_tokenizers", [{"type": "prefix_space"}] * 9),
+        ("pre_tokenizers", [{"type": "unknown_words", "words": ["a"], "unknown_token": "u" * 101}]),
+        ("suffix_ids", [0] * 1_001),
+    ],
+)
+def test_a_spec_that_does_much_more_than_a_tokenizer_is_refused(sealed, field, value):
+    spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]
+    with pytest.raises(ManifestError, match=rf"`tokenizer_spec.{field}\b.*a length of at most"):
+        read_manifest(sealed(tokenizer_spec={**spec, field: value}))
+
+
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @pytest.mark.parametrize("scores", [[], [0.5, 0.5]])
 def test_golden_scores_that_do_not_fit_the_layers_are_refused(sealed, name, scores):

@@ -1,3 +1,4 @@
+import io
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -76,6 +77,36 @@ def test_a_tokenizer_works_in_a_forked_child(tmp_path):
     texts = ["ab x"] * 20
     expected = ids(encode, *texts)
     assert in_forked_child(lambda: ids(encode, *texts)) == expected
+
+
+def lengthening(folder, times):
+    """Return the tokenizer of a model that replaces a by many b."""
+    rules = folder / "rules.tsv"
+    rules.write_text(f"61\t{' '.join(['62'] * times)}\n")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat sat", "bb cat"] * 9),
+        model_writer=model,
+        vocab_size=14,
+        hard_vocab_limit=False,
+        normalization_rule_tsv=str(rules),
+        minloglevel=3,
+    )
+    (folder / "spiece.model").write_bytes(model.getvalue())
+    return TextTokenizer(folder, spec=SPEC, max_length=None, empty_ids=[0])
+
+
+def test_a_model_that_lengthens_a_text_too_much_is_refused(tmp_path):
+    encode = lengthening(tmp_path, 60)
+    assert len(encode.whole(["ta" * 8_000])[0]) > 8_000
+    with pytest.raises(TokenizerError, match="of 40,000 characters: its normalizers add more than 1,000,000 bytes"):
+        encode(["ta" * 20_000])
+    with pytest.raises(TokenizerError, match="replacement of 1,001 bytes"):
+        lengthening(tmp_path, 1_001)
+
+
+def test_the_marks_of_spaces_do_not_lengthen_a_text(tmp_path):
+    assert len(lengthening(tmp_path, 1).whole(["b " * 600_000])[0]) >= 600_000
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no model", b"\x0a\xff\xff\xff\xff\x0f"])

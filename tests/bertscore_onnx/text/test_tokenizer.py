@@ -1,5 +1,4 @@
 import json
-from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from string import ascii_lowercase
@@ -109,7 +108,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, spec, monkeypatch):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(TokenizerError, match="tokenizer"):
         load()
-    monkeypatch.setattr("bertscore_onnx.text.tokenizer.MAX_TOKENIZER_BYTES", 10)
+    monkeypatch.setattr("bertscore_onnx.text.tokenizer_json.MAX_FILE_BYTES", 10)
     (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
     with pytest.raises(TokenizerError, match="11 bytes"):
         load()
@@ -146,87 +145,6 @@ def damaged(folder, **changes):
     file = saved(folder) / "tokenizer.json"
     file.write_text(json.dumps({**json.loads(file.read_bytes()), **changes}))
     return TextTokenizer(folder, spec=None, max_length=None, empty_ids=[1, 2])
-
-
-def charsmap(content):
-    written = content if isinstance(content, str) else b64encode(content).decode()
-    return {"type": "Precompiled", "precompiled_charsmap": written}
-
-
-ADDED = {"id": 6, "content": "x" * 1000, "special": True}
-ADDED |= dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-PANIC = {"type": "BPE", "continuing_subword_prefix": "####", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]}
-
-
-def replacing(pattern, content, times=1):
-    replace = {"type": "Replace", "pattern": pattern, "content": content}
-    return {"normalizer": {"type": "Sequence", "normalizers": [replace] * times}}
-
-
-def splitting(regex):
-    return {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}}
-
-
-def framing(times):
-    part = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
-    special = {"[CLS]": {"id": "[CLS]", "ids": [1] * 20, "tokens": ["[CLS]"] * 20}}
-    text = {"Sequence": {"id": "A", "type_id": 0}}
-    return {
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [part] * times + [text],
-            "pair": [text],
-            "special_tokens": special,
-        }
-    }
-
-
-GPT4O = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{M}]*[\p{Ll}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        splitting(GPT4O),
-        splitting(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))"),
-        splitting(r" ?[^(\s|[.,!?])]+"),
-        replacing({"String": " "}, "\u2581", times=20),
-        replacing({"Regex": " {2,}"}, " ", times=20),
-        framing(2),
-    ],
-)
-def test_usual_parts_are_loaded(tmp_path, changes):
-    assert damaged(tmp_path, **changes)(["a b"])[0][0].size
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        *((splitting(one), "exponential") for one in ("(a+)+$", "(a|a)*b", r"(?:\w?x){20}", r"((\s*))+y")),
-        *((splitting(one), "more than 1,000 times") for one in ("a{100000}", "((a{99}){99}){99}")),
-        (replacing({"Regex": "(a|a)+$"}, "b"), "exponential"),
-        (replacing({"String": "a"}, "a" * 10, times=9), "lengthen"),
-        (replacing({"Regex": "."}, "aa", times=20), "lengthen"),
-        (replacing({"Regex": "(?=a)"}, "a", times=20), "lengthen"),
-        ({"normalizer": charsmap(b"\x04\x00\x00\x00abcd" + b"x" * 2000)}, "lengthen"),
-        (framing(99), "1,980 tokens around"),
-        ({"model": {"type": "WordLevel", "vocab": {"a": 2**31}, "unk_token": "a"}}, "id 2147483648"),
-        *(({"normalizer": charsmap(one)}, "") for one in ("", "!", "AAAA", b"\x04\x00\x00\x00abc")),
-        (
-            {"normalizer": {"type": "Sequence", "normalizers": [charsmap(b"\xff\xff\xff\xfe" * 99)]}},
-            "4,278,190,079",
-        ),
-        ({"model": PANIC}, "byte index 4 is out of bounds"),
-        ({"added_tokens": [{**ADDED, "content": "x" * 1001}]}, "1,001 characters"),
-    ],
-)
-def test_a_part_that_does_harm_when_it_is_loaded_is_refused(tmp_path, changes, message):
-    with pytest.raises(TokenizerError, match=f"is not a tokenizer.*{message}"):
-        damaged(tmp_path, **changes)
-    damaged(tmp_path, added_tokens=[ADDED])
 
 
 def test_a_tokenizer_that_fails_on_a_text_raises_an_error(tmp_path):
