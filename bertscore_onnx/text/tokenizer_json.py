@@ -46,6 +46,7 @@ class _Model(msgspec.Struct):
     continuing_subword_prefix: str | None = None
     end_of_word_suffix: str | None = None
     max_input_chars_per_word: int | None = None
+    dropout: float | None = None
 
 
 class _Content(msgspec.Struct):
@@ -142,6 +143,11 @@ def check_size(path: Path) -> None:
 
 
 def _check_model(model: _Model) -> None:
+    if model.dropout:
+        raise ValueError(
+            f'its "dropout" is {model.dropout}, so that the tokens of a text would be drawn at random in every call; '
+            "set it to null in the model's tokenizer.json"
+        )
     tokens = list(model.vocab) if isinstance(model.vocab, dict) else [token for token, _ in model.vocab]
     for what, number in (("tokens", len(tokens)), ("merges", len(model.merges))):
         if number > MAX_TOKENS:

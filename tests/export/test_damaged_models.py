@@ -187,6 +187,12 @@ def test_damaged_settings_of_a_tokenizer_are_refused(name, settings, refusal):
     refusal(name, configured("tokenizer_config.json", **settings))
 
 
+def test_a_tokenizer_that_samples_is_refused(refusal):
+    settings = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}
+    line = refusal("t5", configured("tokenizer_config.json", **settings))
+    assert 'has "enable_sampling" in its sp_model_kwargs, so that the tokens of a text are drawn at random' in line
+
+
 @pytest.mark.parametrize(
     ("name", "file", "content"),
     [
@@ -231,9 +237,14 @@ def of_endless_words(content):
     content["model"]["max_input_chars_per_word"] = 10**9
 
 
+def that_draws(content):
+    content["model"]["dropout"] = 0.3
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (that_draws, 'its "dropout" is 0.3, so that the tokens of a text would be drawn at random in every call; set'),
         (that_grows, "its normalizers add more than 1,000,000 bytes to a text"),
         (that_recurs, "without calls, back references and conditions"),
         (of_endless_words, "its longest word has 1,000,000,000 characters, and at most 100 are accepted"),

@@ -439,6 +439,10 @@ def of_many_ids(content):
     content["model"]["vocab"]["further"] = 10**9
 
 
+def that_draws(content):
+    content["model"] |= {"type": "BPE", "merges": [], "dropout": 0.3}
+
+
 def that_backtracks(content):
     pattern = {"Regex": "(a|a|aa|[a-z ]+)+$(?=zq)"}
     content["normalizer"] = {"type": "Replace", "pattern": pattern, "content": "b"}
@@ -490,6 +494,7 @@ sys.exit(ended.returncode)
         ({"graph": of_fixed_length}, "The graph fails on 48 tokens"),
         ({"tokenizer": that_grows}, "tokenizer"),
         ({"tokenizer": of_many_ids}, "it has the id 1000000000"),
+        ({"tokenizer": that_draws}, 'its "dropout" is 0.3, so that the tokens of a text would be drawn at random'),
         ({"tokenizer": that_backtracks}, "tokenizer"),
         ({"tokenizer": of_too_long_a_pattern}, "more than 10,000 parts with its repeats"),
     ],

@@ -23,6 +23,7 @@ _LARGEST_ID = 10_000_000
 def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_size: int) -> None:
     """Raise an ExportError for a damaged vocabulary, which may load and give ids that the model does not have."""
     _check_unknown_token(original, source)
+    _check_sampling(original, source)
     with loading("tokenizer", source):
         ids = {index for pair in GOLDEN_PAIRS for text in ("", *pair) for index in original_ids(original, text, None)}
         special = {*original.all_special_ids}
@@ -61,6 +62,16 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
             f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word outside the vocabulary would get no "
             "id. Put that token into it, where it was when the model was trained, or set the right one as `unk_token` "
             f"in tokenizer_config.json. {source.remedy}"
+        )
+
+
+def _check_sampling(original: PreTrainedTokenizerBase, source: Source) -> None:
+    """Raise an ExportError if a slow tokenizer draws the pieces of a text at random."""
+    settings = original.init_kwargs.get("sp_model_kwargs") or {}
+    if settings.get("enable_sampling") and not original.is_fast:
+        raise ExportError(
+            f'The tokenizer of {source.name_or_path} has "enable_sampling" in its sp_model_kwargs, so that the tokens '
+            "of a text are drawn at random in every call. Set it to false in tokenizer_config.json."
         )
 
 
