@@ -13,7 +13,7 @@ BertScoreOnnxError
 │   ├── FormatVersionError              written in another version of the format
 │   ├── UnsafePathError                 names a file outside its own folder
 │   ├── DigestError                     a file differs from the exported one
-│   ├── TokenizerError                  tokenizer.json is not a tokenizer
+│   ├── TokenizerError                  the tokenizer's file is none, or a text exceeds its budget
 │   ├── GraphError                      the graph does not match the manifest
 │   └── GoldenScoreError                the golden pairs get other scores than at the export
 ├── HubError (OSError)                  a bundle cannot be pulled or pushed
@@ -225,7 +225,7 @@ class DigestError(BundleError):
 
 
 class TokenizerError(BundleError):
-    """The bundle's `tokenizer.json` cannot be loaded."""
+    """The tokenizer's file of the bundle cannot be loaded, or a text exceeds its budget."""
 
 
 class GraphError(BundleError):

@@ -30,7 +30,7 @@ from bertscore_onnx.errors import (
     TokenizerError,
     UnsafePathError,
 )
-from bertscore_onnx.text.spec import TOKENIZER_FILE
+from bertscore_onnx.text.spec import SLOW_TOKENIZER_FILE
 from harness.processes import ChildError, calls_in_children
 from harness.results import Figure
 from reliability.report import none_of
@@ -297,7 +297,7 @@ _INVALID: Fields = {
     "golden": [{}],
     "a new field": 1,
 }
-_OTHER_TOKENIZER = partial(rewrite, TOKENIZER_FILE, _permute_vocabulary)
+_OTHER_TOKENIZER = partial(rewrite, SLOW_TOKENIZER_FILE, _permute_vocabulary)
 _NAN, _INFINITE, _ANOTHER_SEED = (
     partial(edit_graph, partial(_change_weights, change))
     for change in (
@@ -310,10 +310,12 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
     DigestError: {
         **{
             f"{name} {kind}": partial(rewrite, name, change)
-            for name in (GRAPH_FILE, TOKENIZER_FILE)
+            for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
             for kind, change in _REWRITES.items()
         },
-        **{f"{name} a link to another": partial(_link_to_another, name) for name in (GRAPH_FILE, TOKENIZER_FILE)},
+        **{
+            f"{name} a link to another": partial(_link_to_another, name) for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
+        },
         "a bit flipped, and the time restored": _flip_and_hide,
         "another model's tokenizer": _OTHER_TOKENIZER,
         "no digest": _edited(without="digest"),
@@ -326,7 +328,7 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
     BundleNotFoundError: {
         **{
             f"{name} {kind}": partial(replace, name, put)
-            for name in (MANIFEST, GRAPH_FILE, TOKENIZER_FILE)
+            for name in (MANIFEST, GRAPH_FILE, SLOW_TOKENIZER_FILE)
             for kind, put in _REPLACEMENTS.items()
         },
         "a link to nothing": partial(replace, GRAPH_FILE, lambda file: file.symlink_to("nothing")),
@@ -340,7 +342,9 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
     },
     FormatVersionError: {"a later format": _edited(format_version=99)},
     TokenizerError: {
-        "no tokenizer in the file, sealed": partial(sealed, partial(rewrite, TOKENIZER_FILE, lambda content: b"{}")),
+        "no tokenizer in the file, sealed": partial(
+            sealed, partial(rewrite, SLOW_TOKENIZER_FILE, lambda content: b"{}")
+        ),
     },
     UnsafePathError: {
         **{

@@ -36,7 +36,7 @@ from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.errors import BertScoreOnnxError, GoldenScoreError
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SentencePieceSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, SLOW_TOKENIZER_FILE, TOKENIZER_FILE, SentencePieceSpec
 from harness.processes import ChildError, calls_in_children, memory_mb
 from harness.results import Figure
 from reliability.damage import read_fields, reseal, write_sealed
@@ -156,7 +156,8 @@ def _choose(bases: list[Path], number: int) -> tuple[Path, str, Change, Draw]:
     if (base / SENTENCEPIECE_FILE).is_file():
         ways += [(SENTENCEPIECE_FILE, mutated_bytes)] * 3
     else:
-        ways += [*[(TOKENIZER_FILE, mutated_json)] * 2, (TOKENIZER_FILE, mutated_text)]
+        file = TOKENIZER_FILE if (base / TOKENIZER_FILE).is_file() else SLOW_TOKENIZER_FILE
+        ways += [*[(file, mutated_json)] * 2, (file, mutated_text)]
     name, change = draw.choice(ways)
     return base, name, change, draw
 
@@ -292,7 +293,7 @@ def _of_its_type(node: Any, draw: Draw) -> Any:
 
 # --- mutations of ONNX graphs, as trees of JSON ---
 
-LOCATIONS = ["", ".", "model.onnx", "tokenizer.json", "bertscore.json", "missing", "../x", "/etc/hostname", "a\0b"]
+LOCATIONS = ["", ".", "model.onnx", "tokenizer.slow.json", "bertscore.json", "missing", "../x", "/etc/hostname", "a\0b"]
 LOCATIONS += ["*/_ORT_MEM_ADDR_/*", "/dev/zero"]
 OFFSETS = ["", "0", "1", "-1", "4096", "99999999", str(2**31), str(2**63), str(2**64), "x", "1e3", " 1", "0x10"]
 DATA_TYPES = [0, 1, 6, 7, 8, 10, 16, 17, 22, 99]
@@ -374,8 +375,12 @@ def make_bases(tiny: Path, folder: Path) -> list[Path]:
 
 
 def _use_fast(bundle: Path, manifest: Manifest, tokenizer: str) -> None:
+    (bundle / SLOW_TOKENIZER_FILE).unlink()
     (bundle / TOKENIZER_FILE).write_text(tokenizer, encoding="utf-8")
-    write_manifest(bundle, msgspec.structs.replace(manifest, tokenizer_mode="fast", tokenizer_spec=None))
+    files = {**manifest.files, TOKENIZER_FILE: "0" * 64}
+    del files[SLOW_TOKENIZER_FILE]
+    changes = {"tokenizer_mode": "fast", "tokenizer_spec": None, "files": files}
+    write_manifest(bundle, msgspec.structs.replace(manifest, **changes))
     reseal(bundle)
 
 

@@ -34,6 +34,7 @@ from scipy.optimize import linear_sum_assignment
 from tokenizers import Tokenizer
 
 from bertscore_onnx import BERTScorer, EncodedTexts
+from bertscore_onnx.bundle.bundle import open_bundle
 from reproduce.tables import Floats, number, print_table
 
 LAYER = 5
@@ -103,7 +104,7 @@ def sides(
 
 def scores(bundle: Path, candidates: list[str], references: list[str]) -> Mapping[str, Floats]:
     """Return the scores of each variant, (pairs,)."""
-    tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(open_bundle(bundle).tokenizer_path))
     names = [tokenizer.id_to_token(token) or "" for token in range(tokenizer.get_vocab_size())]
     is_word = np.array([name not in ("[CLS]", "[SEP]") for name in names])
     is_mover = np.array([name not in string.punctuation and not name.startswith("##") for name in names])

@@ -1,8 +1,8 @@
 """Opens a bundle: one folder with everything that scoring with one model at one layer needs, checked by its manifest.
 
 The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if it was requested,
-`tokenizer.json` (with `spiece.model` beside it for SentencePiece) and the manifest `bertscore.json`. It is the only
-thing that the export hands over to the runtime.
+`tokenizer.json` or `tokenizer.slow.json` (with `spiece.model` beside it for SentencePiece) and the manifest
+`bertscore.json`. It is the only thing that the export hands over to the runtime.
 """
 
 import errno
@@ -30,7 +30,7 @@ from bertscore_onnx.errors import (
     json_fault,
 )
 from bertscore_onnx.files import message_fields, read_regular
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, tokenizer_file
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
 
@@ -65,7 +65,7 @@ class Bundle:
     @property
     def tokenizer_path(self) -> Path:
         """The tokenizer of the `tokenizers` package."""
-        return self.path / TOKENIZER_FILE
+        return self.path / tokenizer_file(self.manifest.tokenizer_spec)
 
     def check_unchanged(self) -> None:
         """Raise a DigestError if a file was replaced or removed after its digest was checked."""
@@ -130,7 +130,7 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
             f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
         )
     manifest = _decode(file, content, Manifest)
-    required = {GRAPH_FILE, TOKENIZER_FILE}
+    required = {GRAPH_FILE, tokenizer_file(manifest.tokenizer_spec)}
     if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
         required.add(SENTENCEPIECE_FILE)
     missing = required - manifest.files.keys()

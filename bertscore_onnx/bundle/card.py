@@ -10,7 +10,7 @@ import msgspec
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import SCORING_FILE, Manifest
 from bertscore_onnx.scores import Signature
-from bertscore_onnx.text.spec import TOKENIZER_FILE
+from bertscore_onnx.text.spec import SLOW_TOKENIZER_FILE
 
 CARD = "README.md"
 CARD_MARK = "<!-- bertscore-onnx writes this card. Delete this line to keep what you change. -->"
@@ -131,7 +131,7 @@ def _languages(manifest: Manifest) -> str:
     if not manifest.has_scoring_graph:
         return "Python, by the package"
     if manifest.tokenizer_mode == "slow":
-        return f"Python, by the package: the ids follow rules that {_code(TOKENIZER_FILE)} cannot express"
+        return f"Python, by the package: the ids follow rules that {_code(SLOW_TOKENIZER_FILE)} cannot express"
     return "any with ONNX Runtime and Hugging Face's tokenizers (Python, JavaScript, Rust, …)"
 
 

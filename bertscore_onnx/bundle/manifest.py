@@ -134,7 +134,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which of the two tokenizers of transformers the ids match."""
 
     tokenizer_spec: TokenizerSpec | None
-    """The rules of the tokenizer that `tokenizer.json` lacks; None in the fast mode."""
+    """The rules of the tokenizer that `tokenizer.slow.json` lacks; None in the fast mode."""
 
     tokenizer_differences: Count
     """The number of the export's edge-case texts that get other ids than from the original tokenizer."""

@@ -18,7 +18,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, tokenizer_file
 from bertscore_onnx.text.texts import Reference
 from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
@@ -62,7 +62,7 @@ def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
 
     Bundles of one model with other layers or in other precisions have the same name.
     """
-    files = [manifest.files.get(name) for name in (TOKENIZER_FILE, SENTENCEPIECE_FILE)]
+    files = [manifest.files.get(name) for name in (tokenizer_file(manifest.tokenizer_spec), SENTENCEPIECE_FILE)]
     decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
     digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"

@@ -1,4 +1,4 @@
-"""Changes to a text before it is encoded that `tokenizer.json` cannot express.
+"""Changes to a text before it is encoded that `tokenizer.slow.json` cannot express.
 
 Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are written in Python and so
 follow Python's Unicode tables; `tokenizers` has older tables, which differ on recently assigned characters.

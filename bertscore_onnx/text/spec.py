@@ -8,7 +8,10 @@ import msgspec
 from bertscore_onnx.text.normalizers import Normalizer, any_of
 
 TOKENIZER_FILE = "tokenizer.json"
-"""The file of the `tokenizers` package in a bundle."""
+"""The file of the `tokenizers` package in a bundle in the fast mode, and in the folder of a model."""
+
+SLOW_TOKENIZER_FILE = "tokenizer.slow.json"
+"""The same in the slow mode: with a name of its own, since it gives wrong ids without the tokenizer spec."""
 
 SENTENCEPIECE_FILE = "spiece.model"
 """The file of SentencePiece in a bundle whose tokenizer is based on it."""
@@ -52,7 +55,7 @@ class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of a slow tokenizer that `tokenizer.json` lacks."""
+    """The rules of a slow tokenizer that `tokenizer.slow.json` lacks."""
 
     normalizers: Normalizers
     """The changes to a whole text, in this order."""
@@ -63,10 +66,10 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The changes to each segment between special tokens, in this order."""
 
     sentencepiece: SentencePieceSpec | None
-    """The rules for `spiece.model`; None if `tokenizer.json` encodes the texts."""
+    """The rules for `spiece.model`; None if `tokenizer.slow.json` encodes the texts."""
 
     vocab_size: Id | None
-    """The number of ids of the model, if `tokenizer.json` has more, which then count as unknown; otherwise None."""
+    """The number of ids of the model, if `tokenizer.slow.json` has more, which count as unknown; otherwise None."""
 
     unknown_id: Id
 
@@ -78,6 +81,11 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     suffix_once: bool
     """Whether the suffix is left out if a text already ends with it (T5)."""
+
+
+def tokenizer_file(spec: TokenizerSpec | None) -> str:
+    """Return the name of the file of the `tokenizers` package in a bundle."""
+    return TOKENIZER_FILE if spec is None else SLOW_TOKENIZER_FILE
 
 
 Part = str | int

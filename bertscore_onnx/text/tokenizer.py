@@ -1,8 +1,8 @@
 """Texts to token ids: the same ids as the model's own tokenizer.
 
-`tokenizer.json` expresses most of a tokenizer of transformers; the spec in the bundle's manifest adds the rest. As in
-bert-score (`utils.py:sent_encode`), texts are stripped of surrounding white space first, and truncated at the maximum
-length, unless long texts are to be encoded in windows.
+`tokenizer.json` expresses a fast tokenizer of transformers; `tokenizer.slow.json` expresses most of a slow one, and the
+spec in the bundle's manifest adds the rest. As in bert-score (`utils.py:sent_encode`), texts are stripped of
+surrounding white space first, and truncated at the maximum length, unless long texts are to be encoded in windows.
 """
 
 import re
@@ -22,7 +22,7 @@ from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 from bertscore_onnx.concurrency.exit_gate import exit_gate
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, TokenizerSpec, compile_split
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TokenizerSpec, compile_split, tokenizer_file
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenizer_json import TokenizerJson
 
@@ -77,7 +77,7 @@ class TextTokenizer:
     ) -> None:
         """Load the tokenizer of a bundle's folder; raise a TokenizerError if its file cannot be used."""
         sentencepiece = spec is not None and spec.sentencepiece is not None
-        path = folder / (SENTENCEPIECE_FILE if sentencepiece else TOKENIZER_FILE)
+        path = folder / (SENTENCEPIECE_FILE if sentencepiece else tokenizer_file(spec))
         mode = "fast" if spec is None else "slow"
         self.description: str = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
         """The mode, and the version of the library, which decides between equally good segmentations."""
@@ -253,7 +253,7 @@ class SlowTokenizer:
         return [self._add_special_tokens(_joined(parts, encoded), max_ids) for parts in split]
 
     def _mark_unknown(self, ids: list[int]) -> list[int]:
-        """Replace the ids of `tokenizer.json` that the model lacks by the unknown id."""
+        """Replace the ids of `tokenizer.slow.json` that the model lacks by the unknown id."""
         if (size := self._spec.vocab_size) is None:
             return ids
         return [token if token < size else self._spec.unknown_id for token in ids]

@@ -1,4 +1,4 @@
-"""Loads a `tokenizer.json`, and encodes texts with it, within a budget of time and memory.
+"""Loads a `tokenizer.json` or `tokenizer.slow.json`, and encodes texts with it, within a budget of time and memory.
 
 The `tokenizers` package follows such a file without bounds, in native code that nothing can interrupt. So everything in
 it that multiplies work or memory is checked before it is loaded.

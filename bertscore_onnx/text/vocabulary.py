@@ -30,7 +30,7 @@ class Vocabulary:
     """The tokens of one bundle; threads may share it."""
 
     def __init__(self, tokenizer_path: Path, spec: TokenizerSpec | None, special_ids: Sequence[int]) -> None:
-        """Load the `tokenizer.json` of a bundle; raise a TokenizerError if it cannot be used."""
+        """Load the tokenizer's file of a bundle; raise a TokenizerError if it cannot be used."""
         with tokenizer_errors(tokenizer_path, "is not a tokenizer"):
             check_tokenizer_json(tokenizer_path)
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))

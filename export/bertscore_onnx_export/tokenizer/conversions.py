@@ -30,7 +30,7 @@ class Converted:
     """A converted tokenizer without its special tokens, which the tokenizer spec handles alike for all kinds."""
 
     tokenizer: Tokenizer
-    """The content of `tokenizer.json`: it maps a prepared segment to ids, or (SentencePiece) only names them."""
+    """The content of `tokenizer.slow.json`: it maps a prepared segment to ids, or (SentencePiece) only names them."""
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
     """The changes to a segment between special tokens."""
@@ -39,13 +39,13 @@ class Converted:
     """The changes to a whole text, which come first."""
 
     sentencepiece: SentencePieceSpec | None = None
-    """The rules for `spiece.model`; None if `tokenizer.json` encodes the texts."""
+    """The rules for `spiece.model`; None if `tokenizer.slow.json` encodes the texts."""
 
     sentencepiece_model: bytes = b""
     """The content of `spiece.model`."""
 
     vocab_size: int | None = None
-    """The number of ids of the model, if `tokenizer.json` has more, which then count as unknown."""
+    """The number of ids of the model, if `tokenizer.slow.json` has more, which then count as unknown."""
 
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]
@@ -91,7 +91,7 @@ def takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Copy the model file, which the runtime uses for encoding; `tokenizer.json` names the ids."""
+    """Copy the model file, which the runtime uses for encoding; `tokenizer.slow.json` names the ids."""
     return _from_library(slow, slow.sp_model)
 
 
@@ -214,7 +214,7 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Put only WordPiece itself into `tokenizer.json`; the basic tokenizer before it becomes a pre-tokenizer."""
+    """Put only WordPiece itself into `tokenizer.slow.json`; the basic tokenizer before it becomes a pre-tokenizer."""
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))

@@ -1,4 +1,4 @@
-"""Converts a tokenizer of transformers into `tokenizer.json` and a spec that give the same ids."""
+"""Converts a tokenizer of transformers into a file, and a spec for a slow one, that give the same ids."""
 
 import json
 import warnings
@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizer, PreTrainedTokenizerBase
 
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TOKENIZER_FILE, SpecialToken, TokenizerSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, SpecialToken, TokenizerSpec, tokenizer_file
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.tokenizer.conversions import Converted, convert, takes_prefix_space
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
@@ -25,7 +25,7 @@ class TokenizerFacts:
     """The facts about a tokenizer in the manifest."""
 
     spec: TokenizerSpec | None
-    """The rules that `tokenizer.json` cannot express; None in the fast mode."""
+    """The rules that `tokenizer.slow.json` cannot express; None in the fast mode."""
 
     max_length: int | None
     pad_id: int
@@ -48,7 +48,7 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     content = _as_in_memory(tokenizer) if original.is_fast else tokenizer.to_str(pretty=True)
-    (folder / TOKENIZER_FILE).write_text(content, encoding="utf-8")
+    (folder / tokenizer_file(spec)).write_text(content, encoding="utf-8")
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
     written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tokenizers import Tokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import external_files, open_bundle, read_manifest
@@ -20,6 +21,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
 )
 from bertscore_onnx.scoring.golden import difference_by_pairs
+from bertscore_onnx.scoring.tokenization import load_tokenizer
 from bertscore_onnx.text.spec import SentencePieceSpec
 from tests.support.manifests import seal
 from tests.support.processes import forks, in_forked_child
@@ -52,7 +54,7 @@ def test_another_format_version_is_refused_first(bundle, version, advice):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.slow.json"])
 def test_a_changed_file_is_noticed(bundle, name):
     flip_a_bit(bundle / name)
     with pytest.raises(DigestError, match=name):
@@ -67,8 +69,29 @@ def test_a_path_that_leaves_the_folder_is_refused(bundle, name):
 
 
 def test_a_manifest_must_have_digests_of_graph_and_tokenizer(bundle):
-    with pytest.raises(ManifestError, match=r"tokenizer\.json"):
+    with pytest.raises(ManifestError, match=r"tokenizer\.slow\.json"):
         open_bundle(seal(bundle, files={"model.onnx": "0" * 64}))
+
+
+@pytest.mark.parametrize("name", ["tiny_bundle", "fast_bundle"])
+def test_other_programs_find_a_tokenizer_only_if_it_is_whole(request, name):
+    bundle = open_bundle(request.getfixturevalue(name))
+    file = bundle.path / "tokenizer.json"
+    if bundle.manifest.tokenizer_mode == "slow":
+        assert not file.exists()
+        assert bundle.tokenizer_path == bundle.path / "tokenizer.slow.json"
+        return
+    assert bundle.tokenizer_path == file
+    texts = ["the cat sat", "The CAT, sat!", "the [SEP] cat"]
+    found = [ids.tolist() for ids in load_tokenizer(bundle)(texts)[0]]
+    assert found == [encoding.ids for encoding in Tokenizer.from_file(str(file)).encode_batch(texts)]
+
+
+def test_a_bundle_of_the_slow_mode_with_the_other_name_is_to_be_exported_again(bundle):
+    shutil.copyfile(bundle / "tokenizer.slow.json", bundle / "tokenizer.json")
+    files = {name: file_digest(bundle / name) for name in ("model.onnx", "tokenizer.json")}
+    with pytest.raises(ManifestError, match=r"no digest for tokenizer\.slow\.json\. Export the model again"):
+        open_bundle(seal(bundle, files=files))
 
 
 def test_a_manifest_must_have_a_digest_of_sentencepiece(bundle):
@@ -102,7 +125,7 @@ PAIRS = (["the cat sat", "a red house"], ["the dog sat on the mat", "the house i
 def large(bundle):
     """The tiny bundle with its weights in a file of their own, as a large model has them."""
     move_weights(bundle / "model.onnx", "model.onnx.data")
-    names = ["model.onnx", "model.onnx.data", "tokenizer.json"]
+    names = ["model.onnx", "model.onnx.data", "tokenizer.slow.json"]
     return seal(bundle, files={name: file_digest(bundle / name) for name in names})
 
 
@@ -154,7 +177,7 @@ def test_weights_that_are_links_are_loaded_in_a_forked_child(large, tmp_path):
 
 
 @layouts
-@pytest.mark.parametrize("name", ["model.onnx", "model.onnx.data", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "model.onnx.data", "tokenizer.slow.json"])
 def test_a_link_to_another_content_is_refused(large, tmp_path, lay_out, name):
     folder = lay_out(large, tmp_path)
     target = (folder / name).resolve()
@@ -175,7 +198,7 @@ def test_a_link_to_another_content_is_refused(large, tmp_path, lay_out, name):
     ],
     ids=["nothing", "folder", "pipe", "link to itself", "link to nothing"],
 )
-@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data", "tokenizer.slow.json"])
 def test_a_missing_file_or_one_that_is_not_regular_is_named(large, name, make):
     (large / name).unlink()
     make(large / name)

@@ -67,7 +67,7 @@ def test_a_card_lists_the_languages_that_can_use_the_bundle(scoring_bundle, mani
     )
     assert f"| slow tokenizer | gives {slow.num_different} of 61 texts tried at the export other ids |" in card
     card = model_card({"x": msgspec.structs.replace(scoring, tokenizer_mode="slow")})
-    assert "| languages | Python, by the package: the ids follow rules that `tokenizer.json`" in card
+    assert "| languages | Python, by the package: the ids follow rules that `tokenizer.slow.json`" in card
     card = model_card({"x": manifest})
     assert "| languages | Python, by the package |" in card
     assert "| scoring graph | none |" in card

@@ -269,7 +269,7 @@ class TestRefusals:
         hub.broken = None
         assert pull("org/tiny") == place
 
-    @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+    @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.slow.json"])
     def test_a_file_with_another_digest_is_refused(self, hub, commit, name, refused, place):
         files = hub.repositories["org/tiny"].commits[commit]
         right = files[f"{VARIANT}/{name}"]
@@ -280,9 +280,9 @@ class TestRefusals:
 
     def test_a_file_that_is_missing_is_named(self, hub, changed, refused):
         bundle = changed()
-        (bundle / "tokenizer.json").unlink()
+        (bundle / "tokenizer.slow.json").unlink()
         hub.add("org/tiny", bundle, VARIANT)
-        refused(BundleNotFoundError, r"lacks a file of its bundle: .*tokenizer\.json")
+        refused(BundleNotFoundError, r"lacks a file of its bundle: .*tokenizer\.slow\.json")
 
     @pytest.mark.parametrize(
         "name",

@@ -37,7 +37,7 @@ def test_a_pushed_bundle_can_be_pulled(writable, tiny_bundle, place, bundles_in)
     name = push(tiny_bundle, "org/tiny")
     commit = writable.repositories["org/tiny"].refs["main"]
     assert name == f"hf://org/tiny@{commit}/{VARIANT}"
-    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.json")}
+    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.slow.json")}
     assert files_of(writable).keys() == {*names, "README.md", ".gitattributes"}
     assert f'BERTScorer("hf://org/tiny/{VARIANT}")' in card_of(writable)
     assert pull(name) == place
@@ -110,7 +110,7 @@ def test_links_are_pushed_as_their_files(writable, tiny_bundle, tmp_path):
 
 
 def test_a_damaged_bundle_is_not_pushed(writable, bundle):
-    (bundle / "tokenizer.json").write_bytes(b"{}")
+    (bundle / "tokenizer.slow.json").write_bytes(b"{}")
     with pytest.raises(DigestError):
         push(bundle, "org/tiny")
     assert writable.repositories == {}

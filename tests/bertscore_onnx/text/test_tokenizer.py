@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 
 from bertscore_onnx.errors import TokenizerError
 from bertscore_onnx.text.normalizers import Lowercase
-from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec
+from bertscore_onnx.text.spec import SpecialToken, TokenizerSpec, tokenizer_file
 from bertscore_onnx.text.tokenizer import TextTokenizer, WordEncoder, is_word_based
 
 VOCAB = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "b": 4, "c": 5}
@@ -33,7 +33,8 @@ def saved(folder):
     tokenizer = Tokenizer(models.WordLevel(VOCAB, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
-    tokenizer.save(str(folder / "tokenizer.json"))
+    for name in ("tokenizer.json", "tokenizer.slow.json"):
+        tokenizer.save(str(folder / name))
     return folder
 
 
@@ -105,11 +106,12 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, spec, monkeypatch):
     def load():
         return TextTokenizer(tmp_path, spec=spec, max_length=8, empty_ids=[1])
 
-    (tmp_path / "tokenizer.json").write_text("{}")
+    file = tmp_path / tokenizer_file(spec)
+    file.write_text("{}")
     with pytest.raises(TokenizerError, match="tokenizer"):
         load()
     monkeypatch.setattr("bertscore_onnx.text.tokenizer_json.MAX_FILE_BYTES", 10)
-    (tmp_path / "tokenizer.json").write_bytes(b"x" * 11)
+    file.write_bytes(b"x" * 11)
     with pytest.raises(TokenizerError, match="11 bytes"):
         load()
 

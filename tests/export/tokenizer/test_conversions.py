@@ -11,6 +11,7 @@ from transformers import AddedToken
 
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx.similarity import TokenNames
+from bertscore_onnx.text.spec import tokenizer_file
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.tokenizer.conversions import CONVERSIONS, convert
@@ -128,7 +129,7 @@ def assert_converted(kind, mode, folder):
     facts = assert_same_ids(original, texts, folder)
     assert facts.differences == 0
     manifest = SimpleNamespace(special_ids=facts.empty_ids, tokenizer_spec=facts.spec)
-    names = TokenNames(SimpleNamespace(tokenizer_path=folder / "tokenizer.json", manifest=manifest))
+    names = TokenNames(SimpleNamespace(tokenizer_path=folder / tokenizer_file(facts.spec), manifest=manifest))
     shown = " ".join(names(original_ids(original, "the lowly Café in 東京", None)))
     assert not re.search("[Ġ▁Ã\ufffd#@]|</w>|<0x", shown)
     if kind in ("mt5", "roberta"):
