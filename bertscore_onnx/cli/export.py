@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -205,7 +206,10 @@ def _run(num_stages: int, export: Callable[..., Path]) -> None:
 
 @contextmanager
 def stages(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its time ends the line."""
+    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its time ends the line.
+
+    Warnings are shown after the last stage, on lines of their own.
+    """
     count, started = 0, 0.0
 
     def end() -> None:
@@ -219,9 +223,12 @@ def stages(total: int) -> Iterator[Callable[[str], None]]:
         print(f"[{count}/{total}] {name} ...", end="", file=sys.stderr, flush=True)
 
     try:
-        yield begin
+        with warnings.catch_warnings(record=True) as caught:
+            yield begin
     finally:
         end()
+        for warning in caught:
+            warnings.warn(warning.message, stacklevel=2)
 
 
 def _summary(folder: Path, seconds: float) -> list[str]:

@@ -21,11 +21,17 @@ from typer.testing import CliRunner
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.cli import app
+from bertscore_onnx.errors import ExportError
+from bertscore_onnx_export.published.config import read_config
+from bertscore_onnx_export.published.cut import read_graph
 from tests.support.bundles import exported, saved
 from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
 from tests.support.tiny_models import LAYERS
 
-pytestmark = KNOWN_WARNINGS
+pytestmark = [
+    *KNOWN_WARNINGS,
+    pytest.mark.filterwarnings("default:The nodes of .* do not tell its layers apart:UserWarning"),
+]
 
 PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:20], strict=True)]
 MODELS = ["bert", "roberta", "modernbert"]
@@ -523,47 +529,50 @@ def with_noise(operator, **attributes):
     return add_noise
 
 
-def with_dropout(*, is_training):
-    """Return a change that adds a Dropout behind the first product of layer 0, as the export of a model that trains."""
-
-    def add_dropout(graph):
-        product = next(node for node in graph.node if "/layer.0/" in node.name and node.op_type == "MatMul")
-        place = [*graph.node].index(product)
-        result, product.output[0] = product.output[0], "undropped"
-        for name, value in {"ratio": np.float32(0.1), "training": np.array(is_training)}.items():
-            graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
-        dropout = onnx.helper.make_node("Dropout", ["undropped", "ratio", "training"], [result])
-        dropout.name = f"{product.name}_dropout"
-        graph.node.insert(place + 1, dropout)
-
-    return add_dropout
+def behind_a_product(graph, nodes):
+    """Let nodes lead from `product` to where the first product of layer 0 led."""
+    place, product = next(
+        (place, node) for place, node in enumerate(graph.node) if "/layer.0/" in node.name and node.op_type == "MatMul"
+    )
+    for index, node in enumerate(nodes(product.output[0])):
+        node.name = f"{product.name}_{index}"
+        graph.node.insert(place + 1 + index, node)
+    product.output[0] = "product"
 
 
-@pytest.mark.parametrize(
-    ("graph", "layers", "operator"),
-    [
-        (with_dropout(is_training=True), [1, LAYERS], "Dropout in training mode"),
-        (with_noise("RandomNormalLike"), [LAYERS], "RandomNormalLike"),
-        (with_noise("RandomUniformLike", seed=1.0), [LAYERS], "RandomUniformLike"),
-    ],
-)
-def test_a_graph_that_draws_at_random_is_refused_by_name(published, graph, layers, operator, tmp_path):
-    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
-    for num_layers in layers:
-        result = export(folder, tmp_path / "bundle", num_layers)
-        assert result.exit_code == 2
-        assert f"The graph draws at random, by {operator}: two runs on the same text" in result.stderr
+def with_dropout(graph, *, is_training):
+    """Add a Dropout, as the export of a model in training mode."""
+    for name, value in {"ratio": np.array(0.1, np.float32), "training": np.array(is_training)}.items():
+        graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    inputs = ["product", "ratio", "training"]
+    behind_a_product(graph, lambda name: [onnx.helper.make_node("Dropout", inputs, [name])])
 
 
 def with_batch_mean(graph):
-    """Subtract the mean of all tokens of a batch, as a norm that is in training."""
-    behind_vectors(
+    """Subtract the mean of all tokens of a batch, as a norm in training mode."""
+    behind_a_product(
         graph,
         lambda name: [
-            onnx.helper.make_node("ReduceMean", ["inner"], ["mean"], axes=[0, 1]),
-            onnx.helper.make_node("Sub", ["inner", "mean"], [name]),
+            onnx.helper.make_node("ReduceMean", ["product"], ["mean"], axes=[0, 1]),
+            onnx.helper.make_node("Sub", ["product", "mean"], [name]),
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("graph", "operator"),
+    [
+        (partial(with_dropout, is_training=True), "Dropout in training mode"),
+        (with_noise("RandomNormalLike"), "RandomNormalLike"),
+        (with_noise("RandomUniformLike", seed=1.0), "RandomUniformLike"),
+    ],
+)
+def test_a_graph_that_draws_at_random_is_refused_by_name(published, graph, operator, tmp_path):
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
+    for num_layers in (1, LAYERS):
+        result = export(folder, tmp_path / "bundle", num_layers)
+        assert result.exit_code == 2
+        assert f"draws at random, by {operator}: two runs on the same text" in result.stderr
 
 
 def test_a_graph_whose_vectors_depend_on_the_batch_is_refused(published, tmp_path):
@@ -573,8 +582,145 @@ def test_a_graph_whose_vectors_depend_on_the_batch_is_refused(published, tmp_pat
 
 
 def test_a_dropout_that_does_not_train_is_used(published, tmp_path):
-    folder = change(published("bert", "optimum"), tmp_path / "model", graph=with_dropout(is_training=False))
+    folder = change(published("bert", "optimum"), tmp_path / "model", graph=partial(with_dropout, is_training=False))
     assert_scores_as_own_export(folder, "bert", 1, tmp_path)
+
+
+def make(operator, inputs, output, **attributes):
+    return onnx.helper.make_node(operator, inputs, [output], **attributes)
+
+
+def over_tokens(operator):
+    """Return nodes that give every token the same vector of all tokens."""
+    return [make(operator, ["inner"], "each", axes=[1]), *spread("each")]
+
+
+def spread(vector):
+    return [make("Shape", ["inner"], "shape"), make("Expand", [vector, "shape"], "end")]
+
+
+FIRST, SECOND, THIRD = "first", "second", "third"
+"""The hidden states before layers 0, 1 and 2, in the ends below."""
+
+ENDS = {
+    "the sum of the last four": [make("Sum", [FIRST, SECOND, THIRD, "inner"], "end")],
+    "the embeddings added": [make("Add", ["inner", FIRST], "end")],
+    "a gate by another layer": [make("Sigmoid", [THIRD], "gate"), make("Mul", ["inner", "gate"], "end")],
+    "a norm by another layer": [
+        make("ReduceL2", [THIRD], "size", axes=[2]),
+        make("Div", ["inner", "size"], "end"),
+    ],
+    "the mean of tokens": over_tokens("ReduceMean"),
+    "the maximum of tokens": over_tokens("ReduceMax"),
+    "the first token": [make("Gather", ["inner", "zero"], "each", axis=1), *spread("each")],
+    "tokens less their mean": [
+        make("ReduceMean", ["inner"], "mean", axes=[1]),
+        make("Sub", ["inner", "mean"], "end"),
+    ],
+    "sums along the text": [make("CumSum", ["inner", "one"], "end")],
+    "attention": [
+        make("Transpose", ["inner"], "turned", perm=[0, 2, 1]),
+        make("MatMul", ["inner", "turned"], "products"),
+        make("Softmax", ["products"], "shares", axis=-1),
+        make("MatMul", ["shares", "inner"], "end"),
+    ],
+    "a norm of the whole text": [
+        make("ReduceL2", ["inner"], "size", axes=[1, 2]),
+        make("Div", ["inner", "size"], "end"),
+    ],
+    "a product with weights": [make("MatMul", ["inner", "weights"], "end")],
+    "a projection": [make("MatMul", ["inner", "weights"], "product"), make("Tanh", ["product"], "end")],
+    "other dimensions": [make("Mul", ["inner", "scales"], "end")],
+    "a bias": [make("Add", ["inner", "scales"], "end")],
+    "clipped values": [make("Clip", ["inner", "low", "high"], "end")],
+}
+"""Nodes that lead from the hidden states after the last layer, `inner`, to `end`, and are no norm."""
+
+OF_A_NORM = {"other dimensions", "a bias"}
+"""The ends that change nothing but the weight or the bias of a norm in front."""
+
+NORMS = {
+    "nothing": [make("Identity", ["inner"], "end")],
+    "a norm": [make("ReduceL2", ["inner"], "size", axes=[-1]), make("Div", ["inner", "size"], "end")],
+    "the mask": [
+        make("Unsqueeze", ["attention_mask", "axis"], "column"),
+        make("Cast", ["column"], "floats", to=onnx.TensorProto.FLOAT),
+        make("Mul", ["inner", "floats"], "end"),
+    ],
+}
+
+
+def with_end(nodes, states):
+    """Return a change that lets nodes lead from the hidden states after the last layer to the output."""
+    generator = np.random.default_rng(0)
+    constants = {
+        "zero": np.array([0]),
+        "one": np.array(1),
+        "axis": np.array([2]),
+        "weights": generator.normal(size=(32, 32)).astype(np.float32),
+        "scales": generator.uniform(0.5, 2, 32).astype(np.float32),
+        "low": np.array(-0.5, np.float32),
+        "high": np.array(0.5, np.float32),
+    }
+
+    def add_end(graph):
+        graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
+        names = dict(zip((FIRST, SECOND, THIRD), states, strict=False))
+
+        def renamed(output):
+            for node in nodes:
+                copy = onnx.NodeProto()
+                copy.CopyFrom(node)
+                copy.input[:] = [names.get(name, name) for name in node.input]
+                copy.output[:] = [output if name == "end" else name for name in node.output]
+                yield copy
+
+        behind_vectors(graph, renamed)
+
+    return add_end
+
+
+def hidden_states(folder):
+    states = read_graph(str(folder / "onnx" / "model.onnx"), read_config(folder)).hidden_states
+    assert len(states) == LAYERS + 1
+    return states
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        *(pytest.param("bert", nodes, id=f"bert-{end}") for end, nodes in ENDS.items()),
+        *(pytest.param("t5", nodes, id=f"t5-{end}") for end, nodes in ENDS.items() if end not in OF_A_NORM),
+    ],
+)
+def test_vectors_that_are_no_norm_of_the_last_layer_are_refused(published, name, end, tmp_path):
+    folder = published(name, "optimum")
+    tampered = change(folder, tmp_path / "model", graph=with_end(end, hidden_states(folder)))
+    with pytest.raises(ExportError, match="computes more than a norm after its last layer"):
+        read_graph(str(tampered / "onnx" / "model.onnx"), read_config(tampered))
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        *(pytest.param("bert", nodes, id=f"bert-{end}") for end, nodes in NORMS.items()),
+        *(pytest.param("t5", NORMS[end], id=f"t5-{end}") for end in ("nothing", "the mask")),
+    ],
+)
+def test_a_norm_behind_the_last_layer_is_applied_to_others(published, name, end, tmp_path):
+    folder = published(name, "optimum")
+    changed = change(folder, tmp_path / "model", graph=with_end(end, hidden_states(folder)))
+    assert_scores_as_own_export(changed, name, 1, tmp_path)
+
+
+def test_a_graph_whose_end_is_no_norm_is_refused_at_every_layer(published, tmp_path):
+    folder = published("bert", "optimum")
+    end = with_end(ENDS["the sum of the last four"], hidden_states(folder))
+    tampered = change(folder, tmp_path / "model", graph=end)
+    for num_layers in (0, 1, LAYERS):
+        result = export(tampered, tmp_path / "bundle", num_layers)
+        assert result.exit_code == 2
+        assert "computes more than a norm after its last layer" in result.stderr
 
 
 def exchange(one, other):
@@ -672,9 +818,17 @@ def test_nodes_behind_the_layers_need_no_names(published, tmp_path, num_layers):
     assert_scores_as_own_export(folder, "bert", num_layers, tmp_path)
 
 
-def test_a_graph_without_names_is_used_whole(published, tmp_path):
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_graph_without_names_is_used_whole_with_a_warning_unless_it_is_compared(published, tmp_path, weights):
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=without_names)
-    assert export(folder, tmp_path / "bundle", LAYERS).exit_code == 0
+    if weights:
+        shutil.copy(saved("bert") / "model.safetensors", folder)
+    result = export(folder, tmp_path / "bundle", LAYERS)
+    assert result.exit_code == 0
+    warned = [line for line in result.stderr.splitlines() if line.startswith("Warning: ")]
+    graph = folder / "onnx" / "model.onnx"
+    expected = f"Warning: The nodes of {graph} do not tell its layers apart: only config.json says that its vectors are"
+    assert [line.startswith(expected) for line in warned] == [True] * (not weights)
 
 
 @pytest.mark.parametrize("options", [(), ("-l", "1")])

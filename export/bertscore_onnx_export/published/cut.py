@@ -50,6 +50,9 @@ _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Ran
 _PROBE = np.array([[5, 6, 7, 8, 9, 10, 11]] * 2)
 """Token ids of a shape that no other value is likely to have."""
 
+_STATES = "published_states"
+"""The input of the nodes after the last layer, where they are tried alone."""
+
 _ROUNDING = 1e-4
 """The difference of equal vectors in fp32, as a share of their largest coordinate."""
 
@@ -90,7 +93,7 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
     layers = _named_layers(model.graph)
     found = list(_candidates(model.graph, layers)) if len(layers) == config.num_layers else []
     names = {name for names in found for name in names}
-    shapes = _shapes(model, sorted(names | {vectors}), file)
+    shapes = _shapes(model, [vectors, *sorted(names - {vectors})], file)
     expected = (*_PROBE.shape, config.hidden_size)
     if shapes[vectors] != expected:
         raise ExportError(
@@ -110,7 +113,15 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
             f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and decoder apart. Use a graph "
             f"of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
         )
-    return PublishedGraph(model, vectors, [names[0] for names in states] if clear else [])
+    if not clear:
+        return PublishedGraph(model, vectors, [])
+    hidden_states = [names[0] for names in states]
+    if not _is_norm(model, hidden_states[-1], vectors, config.hidden_size):
+        raise ExportError(
+            f"{file} computes more than a norm after its last layer, such as a mean of tokens, a sum of layers or a "
+            "product with weights, so that its vectors are of no layer. Export the model itself with --model."
+        )
+    return PublishedGraph(model, vectors, hidden_states)
 
 
 def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
@@ -318,68 +329,24 @@ def _inputs(node: NodeProto) -> set[str]:
 
 
 def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[int, ...] | None]:
+    """Return the shapes of values in fp32; raise an ExportError if two runs differ in the first."""
     try:
-        values = _run(_session(model, names), _PROBE, np.ones_like(_PROBE))
+        session = _session(model, names)
+        values = _run(session, _PROBE, np.ones_like(_PROBE))
+        again = _run(session, _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
             f"{file} does not run: {first_line(error).rstrip('.')}. Expected a graph that takes input_ids and "
             "attention_mask of any shape (batch, tokens); or export the model itself with --model."
         ) from error
-    return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
-
-
-def _session(model: ModelProto, outputs: list[str]) -> Any:
-    """Return a session without optimisation, since a fusion could remove the requested values."""
-    asked = ModelProto()
-    asked.CopyFrom(model)
-    known = {value.name for value in asked.graph.output}
-    asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs if name not in known)
-    runtime = load_onnxruntime()
-    options = runtime.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    with tempfile.TemporaryDirectory() as folder:  # a model in memory may have at most 2 GB
-        onnx.save(asked, Path(folder) / GRAPH_FILE, save_as_external_data=True, location=DATA_FILE)
-        session = runtime.InferenceSession(Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"])
-    return session, outputs
-
-
-def _run(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> list[NDArray[Any]]:
-    values = {"input_ids": ids.astype(np.int64), "attention_mask": mask.astype(np.int64)}
-    running, outputs = session
-    return list(running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()}))
-
-
-def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
-    """Return the first output of a session for one text, (tokens, hidden)."""
-    row = np.array([ids])
-    return _run(session, row, np.ones_like(row))[0][0]
-
-
-def check_length(session: Any, ids: list[int]) -> None:
-    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the length."""
-    try:
-        run_vectors(session, ids[:_LONG])
-    except Exception as error:  # ONNX Runtime's errors are untyped
+    if not np.array_equal(values[0], again[0], equal_nan=True):
+        operators = sorted({*_drawing_operators(model)})
+        reason = f", by {', '.join(operators)}" if operators else ""
         raise ExportError(
-            f"The graph fails on {len(ids[:_LONG])} tokens: {first_line(error)}. Use a graph for texts of any length, "
-            "or set a lower model_max_length in tokenizer_config.json."
-        ) from error
-
-
-def check_repeatable(session: Any, ids: list[int], model: ModelProto) -> None:
-    """Raise an ExportError if two runs of a graph on one text give different vectors."""
-    first = run_vectors(session, ids)
-    second = run_vectors(session, ids)
-    if np.array_equal(first, second, equal_nan=True):
-        return
-    operators = sorted({*_drawing_operators(model)})
-    reason = f", by {', '.join(operators)}" if operators else ""
-    raise ExportError(
-        f"The graph draws at random{reason}: two runs on the same text give different vectors. Export it again from "
-        "the model in evaluation mode (`model.eval()`)."
-    )
+            f"{file} draws at random{reason}: two runs on the same text give different vectors. Export it again from "
+            "the model in evaluation mode (`model.eval()`)."
+        )
+    return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
 
 
 def _drawing_operators(model: ModelProto) -> Iterator[str]:
@@ -403,6 +370,108 @@ def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
     return not constants or any(to_array(tensor).any() for tensor in constants)
 
 
+def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bool:
+    """Return whether the vectors are a norm of the hidden states after the last layer, or these themselves.
+
+    The nodes after the last layer are run with drawn states in place of its own, for texts of different ids: each
+    token's vector must be a norm of its own state, times one weight for each dimension, plus one bias.
+    """
+    if vectors == last:
+        return True
+    session = _session(_after(model, last, hidden_size), [vectors])
+    generator = np.random.default_rng(0)
+    drawn = []
+    returned = []
+    # The tokens of the second text are alike, so that attention would mix them.
+    for ids, difference in ((_PROBE, 1.0), (_PROBE[:, ::-1], 0.1)):
+        shared = generator.normal(size=hidden_size)
+        own = generator.normal(size=(*ids.shape, hidden_size))
+        # Means and scales differ between tokens, and are far above the small number that a norm adds to a variance.
+        means = generator.uniform(-20, 20, (*ids.shape, 1))
+        scales = generator.uniform(5, 20, (*ids.shape, 1))
+        states = (means + scales * (shared + difference * own)).astype(np.float32)
+        [result] = _run(session, ids, np.ones_like(ids), states)
+        drawn.append(states.reshape(-1, hidden_size))
+        returned.append(result.reshape(-1, hidden_size))
+    return _are_normed(np.concatenate(drawn).astype(np.float64), np.concatenate(returned).astype(np.float64))
+
+
+def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
+    """Return the graph after the last layer, with the hidden states as an input; without the weights before it."""
+    after = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    graph = after.graph
+    graph.name = model.graph.name
+    graph.node.extend(model.graph.node)
+    for node in graph.node:
+        node.input[:] = [_STATES if name == last else name for name in node.input]
+    graph.input.extend(model.graph.input)
+    graph.input.append(make_tensor_value_info(_STATES, TensorProto.FLOAT, ["batch", "tokens", hidden_size]))
+    graph.output.extend(model.graph.output)
+    _prune(graph)
+    read = {name for node in graph.node for name in _inputs(node)}
+    graph.initializer.extend(tensor for tensor in model.graph.initializer if tensor.name in read)
+    return after
+
+
+def _are_normed(states: NDArray[np.float64], vectors: NDArray[np.float64]) -> bool:
+    """Return whether vectors are states, (tokens, hidden), or their LayerNorm or RMSNorm with a weight and a bias."""
+    if not np.isfinite(vectors).all():
+        return False
+    if not _differ(vectors, states):
+        return True
+    centred = states - states.mean(axis=1, keepdims=True)
+    for numerator in (centred, states):
+        normed = numerator / np.sqrt((numerator**2).mean(axis=1, keepdims=True))
+        # Least squares for each dimension over the tokens.
+        deviations = normed - normed.mean(axis=0)
+        weight = (deviations * vectors).sum(axis=0) / (deviations**2).sum(axis=0)
+        if not _differ(vectors, vectors.mean(axis=0) + weight * deviations):
+            return True
+    return False
+
+
+def _session(model: ModelProto, outputs: list[str]) -> Any:
+    """Return a session without optimisation, since a fusion could remove the requested values."""
+    asked = ModelProto()
+    asked.CopyFrom(model)
+    known = {value.name for value in asked.graph.output}
+    asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs if name not in known)
+    runtime = load_onnxruntime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    with tempfile.TemporaryDirectory() as folder:  # a model in memory may have at most 2 GB
+        onnx.save(asked, Path(folder) / GRAPH_FILE, save_as_external_data=True, location=DATA_FILE)
+        session = runtime.InferenceSession(Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"])
+    return session, outputs
+
+
+def _run(
+    session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64], states: NDArray[np.float32] | None = None
+) -> list[NDArray[Any]]:
+    values = {"input_ids": ids.astype(np.int64), "attention_mask": mask.astype(np.int64), _STATES: states}
+    running, outputs = session
+    return list(running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()}))
+
+
+def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
+    """Return the first output of a session for one text, (tokens, hidden)."""
+    row = np.array([ids])
+    return _run(session, row, np.ones_like(row))[0][0]
+
+
+def check_length(session: Any, ids: list[int]) -> None:
+    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the length."""
+    try:
+        run_vectors(session, ids[:_LONG])
+    except Exception as error:  # ONNX Runtime's errors are untyped
+        raise ExportError(
+            f"The graph fails on {len(ids[:_LONG])} tokens: {first_line(error)}. Use a graph for texts of any length, "
+            "or set a lower model_max_length in tokenizer_config.json."
+        ) from error
+
+
 def check_independent(session: Any, ids: list[int]) -> None:
     """Raise an ExportError if the vectors of a text depend on another text in its batch."""
     both = np.array([ids, ids[::-1]])
@@ -421,7 +490,7 @@ def padding_changes(session: Any, ids: list[int], pad_id: int) -> bool:
     return _differ(run_vectors(session, ids), _run(session, padded, mask)[0][0, : len(ids)])
 
 
-def _differ(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> bool:
+def _differ(vectors: NDArray[Any], others: NDArray[Any]) -> bool:
     """Return whether vectors of the same tokens differ by more than rounding."""
     return bool(np.abs(vectors - others).max() > _ROUNDING * np.abs(vectors).max())
 

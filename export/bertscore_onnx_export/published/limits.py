@@ -36,8 +36,8 @@ class _Failure(msgspec.Struct):
     message: str
 
 
-def run_limited(module: str, folder: Path, *arguments: str) -> None:
-    """Run a module that ends in `end_within_limits` on a folder, and raise the error that it ends with."""
+def run_limited(module: str, folder: Path, *arguments: str) -> list[str]:
+    """Run a module that ends in `end_within_limits` on a folder: return its warnings, or raise its error."""
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     ended = subprocess.run(  # noqa: S603 -- our own module
         [sys.executable, "-P", "-m", module, str(folder), *arguments],
@@ -46,9 +46,9 @@ def run_limited(module: str, folder: Path, *arguments: str) -> None:
         capture_output=True,
         check=False,
     )
-    if ended.returncode == 0:
-        return
     try:
+        if ended.returncode == 0:
+            return msgspec.json.decode(ended.stdout, type=list[str])
         failure = msgspec.json.decode(ended.stdout, type=_Failure)
     except msgspec.MsgspecError:
         raise ExportError(
@@ -58,19 +58,20 @@ def run_limited(module: str, folder: Path, *arguments: str) -> None:
     raise getattr(errors, failure.error)(failure.message)
 
 
-def end_within_limits(work: Callable[[], object], folder: Path, size: int) -> None:
+def end_within_limits(work: Callable[[], list[str]], folder: Path, size: int) -> None:
     """Do work on a folder with a model of this size in bytes, with its memory limited, and end this process.
 
-    The work calls `allow` before each step.
+    The work calls `allow` before each step, and returns warnings.
     """
     _limit("RLIMIT_DATA", _MEMORY_BYTES + _MEMORY_FACTOR * size)
     _limit("RLIMIT_CORE", 0)
     try:
         with loading("graph or the tokenizer", Source(str(folder))):
-            work()
+            warnings = work()
     except BertScoreOnnxError as error:
         sys.stdout.buffer.write(msgspec.json.encode(_Failure(type(error).__name__, one_line(error))))
         sys.exit(1)
+    sys.stdout.buffer.write(msgspec.json.encode(warnings))
 
 
 def allow(seconds: float) -> None:

@@ -1,6 +1,7 @@
 """The export of a published graph: write the bundle within limits, verify it, compare it with the model, place it."""
 
 import logging
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def export_graph(
     with staging_folder(target, force=force) as staged:
         report(f"Cutting the graph of {folder} at layer {chosen}, and trying it with the tokenizer")
         arguments = (str(file), source.model_id, str(chosen), str(staged))
-        run_limited("bertscore_onnx_export.published.write", folder, *arguments)
+        doubts = run_limited("bertscore_onnx_export.published.write", folder, *arguments)
         manifest = read_manifest(staged)
         if source.is_named_by_folder and output is None:
             check_same_model(manifest)
@@ -75,6 +76,8 @@ def export_graph(
                     f"compared with PyTorch ({error}). Use a graph with this input, or export the model with --model."
                 ) from error
             report(f"Not comparing with PyTorch: {error}")
+            for doubt in doubts:
+                warnings.warn(doubt, UserWarning, stacklevel=2)
         else:
             report("Comparing with the PyTorch model")
             manifest = compare_with_model(source, staged, manifest, model)
