@@ -628,7 +628,7 @@ class BERTScorer(Closeable):
 
         Idf weights of references are computed from `references`, or from the references of the pairs.
         """
-        max_items, counts, in_context = self._max_items(batch_size), pairs.references.counts, pairs.are_in_context
+        max_items, counts = self._max_items(batch_size), pairs.references.counts
         with progress_bar(len(counts), shown=verbose) as advance:
             known: dict[Text, TokenisedText] = {}
             weights = self.weights_for(pairs.references if references is None else references, known)
@@ -638,7 +638,7 @@ class BERTScorer(Closeable):
                 parts.append(scores)
                 stats += chunk_stats
         joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
-        joined.signature = _of_pairs(self._signature(weights.name), counts, in_context=in_context)
+        joined.signature = _of_pairs(self._signature(weights.name), counts, in_context=pairs.are_in_context)
         joined.worst = self._rescaling.worst
         return joined, stats
 

@@ -104,7 +104,7 @@ class DeviceVectors:
         written = self._written = stacked or 1
         self._begins = np.array([span.start for span in spans], dtype=np.int64)  # (runs,), as `_sizes`
         self._sizes = np.array([span.stop for span in spans], dtype=np.int64) - self._begins
-        rows = int(self._sizes.sum())
+        rows = self._num_rows = int(self._sizes.sum())
         limit = memory_limit()
         if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
             raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")
@@ -123,12 +123,13 @@ class DeviceVectors:
         """These vectors."""
         return self
 
-    def place(self, span: slice, shape: tuple[int, int], *, is_awaited: bool) -> DevicePlace:
-        """Return the place for the output of a run, given its range of rows and its shape, (texts, tokens)."""
+    def place(self, span: slice, shape: tuple[int, int]) -> DevicePlace:
+        """Return the place for the output of a run, given its range of rows and its shape; the last is awaited."""
         address = self.buffer.data_ptr() + self.itemsize * span.start * self._written * self._hidden_size
         written = (self._stacked,) if self._stacked else ()
         output = (*written, *shape, self._hidden_size)
-        return DevicePlace(self._provider.device, self._provider.index, address, output, is_awaited)
+        is_last = span.stop == self._num_rows
+        return DevicePlace(self._provider.device, self._provider.index, address, output, is_last)
 
     def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of the buffer where texts begin in one of the layers, given their rows in an array."""

@@ -21,6 +21,7 @@ from bertscore_onnx.encoding.device import Buckets, DeviceVectors
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OptimizeFor, Place, uninitialized
 from bertscore_onnx.encoding.windows import Windows
 from bertscore_onnx.errors import ClosedError, GraphError, OutOfMemoryError, TokenizerError
+from bertscore_onnx.text.tokenizer import TextTokenizer
 
 _log = logging.getLogger(__name__)
 
@@ -186,18 +187,14 @@ class HostVectors:
 
     def __init__(self, memory: ReusedMemory, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]) -> None:
         """Take memory for this many rows; a run stacks some layers, or none, of which those numbered are wanted."""
-        self._memory, self._stacked, self._layer = memory, stacked, layers[0]
+        self._stacked, self._layer = stacked, layers[0]
         self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
 
-    def place(self, span: slice, shape: tuple[int, int], *, is_awaited: bool) -> HostPlace:
+    def place(self, span: slice, shape: tuple[int, int]) -> HostPlace:
         """Return the place for the output of a run, given its range of rows and its shape, (texts, tokens)."""
         layers, _, hidden_size = self.table.shape
         rows = self.table[:, span].reshape(layers, *shape, hidden_size)
         return HostPlace.of_layers(rows, self._stacked, self._layer)
-
-    def release(self) -> None:
-        """Give the memory to the next vectors; nobody may use these any more."""
-        self._memory.give_back(self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,16 +291,13 @@ class Encoder:
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
         """The shapes of runs; None if these may have any."""
 
-    def plan(
-        self, sequences: Sequence[NDArray[np.int64]], *, max_tokens: int | None = None, max_items: int | None = None
-    ) -> PaddedTexts:
+    def plan(self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None) -> PaddedTexts:
         """Put token sequences, at least one id each, into batches of similar length, limited as in `plan_batches`."""
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        max_tokens = max_tokens or self.max_tokens
-        buckets = self.buckets and replace(self.buckets, max_tokens=max_tokens, max_items=max_items)
+        buckets = self.buckets and replace(self.buckets, max_items=max_items)
         batches = plan_runs(
             lengths,
-            max_tokens,
+            self.max_tokens,
             max_items,
             concurrency=self.session.concurrency,
             splits_little_work=self._provider.splits_little_work,
@@ -325,12 +319,9 @@ class Encoder:
         `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
         their tokens. Vectors that are not finite are found by matching.
         """
-        vectors = self.host_vectors(texts.num_tokens) if vectors is None else vectors
-        last = len(texts.shapes) - 1
-        places = [
-            vectors.place(span, shape, is_awaited=number == last)
-            for number, (span, shape) in enumerate(zip(texts.spans, texts.shapes, strict=True))
-        ]
+        if vectors is None:
+            vectors = HostVectors(ReusedMemory(), texts.num_tokens, *self.layers)
+        places = [vectors.place(span, shape) for span, shape in zip(texts.spans, texts.shapes, strict=True)]
         waiting = deque(range(len(places)))
 
         def take_turn(_: int) -> int:
@@ -357,10 +348,6 @@ class Encoder:
                 self.session.wait()  # runs on a device may still write there
             raise
         return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts)
-
-    def host_vectors(self, rows: int, memory: ReusedMemory | None = None) -> HostVectors:
-        """Take memory for the vectors of this many tokens on the host."""
-        return HostVectors(memory or ReusedMemory(), rows, *self.layers)
 
     def wait(self) -> None:
         """Wait until all runs are over that have begun."""
@@ -418,34 +405,38 @@ class Call:
     """The memory of vectors on the host."""
 
 
-class HostRuns:
-    """The runs of some texts into vectors on the host; those longer than the maximum are run in windows."""
+class Runs:
+    """The runs of some texts into vectors on a device, or on the host."""
 
     def __init__(
         self,
         encoder: Encoder,
         call: Call,
         sequences: Sequence[NDArray[np.int64]],
-        max_length: int,
-        frame: tuple[int, int],
+        tokenizer: TextTokenizer,
+        *,
+        on_device: bool,
     ) -> None:
-        """Plan the runs of texts, (tokens,) each.
-
-        A window has `max_length` tokens at most, with those of the frame as in `Windows`.
-        """
-        self._encoder, self._call, self._sequences = encoder, call, sequences
+        """Plan the runs of texts, (tokens,) each; on the host, those that are too long for the model become windows."""
+        self._encoder, self._call, self._sequences, self._on_device = encoder, call, sequences, on_device
         self._windows: Windows | None = None
         planned = sequences
-        if any(len(ids) > max_length for ids in sequences):
-            self._windows = Windows(sequences, max_length, frame)
+        if any(len(ids) > tokenizer.max_length for ids in sequences):
+            self._windows = Windows(sequences, tokenizer.max_length, tokenizer.num_special_tokens)
             planned = self._windows.sequences
         self._texts = encoder.plan(planned, max_items=call.max_items)
         self._vectors: HostVectors | None = None
 
     def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
-        """Run the texts; `advance` is called with the numbers of tokens."""
+        """Run the texts, on the host if the device lacks memory; `advance` is called with the numbers of tokens."""
+        if self._on_device:
+            try:
+                return self._finish_on_device(advance)
+            except OutOfMemoryError as error:
+                # not the error itself: a log may keep that, whose traceback refers to the vectors
+                _log.warning("Vectors are matched on the host, which takes longer: %s", str(error))
         texts, windows = self._texts, self._windows
-        self._vectors = self._encoder.host_vectors(texts.num_tokens, self._call.memory)
+        self._vectors = HostVectors(self._call.memory, texts.num_tokens, *self._encoder.layers)
         run = partial(self._encoder.run, texts, self._vectors, is_stopped=self._call.is_stopped)
         if windows is None:
             return run(advance=advance)
@@ -454,44 +445,12 @@ class HostRuns:
         starts = run(advance=lambda tokens: advance(tokens * share)).starts
         return TokenEmbeddings(self._sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts))
 
-    def release(self) -> None:
-        """Give back the memory of the vectors, which nobody may use any more."""
-        if self._vectors is not None:
-            self._vectors.release()
-            self._vectors = None
-
-
-class DeviceRuns:
-    """The runs of some texts into vectors on a device; into vectors on the host if the device lacks memory."""
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        call: Call,
-        sequences: Sequence[NDArray[np.int64]],
-        plan_on_host: Callable[[], HostRuns],
-    ) -> None:
-        """Plan the runs of texts, (tokens,) each, none of which is longer than the model's maximum."""
-        self._encoder, self._call, self._plan_on_host = encoder, call, plan_on_host
-        self._texts = encoder.plan(sequences, max_items=call.max_items)
-        self._on_host: HostRuns | None = None
-
-    def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
-        """Run the texts; `advance` is called with the numbers of tokens."""
-        try:
-            return self._run(advance)
-        except OutOfMemoryError as error:
-            reason = str(error)  # a log may keep the error, whose traceback refers to the vectors
-            _log.warning("Vectors are matched on the host, which takes longer: %s", reason)
-        self._on_host = self._plan_on_host()
-        return self._on_host.finish(advance)
-
-    def release(self) -> None:
-        """Give back the memory of vectors on the host; that of a device is free when nobody uses it any more."""
-        if self._on_host is not None:
-            self._on_host.release()
-
-    def _run(self, advance: Callable[[float], object]) -> TokenEmbeddings:
-        provider = self._encoder.session.provider
-        vectors = DeviceVectors(provider, self._texts.spans, *self._encoder.layers)
+    def _finish_on_device(self, advance: Callable[[float], object]) -> TokenEmbeddings:
+        vectors = DeviceVectors(self._encoder.session.provider, self._texts.spans, *self._encoder.layers)
         return self._encoder.run(self._texts, vectors, is_stopped=self._call.is_stopped, advance=advance)
+
+    def release(self) -> None:
+        """Give back the memory of vectors on the host, which nobody may use any more."""
+        if self._vectors is not None:
+            self._call.memory.give_back(self._vectors.table)
+            self._vectors = None

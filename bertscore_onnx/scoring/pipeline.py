@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Self, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.thread_pool import prefetch
-from bertscore_onnx.encoding.encoder import Call, DeviceRuns, Encoder, HostRuns, TokenEmbeddings
+from bertscore_onnx.encoding.encoder import Call, Encoder, Runs, TokenEmbeddings
 from bertscore_onnx.errors import ClosedError, is_interrupt
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
@@ -47,12 +47,6 @@ FIRST_TOKENS = 1024
 
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
-Runs = HostRuns | DeviceRuns
-"""The runs of a chunk's rows, into vectors on the host or on a device."""
-
-PlanRuns = Callable[[Sequence[NDArray[np.int64]], bool], Runs]
-"""Plans the runs of texts, (tokens,) each, some of which may be in contexts."""
-
 ScoredChunk = tuple[Scores, TextStats]
 """The raw scores of a chunk's candidates, (layers, candidates), and statistics of its texts."""
 
@@ -61,17 +55,18 @@ class Chunk:
     """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
 
     runs: Runs
-    """The runs of the rows, once these are complete; a row is all texts with equal ids, equally truncated."""
+    """The runs of the rows, once these are complete."""
 
-    def __init__(self, tokenise: Tokenise, plan_runs: PlanRuns, model: str) -> None:
+    def __init__(self, tokenise: Tokenise, model: str) -> None:
         """Begin without pairs; `model` is the name of the encoder."""
-        self._tokenise, self._plan_runs, self._model = tokenise, plan_runs, model
+        self._tokenise, self._model = tokenise, model
         self.num_candidates: int = 0
         self.num_characters: int = 0  # of all texts, equal ones included
         self.num_tokens: int = 0  # of all rows
         self.began: float = 0.0
         """When its encoding began, on the monotonic clock."""
-        self._rows: list[TokenisedText] = []
+        self.rows: list[TokenisedText] = []
+        """A row for all texts with equal ids, equally truncated."""
         self._row_of_text: dict[Text, int] = {}
         self._row_of_ids: dict[tuple[bytes, bool, int], int] = {}
         self._pairs: list[Pairs] = []
@@ -84,36 +79,29 @@ class Chunk:
         tokenised = self._tokenise(new) if pairs.tokenised is None else [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
             key = tokens.ids.tobytes(), tokens.is_truncated, tokens.num_context
-            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self._rows))
-            if row == len(self._rows):
-                self._rows.append(tokens)
+            row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self.rows))
+            if row == len(self.rows):
+                self.rows.append(tokens)
                 self.num_tokens += len(tokens.ids)
         self.num_candidates += len(pairs.references.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
         self._new_texts += texts if pairs.tokenised is None else ()
 
-    def planned(self) -> Self:
-        """Return the chunk, which is complete now, with its runs planned."""
-        sequences = [row.ids for row in self._rows]
-        in_context = any(row.num_context for row in self._rows)
-        self.runs = self._plan_runs(sequences, in_context)
-        return self
-
     @property
     def num_context(self) -> NDArray[np.int64]:
         """The tokens of a context in each row, (rows,)."""
-        return np.array([row.num_context for row in self._rows], dtype=np.int64)
+        return np.array([row.num_context for row in self.rows], dtype=np.int64)
 
     @property
     def stats(self) -> TextStats:
         """Statistics of the texts that were tokenised here."""
-        return TextStats.of(self._new_texts, [self._rows[self._row_of_text[text]] for text in self._new_texts])
+        return TextStats.of(self._new_texts, [self.rows[self._row_of_text[text]] for text in self._new_texts])
 
     def sides(self, embeddings: TokenEmbeddings) -> tuple[EncodedTexts, EncodedTexts]:
         """Return the candidates and the references, given the rows that the model encoded."""
-        is_truncated = np.array([row.is_truncated for row in self._rows], dtype=np.bool_)
-        unknown = np.array([row.num_unknown / max(row.num_tokens, 1) for row in self._rows], dtype=np.float64)
+        is_truncated = np.array([row.is_truncated for row in self.rows], dtype=np.bool_)
+        unknown = np.array([row.num_unknown / max(row.num_tokens, 1) for row in self.rows], dtype=np.float64)
 
         def encoded(side: Side, *others: Side) -> EncodedTexts:
             side = side.joined(others) if others else side
@@ -237,7 +225,7 @@ class Pipeline(Closeable):
         If `slices` raises an error, the pairs before it come first.
         """
         call, limit = call or Call(), limit or ChunkLimit()
-        chunk = self._chunk(call, known)
+        chunk = self._chunk(known)
         try:
             for some in slices:
                 # they are split by characters: the number of tokens is not known yet, but is hardly larger
@@ -248,14 +236,14 @@ class Pipeline(Closeable):
                         or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
                         or chunk.num_characters >= MAX_CHARACTERS
                     ):
-                        yield chunk.planned()
-                        chunk = self._chunk(call, known)
+                        yield self._planned(chunk, call)
+                        chunk = self._chunk(known)
         except Exception as error:
             if chunk.num_candidates and not is_interrupt(error):
-                yield chunk.planned()
+                yield self._planned(chunk, call)
             raise
         if chunk.num_candidates:
-            yield chunk.planned()
+            yield self._planned(chunk, call)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
@@ -267,9 +255,10 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], known: Mapping[Text, TokenisedText] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
-        chunk = self._chunk(Call(), known)
+        chunk = self._chunk(known)
         chunk.add(Pairs(sides[0], sides[1] if len(sides) > 1 else singles(())))
-        encoded = chunk.sides(self.matching.prepare(chunk.planned().runs.finish(), chunk.num_context))
+        embeddings = self._planned(chunk, Call()).runs.finish()
+        encoded = chunk.sides(self.matching.prepare(embeddings, chunk.num_context))
         return [*encoded][: len(sides)], chunk.stats
 
     def count_documents(self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None) -> DocumentCounts:
@@ -309,18 +298,15 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
-    def _chunk(self, call: Call, known: Mapping[Text, TokenisedText] | None) -> Chunk:
-        return Chunk(partial(self._tokenise_new, known=known or {}), partial(self._plan_runs, call), self.model)
+    def _chunk(self, known: Mapping[Text, TokenisedText] | None) -> Chunk:
+        return Chunk(partial(self._tokenise_new, known=known or {}), self.model)
 
-    def _plan_runs(self, call: Call, sequences: Sequence[NDArray[np.int64]], in_context: bool) -> Runs:
-        """Plan the runs of texts: into vectors on the device if they can be matched there."""
-        tokenizer = self.tokenizer
-        plan_on_host = partial(
-            HostRuns, self.encoder, call, sequences, tokenizer.max_length, tokenizer.num_special_tokens
-        )
-        if self._matching_graph is None or in_context:
-            return plan_on_host()
-        return DeviceRuns(self.encoder, call, sequences, plan_on_host)
+    def _planned(self, chunk: Chunk, call: Call) -> Chunk:
+        """Return a complete chunk with its runs planned: into vectors on the device if they can be matched there."""
+        on_device = self._matching_graph is not None and not chunk.num_context.any()
+        sequences = [row.ids for row in chunk.rows]
+        chunk.runs = Runs(self.encoder, call, sequences, self.tokenizer, on_device=on_device)
+        return chunk
 
     def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> TokenEmbeddings:
         chunk.began, candidates_per_token = monotonic(), chunk.num_candidates / max(chunk.num_tokens, 1)

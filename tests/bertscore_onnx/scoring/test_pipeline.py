@@ -105,7 +105,7 @@ def test_only_new_texts_are_tokenised(pipeline):
         new.append(texts)
         return tokenise(pipeline.tokenizer, texts, " ")
 
-    texts = Chunk(tokenise_and_record, lambda *_: None, pipeline.model)
+    texts = Chunk(tokenise_and_record, pipeline.model)
     for pairs in slices(("a cat", "a dog"), ("a dog", "red")):
         texts.add(pairs)
     assert new == [["a cat", "a dog"], ["red"]]
