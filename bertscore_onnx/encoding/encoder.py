@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from threading import Event
+from threading import Event, Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.device import Buckets, DeviceVectors
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OptimizeFor, Place, uninitialized
 from bertscore_onnx.encoding.windows import Windows
@@ -277,15 +277,14 @@ class Encoder:
         """The hidden size, the layers that a run stacks, or 0, and the numbers of those that are scored."""
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
-        # a provider that prepares itself for each shape may do so in each thread, and keep the result
-        has_threads = self.session.leaves_cpu_idle or provider.widths
-        self.threads: ThreadPool = ThreadPool(self.session.concurrency if has_threads else 0, "bertscore-encode")
+        number = self.session.concurrency if self.session.leaves_cpu_idle else 0
+        self.threads: Threads = Threads(number, "bertscore-encode")
         """The threads for runs; none to run in the callers' threads."""
-        self.matching_threads: ThreadPool = self.threads
+        self.matching_threads: Threads = self.threads
         """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
         if provider.concurrency is not None:
             threads = self.session.num_threads
-            self.matching_threads = ThreadPool(threads if threads > 1 else 0, "bertscore-match")
+            self.matching_threads = Threads(threads if threads > 1 else 0, "bertscore-match")
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
@@ -344,14 +343,12 @@ class Encoder:
                 if is_stopped.is_set():
                     raise ClosedError("The caller went away before all was encoded.")
         except BaseException:
-            with suppress(ClosedError):
-                self.session.wait()  # runs on a device may still write there
+            waiting.clear()
+            if isinstance(vectors, DeviceVectors):
+                with suppress(ClosedError):
+                    list(self.threads.map(OnnxSession.wait, [self.session]))  # runs may still write there
             raise
         return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts)
-
-    def wait(self) -> None:
-        """Wait until all runs are over that have begun."""
-        self.threads.submit(lambda _: self.session.wait(), None).result()
 
     def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place) -> None:
         """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
@@ -368,15 +365,14 @@ class Encoder:
         return HostPlace.of_layers(vectors, stacked, layers[0])
 
     def warm_up(self) -> None:
-        """Run each shape that later runs may have, in each thread, if the provider prepares itself for every shape."""
+        """Run each shape that later runs may have, if the provider prepares itself for every shape."""
         if self.buckets is not None:
-            self.threads.run_in_each(partial(self._run_shapes, self.buckets.shapes()))
+            deque(self.threads.map(self._run_shape, self.buckets.shapes()), maxlen=0)
 
-    def _run_shapes(self, shapes: Sequence[tuple[int, int]]) -> None:
-        for texts, tokens in shapes:
-            ids = np.full((texts, tokens), self._manifest.pad_id, dtype=np.int64)
-            vectors = uninitialized((self._num_layers, texts, tokens, self._manifest.hidden_size))
-            self.run_batch(ids, np.ones_like(ids), self.place(vectors))
+    def _run_shape(self, shape: tuple[int, int]) -> None:
+        ids = np.full(shape, self._manifest.pad_id, dtype=np.int64)
+        vectors = uninitialized((self._num_layers, *shape, self._manifest.hidden_size))
+        self.run_batch(ids, np.ones_like(ids), self.place(vectors))
 
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system; later runs allocate it again."""
@@ -403,6 +399,9 @@ class Call:
 
     memory: ReusedMemory = field(default_factory=ReusedMemory)
     """The memory of vectors on the host."""
+
+    encoding: Lock = field(default_factory=Lock)
+    """Held while a chunk is encoded: they are encoded one after the other."""
 
 
 class Runs:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links
 from bertscore_onnx.concurrency.cpus import usable_cpus
-from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.encoding.providers import (
     CPU,
     FATAL,
@@ -227,7 +227,7 @@ class OnnxSession:
         """
         number, tokens = next(iter(batch.values())).shape
         try:
-            with exit_gate:
+            with native_code():
                 self._compute(self.get(), {**batch, **(constants or {})}, places)
             return
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
@@ -271,7 +271,7 @@ class OnnxSession:
         arena = f"{self.provider.arena}:{self.provider.index}"
         options.add_run_config_entry("memory.enable_memory_arena_shrinkage", arena)
         one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
-        with exit_gate:
+        with native_code():
             self.get().run(self._outputs, one_token, options)
 
     def close(self) -> None:
@@ -282,7 +282,7 @@ class OnnxSession:
 
     def wait(self) -> None:
         """Wait until all runs on the device are over."""
-        with exit_gate:
+        with native_code():
             self.get().io_binding().synchronize_outputs()
 
     def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import joined_ranges, plan_batches
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, open_session
@@ -89,7 +89,7 @@ class MatchingGraph:
         for name, values in zip(("precision", "recall"), scores, strict=True):
             binding.bind_output(name, "cpu", 0, np.float32, values.shape, values.ctypes.data)
         try:
-            with exit_gate:
+            with native_code():
                 self._session().run_with_iobinding(binding)
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if is_interrupt(error):

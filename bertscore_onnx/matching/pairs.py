@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges, plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
@@ -89,7 +89,7 @@ def match_pairs(
     candidates: EncodedTexts,
     references: EncodedTexts,
     weights: TokenWeights,
-    threads: ThreadPool,
+    threads: Threads,
     beta: float = 1.0,
     on_device: Callable[["PairMatching"], bool] | None = None,
 ) -> tuple[PRF[NDArray[np.float32]], dict[str, NDArray[np.bool_]]]:
@@ -184,7 +184,7 @@ class PairMatching:
         """The vectors of both sides on the host."""
         return np.asarray(self.vectors[0]), np.asarray(self.vectors[1])
 
-    def match_on_host(self, threads: ThreadPool) -> None:
+    def match_on_host(self, threads: Threads) -> None:
         """Match all pairs in threads."""
         batches = list(plan_batches(self.widths, BATCH_TOKENS))
         if len(batches) == 1:  # not worth a thread switch

@@ -6,9 +6,9 @@ one stage runs at a time.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from time import monotonic
 from typing import Unpack
 
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
-from bertscore_onnx.concurrency.thread_pool import prefetch
+from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.encoder import Call, Encoder, Runs, TokenEmbeddings
-from bertscore_onnx.errors import ClosedError, is_interrupt
+from bertscore_onnx.errors import is_interrupt
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
 from bertscore_onnx.matching.pairs import EncodedTexts, count_unscored, match_pairs
@@ -44,6 +44,9 @@ pairs of sentences needed 1.2 % of padding on a CPU; in chunks of 512 it was 2.1
 
 FIRST_TOKENS = 1024
 """The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
+
+MOST_CHUNKS = 64
+"""Chunks of all callers, at most two of each, that threads have at a time; others wait."""
 
 Tokenise = Callable[[Sequence[Text]], Sequence[TokenisedText]]
 
@@ -157,6 +160,7 @@ class Pipeline(Closeable):
             optimize_for=settings.get("optimize_for", "throughput"),
         )
         session = self.encoder.session
+        self._threads = Threads(MOST_CHUNKS, "bertscore-chunk")
         self.model: str = (
             f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
             f"max_length={self.tokenizer.max_length}"
@@ -198,20 +202,19 @@ class Pipeline(Closeable):
         Texts that are known are not tokenised again.
         """
         call, limit = Call(max_items), ChunkLimit(max_seconds)
-        chunks = self.chunks(slices, call, limit, known)
-        encode, match = partial(self._encode, advance=advance), partial(self._match, weights=weights, limit=limit)
+        failures: list[Exception] = []
+        chunks = _until_failure(self.chunks(slices, call, limit, known), failures)
+        encode = partial(self._encode, call=call, advance=advance)
+        match = partial(self._match, weights=weights, limit=limit)
+        is_parallel = self.encoder.session.leaves_cpu_idle
+        encoded = self._threads.map(encode, chunks, ahead=1) if is_parallel else map(encode, chunks)
         try:
-            if self.encoder.session.leaves_cpu_idle:
-                yield from prefetch(chunks, encode, match)
-            else:
-                for chunk in chunks:
-                    yield match(chunk, encode(chunk))
+            yield from starmap(match, encoded)  # which keeps no vectors
         except BaseException:  # of the caller too, who may have gone
             call.is_stopped.set()
-            if self._matching_graph is not None:
-                with suppress(ClosedError):
-                    self.encoder.wait()  # runs may still write into the vectors of a chunk
             raise
+        if failures:
+            raise failures.pop()
 
     def chunks(
         self,
@@ -290,6 +293,7 @@ class Pipeline(Closeable):
     def close(self) -> None:
         """Release the model; runs in progress finish first."""
         self.encoder.close()
+        self._threads.close()
         if self._matching_graph is not None:
             self._matching_graph.close()
 
@@ -308,11 +312,13 @@ class Pipeline(Closeable):
         chunk.runs = Runs(self.encoder, call, sequences, self.tokenizer, on_device=on_device)
         return chunk
 
-    def _encode(self, chunk: Chunk, advance: Callable[[float], object]) -> TokenEmbeddings:
-        chunk.began, candidates_per_token = monotonic(), chunk.num_candidates / max(chunk.num_tokens, 1)
+    def _encode(self, chunk: Chunk, call: Call, advance: Callable[[float], object]) -> tuple[Chunk, TokenEmbeddings]:
+        candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)
         if not chunk.num_tokens:  # both sides were encoded before
             advance(chunk.num_candidates)
-        return chunk.runs.finish(lambda tokens: advance(tokens * candidates_per_token))
+        with call.encoding:
+            chunk.began = monotonic()
+            return chunk, chunk.runs.finish(lambda tokens: advance(tokens * candidates_per_token))
 
     def _match(
         self, chunk: Chunk, embeddings: TokenEmbeddings, weights: TokenWeights, limit: ChunkLimit
@@ -335,3 +341,13 @@ class Pipeline(Closeable):
         )
         scores = best_of_references(Scores(*raw, None, is_truncated, unknown), counts)
         return scores, replace(chunk.stats, **unscored)
+
+
+def _until_failure(chunks: Iterator[Chunk], failures: list[Exception]) -> Iterator[Chunk]:
+    """Yield chunks, and keep an error that ends them, so that the scores before it come first."""
+    try:
+        yield from chunks
+    except Exception as error:
+        if is_interrupt(error):
+            raise
+        failures.append(error)

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
-from bertscore_onnx.concurrency.exit_gate import exit_gate
+from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TokenizerSpec, compile_split, tokenizer_file
@@ -112,7 +112,7 @@ class TextTokenizer:
 
     def _ids_of(self, texts: Sequence[str], max_length: int | None) -> tuple[list[NDArray[np.int64]], list[bool]]:
         stripped = [text.strip() for text in texts]
-        with exit_gate, tokenizer_errors(self._path, "fails on a text"):
+        with native_code(), tokenizer_errors(self._path, "fails on a text"):
             encoded = iter(self._encode([text for text in stripped if text], max_length))
         ids, is_truncated = [], []
         for text in stripped:

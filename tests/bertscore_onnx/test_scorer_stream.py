@@ -104,16 +104,24 @@ def test_an_error_of_the_iterable_comes_after_earlier_scores(scorer, fails_at):
         next(stream)
 
 
-def test_who_stops_early_ends_the_work(scorer):
-    before = {*threading.enumerate()}
-    stream = scorer.stream(itertools.cycle(PAIRS))
-    next(stream)
-    started = [thread for thread in threading.enumerate() if thread.name.startswith("bertscore-chunk")]
-    assert {*started} - before
-    stream.close()
-    for thread in started:
-        thread.join(60)
-    assert not any(thread.is_alive() for thread in started)
+def test_who_stops_early_ends_the_work(tiny_bundle, monkeypatch):
+    runs, may_go, run_batch = [], threading.Event(), Encoder.run_batch
+
+    def run(encoder, *batch):
+        runs.append(batch)
+        assert len(runs) <= 6 or may_go.wait(60)  # the first chunk has as many
+        run_batch(encoder, *batch)
+
+    monkeypatch.setattr(Encoder, "run_batch", run)
+    with BERTScorer(tiny_bundle, device="cpu", nthreads=2) as scorer:
+        stream = scorer.stream(itertools.cycle(PAIRS), batch_size=1)
+        next(stream)
+        stream.close()
+        may_go.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("bertscore-"):
+            thread.join(60)
+    assert len(runs) <= 8
 
 
 def test_a_stream_of_a_closed_scorer_says_so(tiny_bundle):

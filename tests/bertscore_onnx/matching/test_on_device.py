@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.encoding.providers import CPU
@@ -14,7 +14,7 @@ from bertscore_onnx.matching.weights import TokenWeights
 from tests.support.token_similarity import encoded_texts
 
 VOCABULARY, SPECIAL = 500, 2
-THREADS = ThreadPool(0, "match")
+THREADS = Threads(0, "match")
 
 
 class Texts:

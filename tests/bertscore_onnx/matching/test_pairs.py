@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.concurrency.thread_pool import ThreadPool
+from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.errors import EncodingError, IdfError
 from bertscore_onnx.matching.greedy import greedy_match
@@ -24,7 +24,7 @@ WEIGHTS = TokenWeights(np.float32([0, 1, 2, 0.5, 1, 3, 0, 0, 1, np.nan]), IS_WOR
 
 @pytest.fixture
 def threads():
-    threads = ThreadPool(2, "test")
+    threads = Threads(2, "test")
     yield threads
     threads.close()
 
