@@ -264,6 +264,22 @@ def test_errors_at_the_margin_over_many_trials(name, segments, systems, record_p
     assert found <= 0.035
 
 
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [20, 40, 100, 400])
+def test_errors_at_the_margin_of_rescaled_scores(segments, record_property):
+    """One output in 100 is empty and scores far below 0, the others as the baseline's."""
+    floor, worst, found = 0.83, -0.83 / 0.17, []
+    for start in range(0, 2000, TOGETHER):
+        rng = np.random.default_rng([segments, start])
+        base = (rng.uniform(0.86, 0.98, segments) - floor) / (1 - floor)
+        is_empty = rng.random((TOGETHER, segments)) < 0.01
+        metric = SegmentMeans([base, *np.where(is_empty, worst, base)])
+        true_loss = 0.01 * ((0.92 - floor) / (1 - floor) - worst)
+        found += (margin_bounds(metric, 1, worst=worst).loss < true_loss).tolist()
+    record_property(f"rescaled F, 1 % empty, 1 system | {segments} segments", f"{np.mean(found):.3f}")
+    assert np.mean(found) <= 0.035
+
+
 def draw_documents(rng, sizes, number):
     """Draw losses of segments, of which 5 % of the documents lose all, and others a little, (number, segments)."""
     fails = rng.random((number, len(sizes))) < 0.05

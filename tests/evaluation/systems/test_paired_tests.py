@@ -144,8 +144,8 @@ AT_ONCE = 50
 """Pairs of systems that share their swaps and resamples, which takes far less time."""
 
 
-def many_trials(differences, number, *, documents=None, **options):
-    """Test differences, which are drawn by seed, (segments,), against 0; return p, and which intervals hold 0."""
+def many_trials(differences, number, *, documents=None, true=0, **options):
+    """Test differences, which are drawn by seed, (segments,); return p, and which intervals hold `true`."""
     p, holds = [], []
     for start in range(0, number, AT_ONCE):
         drawn = [differences(seed) for seed in range(start, min(start + AT_ONCE, number))]
@@ -153,7 +153,7 @@ def many_trials(differences, number, *, documents=None, **options):
         metric = metric if documents is None else metric.by_document(documents)
         result = paired_permutation(metric, seed=start, **options)
         p.append(result.p)
-        holds.append((result.interval[:, 0] <= 0) & (result.interval[:, 1] >= 0))
+        holds.append((result.interval[:, 0] <= true) & (result.interval[:, 1] >= true))
     return np.concatenate(p), np.concatenate(holds)
 
 
@@ -229,6 +229,35 @@ def test_intervals_of_any_shape_hold(name, segments, record_property):
     record_property(f"{name} | coverage, {segments} segments", f"{coverage:.3f}")
     if name != "few exceptions":  # 2 of 20, or none of 10, may be seen
         assert coverage >= LOWEST_COVERAGE.get(name, 0.935)
+
+
+WON_LOST = {
+    "0.5 won, 0.02 lost": (0.5, 0.02, None),
+    "0.3 won, 0.01 lost": (0.3, 0.01, None),
+    "0.2 won, 0.05 lost": (0.2, 0.05, None),
+    "0.3 won, 0.05 lost, by documents": (0.3, 0.05, 10),
+}
+"""The shares of segments that a system wins and loses, and the segments of a document; these differ in the first."""
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("segments", [50, 200, 1000])
+@pytest.mark.parametrize("name", WON_LOST)
+def test_intervals_of_systems_that_differ_hold_the_difference(name, segments, record_property):
+    won, lost, of_document = WON_LOST[name]
+    documents = None if of_document is None else np.arange(segments) // of_document
+
+    def differences(seed):
+        rng = np.random.default_rng([seed, segments])
+        share = won if documents is None else rng.beta(10 * won, 10 * (1 - won), documents[-1] + 1)[documents]
+        is_won = rng.random(segments) < share
+        return np.where(is_won, 1.0, -1.0 * (rng.random(segments) < lost / (1 - won)))
+
+    true = won - lost
+    _, holds = many_trials(differences, 2000, documents=documents, true=true, num_swaps=1999)
+    if documents is None or segments > 50:
+        record_property(f"{name} | coverage, {segments:,} segments", f"{holds.mean():.3f}")
+        assert holds.mean() >= 0.93
 
 
 DOCUMENT_SIZES = {
