@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
-from textwrap import fill
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import to_builtins
@@ -71,16 +71,21 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        measures = self.measures.items()
-        return {
-            "n": self.n,
-            **_parts(self.measures),
-            "ranks": dict(self.ranks),
-            "pairs": {name: value.n for name, value in measures if name in ("acc_eq", "spa") and value.groups},
-            "groups": {name: value.groups for name, value in measures if value.groups > 1},
-            "left_out": {name: value.left_out for name, value in measures if value.groups and value.left_out},
-            "zeros": {name: value.zeros for name, value in measures if value.zeros},
-        }
+        record = {"n": self.n, **_values(self.measures), "ranks": dict(self.ranks)}
+        pairs: dict[str, int] = {}
+        groups: dict[str, int] = {}
+        left_out: dict[str, int] = {}
+        zeros: dict[str, int] = {}
+        for name, measure in self.measures.items():
+            if name in ("acc_eq", "spa") and measure.groups:
+                pairs[name] = measure.n
+            if measure.groups > 1:
+                groups[name] = measure.groups
+            if measure.groups and measure.left_out:
+                left_out[name] = measure.left_out
+            if measure.zeros:
+                zeros[name] = measure.zeros
+        return record | {"pairs": pairs, "groups": groups, "left_out": left_out, "zeros": zeros}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +104,18 @@ class MetricAgreement:
 
     def measure(self, key: Key) -> Measure | None:
         """Return a measure that has a value, or None."""
-        agreement: Agreement | None = getattr(self, key[0])
-        return None if agreement is None or agreement[key[1]].value is None else agreement[key[1]]
+        level, name = key
+        agreement = self.system if level == "system" else self.segment
+        if agreement is None or agreement[name].value is None:
+            return None
+        return agreement[name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        levels = {"system": self.system, "segment": self.segment}
         return {
             "signature": self.signature,
-            **{level: agreement and agreement.to_dict() for level, agreement in levels.items()},
+            "system": self.system and self.system.to_dict(),
+            "segment": self.segment and self.segment.to_dict(),
         }
 
 
@@ -162,24 +170,38 @@ class LanguagePairResult:
         """The sentinel with the highest value of each measure that ranks the metrics and that a sentinel has."""
         best = {}
         for key in self.ranked_by:
-            values = [(measure.value or 0.0, one) for one in self.sentinels if (measure := one.measure(key))]
+            values = _values_of(self.sentinels, key)
             if values:
-                best[key] = max(values, key=lambda pair: pair[0])[1]
+                best_name = max(values, key=values.__getitem__)
+                best[key] = next(metric for metric in self.sentinels if metric.name == best_name)
         return best
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
         """Yield metrics and sentinels, in the order of the tables."""
-        yield from ((kind, metric) for kind in get_args(Kind) for metric in getattr(self, kind))
+        for metric in self.metrics:
+            yield "metrics", metric
+        for sentinel in self.sentinels:
+            yield "sentinels", sentinel
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         record: dict[str, Any] = to_builtins(self, enc_hook=_of_python)
         del record["language_pair"]
-        return record | {
-            "ranked_by": [label(key) for key in self.ranked_by],
-            "tests": {name: tests.to_dict() for name, tests in self.tests.items()},
-            **{kind: {metric.name: metric.to_dict() for metric in getattr(self, kind)} for kind in get_args(Kind)},
-        }
+        record["ranked_by"] = [label(key) for key in self.ranked_by]
+        record["tests"] = {name: tests.to_dict() for name, tests in self.tests.items()}
+        record["metrics"] = {metric.name: metric.to_dict() for metric in self.metrics}
+        record["sentinels"] = {metric.name: metric.to_dict() for metric in self.sentinels}
+        return record
+
+
+def _values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]:
+    """Return the values of a measure by the name of the metric, of those that have it."""
+    values = {}
+    for metric in metrics:
+        measure = metric.measure(key)
+        if measure is not None:
+            values[metric.name] = measure.value or 0.0
+    return values
 
 
 def _of_python(value: str | np.generic) -> str | float:
@@ -205,14 +227,25 @@ class MetricMean:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; a missing value is None, with its reason."""
-        return {"language_pairs": self.language_pairs, **_parts(self.measures), "ranks": dict(self.ranks)}
+        return {
+            "language_pairs": self.language_pairs,
+            **_values(self.measures),
+            "ranks": dict(self.ranks),
+        }
 
 
-def _parts(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return the values of measures by name, their intervals if they have any, and why others lack a value."""
-    intervals = {name: [measure.low, measure.high] for name, measure in measures.items() if measure.low is not None}
-    reasons = {name: measure.reason for name, measure in measures.items() if measure.value is None}
-    return {name: measure.value for name, measure in measures.items()} | {"intervals": intervals, "reasons": reasons}
+def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
+    """Return the values of measures by name, with intervals, and with reasons for missing values."""
+    values: dict[str, Any] = {}
+    intervals: dict[str, list[float | None]] = {}
+    reasons: dict[str, str] = {}
+    for name, measure in measures.items():
+        values[name] = measure.value
+        if measure.low is not None:
+            intervals[name] = [measure.low, measure.high]
+        if measure.value is None:
+            reasons[name] = measure.reason
+    return values | {"intervals": intervals, "reasons": reasons}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +269,17 @@ class MetaEvaluation(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with its reason."""
-        kinds = {kind: [mean for mean in self.means if mean.kind == kind] for kind in get_args(Kind)}
+        mean: dict[str, Any] = {"metrics": {}, "sentinels": {}}
+        for metric in self.means:
+            mean[metric.kind][metric.name] = metric.to_dict()
+        mean["tests"] = {name: tests.to_dict() for name, tests in self.mean_tests.items()}
+        mean["units"] = self.units
         return {
             "signature": self.signature,
             "permutations": self.permutations,
             "seed": self.seed,
             "language_pairs": {result.language_pair: result.to_dict() for result in self.language_pairs},
-            "mean": {
-                **{kind: {mean.name: mean.to_dict() for mean in means} for kind, means in kinds.items()},
-                "tests": {name: tests.to_dict() for name, tests in self.mean_tests.items()},
-                "units": self.units,
-            },
+            "mean": mean,
         }
 
     @property
@@ -259,13 +292,14 @@ class MetaEvaluation(Result):
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for result in self.language_pairs:
-            said = {"notes": " ".join(self._said(result)), "signature": self.signature}
+            notes = " ".join(self._sentences(result))
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind}
-                for level, agreement in (("system", metric.system), ("segment", metric.segment)):
-                    if agreement:
-                        row |= {f"{level}_{name}": value for name, value in _row(agreement).items()}
-                yield row | said
+                if metric.system is not None:
+                    row |= _row(metric.system, "system_")
+                if metric.segment is not None:
+                    row |= _row(metric.segment, "segment_")
+                yield row | {"notes": notes, "signature": self.signature}
 
     def _blocks(self) -> Iterator[str]:
         yield from self._verdict_and_means()
@@ -277,17 +311,21 @@ class MetaEvaluation(Result):
         signatures = self._signatures().split("\n")
         if len(self.language_pairs) > 1:
             title = f"means over {len(self.language_pairs)} language pairs"
-            golds = [
-                metric.base_name
-                for result in self.language_pairs
-                for metric in result.metrics
-                if metric.name in result.golds
-            ]
-            yield _latex(title, self._mean_rows, self.mean_tests, self.units, [self._verdict, *signatures], golds)
+            golds = self._base_names_of_golds()
+            comments = [self._verdict, *signatures]
+            yield _latex(title, self._mean_rows, self.mean_tests, self.units, comments, golds)
         for result in self.language_pairs:
-            title, comments = "; ".join(_heading(result)), [*self._said(result), *signatures]
+            title = "; ".join(_heading(result))
             units = {result.units: result.num_units}
+            comments = self._sentences(result) + signatures
             yield _latex(title, _measures_of(result), result.tests, units, comments, result.golds)
+
+    def _base_names_of_golds(self) -> list[str]:
+        names = []
+        for result in self.language_pairs:
+            golds = [metric for metric in result.metrics if metric.name in result.golds]
+            names += [metric.base_name for metric in golds]
+        return names
 
     def figure(self) -> "Figure":
         """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
@@ -301,25 +339,28 @@ class MetaEvaluation(Result):
         panels = []
         for result in self.language_pairs:
             for key in result.ranked_by:
+                measure = _MEASURES[label(key)]
+                title = f"{result.language_pair}: {measure.title} of {measure.about}"
+                rows = _rows_of_figure(result.ranked, key)
+                line = None
+                words = ""
                 sentinel = result.best_sentinels.get(key)
-                found = [(metric.name, measure) for metric in result.ranked if (measure := metric.measure(key))]
-                rows = [(name, measure.value or 0.0, measure.low, measure.high, True) for name, measure in found]
-                line = sentinel and sentinel.measure(key)
-                words = f"{sentinel.name}, which reads no meaning" if sentinel else ""
-                title, about, *_ = _MEASURES[label(key)]
-                title = f"{result.language_pair}: {title} of {about}, with 95 % interval"
-                panels.append(Panel(title, rows, line.value if line else None, words))
+                if sentinel is not None:
+                    line = _values_of([sentinel], key)[sentinel.name]
+                    words = f"{sentinel.name}, which reads no meaning"
+                panels.append(Panel(f"{title}, with 95 % interval", rows, line, words))
         if not panels:
             raise InputError(f"There is nothing to draw. {self._verdict}")
-        said = [" ".join(self._said(result)) for result in self.language_pairs]
-        return rows_figure(panels, [*said, *self._signatures().split("\n")])
+        captions = [" ".join(self._sentences(result)) for result in self.language_pairs]
+        return rows_figure(panels, captions + self._signatures().split("\n"))
 
-    def _said(self, result: LanguagePairResult) -> list[str]:
-        """Return the verdict, that on a language pair, and its notes, in sentences."""
-        verdicts = [self._verdict]
+    def _sentences(self, result: LanguagePairResult) -> list[str]:
+        """Return the verdict, that on a language pair, and its notes."""
+        sentences = [self._verdict]
         if len(self.language_pairs) > 1:
-            verdicts.append(f"{result.language_pair}: {_verdict_of(result)}")
-        return [*verdicts, *(f"{note}." for note in _notes(result))]
+            sentences.append(f"{result.language_pair}: {_verdict_of(result)}")
+        sentences += [f"{note}." for note in _notes(result)]
+        return sentences
 
     @property
     def _verdict(self) -> str:
@@ -327,13 +368,15 @@ class MetaEvaluation(Result):
         if len(self.language_pairs) == 1:
             return _verdict_of(self.language_pairs[0])
         means = {mean.name: mean for mean in self.means}
-        values = {
-            name: {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
-            for name, tests in self.mean_tests.items()
-        }
+        values = {}
+        for name, tests in self.mean_tests.items():
+            values[name] = {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
         num_systems = min(len(result.spa_systems) for result in self.language_pairs)
-        no_verdict = "no metric is ranked." if self.mean_tests else "no measure ranks the metrics of all."
-        words = verdict(values, self.mean_tests, num_systems) or no_verdict
+        words = verdict(values, self.mean_tests, num_systems)
+        if not words and self.mean_tests:
+            words = "no metric is ranked."
+        elif not words:
+            words = "no measure ranks the metrics of all."
         return f"Over {len(self.language_pairs)} language pairs, {words}"
 
     def _verdict_and_means(self) -> Iterator[str]:
@@ -356,13 +399,25 @@ class MetaEvaluation(Result):
         return rows
 
     def _signatures(self) -> str:
-        signatures = {
-            metric.name: metric.signature
-            for result in self.language_pairs
-            for metric in result.metrics
-            if metric.signature
-        }
-        return "\n".join([self.signature, *(f"{name}: {signature}" for name, signature in signatures.items())])
+        signatures = {}
+        for result in self.language_pairs:
+            for metric in result.metrics:
+                if metric.signature:
+                    signatures[metric.name] = metric.signature
+        lines = [f"{name}: {signature}" for name, signature in signatures.items()]
+        return "\n".join([self.signature, *lines])
+
+
+def _rows_of_figure(
+    metrics: Sequence[MetricAgreement], key: Key
+) -> list[tuple[str, float, float | None, float | None, bool]]:
+    """Return the name, value, interval and emphasis of each metric that has a value."""
+    rows = []
+    for metric in metrics:
+        measure = metric.measure(key)
+        if measure is not None:
+            rows.append((metric.name, measure.value or 0.0, measure.low, measure.high, True))
+    return rows
 
 
 # The verdict.
@@ -398,62 +453,80 @@ _LISTED = 4
 
 def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int) -> str:
     """Return in a sentence which metric agrees best by each measure, by values of measures and then of metrics."""
-    sentence = previous = ""
+    sentence = ""
+    previous_best = ""
     for name, of_metrics in values.items():
         if not of_metrics or (name == "spa" and num_systems < MIN_SYSTEMS):
             continue
-        best, *others = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
-        title, about, write, _ = _MEASURES[name]
-        facts = [f"{title} {write(of_metrics[best])}", *_relations(best, others, tests[name])]
-        sentinels = [test for test in tests[name].sentinels if test.metric == best]
-        is_better = bool(sentinels) and sentinels[0].p_holm < SIGNIFICANT
-        if sentinels and not is_better:
-            facts.append(f"not significantly better than {sentinels[0].sentinel}, which reads no meaning")
-        elif is_better and not others:
-            facts.append("better than every sentinel")
-        verb = "" if sentence else "agrees best " if others else "agrees "
-        subject = f"{best} " if best != previous else ""
-        is_contradicted = name == "acc_eq" and any(
-            metric == previous and difference.delta < 0 and difference.p_holm < SIGNIFICANT
-            for (metric, _), difference in tests[name].differences.items()
-        )
-        if sentence:
-            sentence += " but " if is_contradicted else " and "
-        sentence += f"{subject}{verb}on {about} ({'; '.join(facts)})"
-        previous = best
+        best, *rest = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
+        measure = _MEASURES[name]
+        facts = [f"{measure.title} {measure.write(of_metrics[best])}"]
+        facts += _relations(best, rest, tests[name])
+        facts += _relation_to_sentinels(best, tests[name], is_alone=not rest)
+        clause = f"on {measure.about} ({'; '.join(facts)})"
+        if not sentence:
+            clause = f"agrees best {clause}" if rest else f"agrees {clause}"
+        if best != previous_best:
+            clause = f"{best} {clause}"
+        if sentence and name == "acc_eq" and _is_beaten(previous_best, tests[name]):
+            clause = f" but {clause}"
+        elif sentence:
+            clause = f" and {clause}"
+        sentence += clause
+        previous_best = best
     return f"{sentence}." if sentence else ""
 
 
-def _relations(best: str, others: Sequence[str], tests: MeasureTests) -> list[str]:
-    """Return how the best metric compares with the others."""
-    relations: dict[str, list[str]] = {}
-    for other in others:
-        difference = tests.differences.get((best, other))
-        relation = "not tested against"
-        if difference is not None:
-            relation = f"{'' if difference.p_holm < SIGNIFICANT else 'not '}significantly better than"
-        relations.setdefault(relation, []).append(other)
-    return [
-        f"{relation} {listed(names) if len(names) <= _LISTED else f'{len(names)} others'}"
-        for relation, names in relations.items()
-    ]
+def _relations(best: str, rest: Sequence[str], tests: MeasureTests) -> list[str]:
+    """Return how the best metric compares with the rest."""
+    names_by_relation: dict[str, list[str]] = {}
+    for name in rest:
+        difference = tests.differences.get((best, name))
+        if difference is None:
+            relation = "not tested against"
+        elif difference.p_holm < SIGNIFICANT:
+            relation = "significantly better than"
+        else:
+            relation = "not significantly better than"
+        names_by_relation.setdefault(relation, []).append(name)
+    relations = []
+    for relation, names in names_by_relation.items():
+        whom = listed(names) if len(names) <= _LISTED else f"{len(names)} others"
+        relations.append(f"{relation} {whom}")
+    return relations
+
+
+def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) -> list[str]:
+    """Return that the best metric is not better than a sentinel, or that an only metric is."""
+    for test in tests.sentinels:
+        if test.metric != best:
+            continue
+        if test.p_holm >= SIGNIFICANT:
+            return [f"not significantly better than {test.sentinel}, which reads no meaning"]
+        return ["better than every sentinel"] if is_alone else []
+    return []
+
+
+def _is_beaten(metric: str, tests: MeasureTests) -> bool:
+    """Return whether any other metric is significantly better."""
+    for (first, _), difference in tests.differences.items():
+        if first == metric and difference.delta < 0 and difference.p_holm < SIGNIFICANT:
+            return True
+    return False
 
 
 def _verdict_of(result: LanguagePairResult) -> str:
     """Return the verdict on a language pair, and which metrics order outputs the wrong way round."""
-    values = {
-        label(key): {metric.name: measure.value or 0.0 for metric in result.ranked if (measure := metric.measure(key))}
-        for key in result.ranked_by
-    }
-    words = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
-    if result.reversed:
-        order = "order" if len(result.reversed) > 1 else "orders"
-        names = " ".join(map(quote, result.reversed))
-        words += (
-            f" {listed(result.reversed)} {order} outputs the wrong way round: if lower scores are better, give "
-            f"--lower-better {names}."
-        )
-    return words
+    values = {label(key): _values_of(result.ranked, key) for key in result.ranked_by}
+    sentence = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
+    if not result.reversed:
+        return sentence
+    verb = "order" if len(result.reversed) > 1 else "orders"
+    names = " ".join(map(quote, result.reversed))
+    return (
+        f"{sentence} {listed(result.reversed)} {verb} outputs the wrong way round: if lower scores "
+        f"are better, give --lower-better {names}."
+    )
 
 
 def _no_verdict(result: LanguagePairResult) -> str:
@@ -469,41 +542,51 @@ def _no_verdict(result: LanguagePairResult) -> str:
 # The tables of text.
 
 
-def _row(agreement: Agreement) -> dict[str, Any]:
-    """Return a row of TSV, by the names that JSON has; lists and reasons are joined."""
-    row: dict[str, Any] = {}
+def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
+    """Return the cells of a row of TSV, whose names begin with a prefix, from the record of JSON."""
+    cells: dict[str, Any] = {}
     for name, value in agreement.to_dict().items():
         if name == "reasons":
-            row[name] = "; ".join(f"{of}: {reason}" for of, reason in value.items())
+            reasons = [f"{measure}: {reason}" for measure, reason in value.items()]
+            cells[f"{prefix}reasons"] = "; ".join(reasons)
         elif name == "intervals":
-            row |= {f"{of}_{end}": ends[at] for of, ends in value.items() for at, end in enumerate(("low", "high"))}
+            for measure, (low, high) in value.items():
+                cells[f"{prefix}{measure}_low"] = low
+                cells[f"{prefix}{measure}_high"] = high
         elif name == "ranks":
-            row |= {f"{of}_rank": rank for of, rank in value.items()}
-        elif isinstance(value, dict):  # groups, left_out and zeros
-            row |= {f"{of}_{name}": number for of, number in value.items()}
+            for measure, rank in value.items():
+                cells[f"{prefix}{measure}_rank"] = rank
+        elif isinstance(value, dict):  # pairs, groups, left_out and zeros
+            for measure, counted in value.items():
+                cells[f"{prefix}{measure}_{name}"] = counted
         else:
-            row[name] = value
-    return row
+            cells[f"{prefix}{name}"] = value
+    return cells
 
 
 def _measures_table(rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]) -> Table:
     """Return a table of metrics by the measures that have a value, with their intervals and ranks."""
-    ordered = dict.fromkeys([*tests, *_MEASURES])
-    names = [name for name in ordered if any(name in measures for measures in rows.values())]
+    with_values = {name for measures in rows.values() for name in measures}
+    names = [name for name in dict.fromkeys([*tests, *_MEASURES]) if name in with_values]
     columns: list[Column] = [("metric", "metric", str)]
     for name in names:
         title = _MEASURES[name].title
-        title += " of\nsystems" if name == "system_pearson" and "pearson" in names else ""
-        columns += [(title, name, _MEASURES[name].write), ("95 % interval", f"{name}_interval", plain)]
-        columns += [("rank", f"{name}_rank", count)] * (name in tests)
+        if name == "system_pearson" and "pearson" in names:
+            title += " of\nsystems"
+        columns.append((title, name, _MEASURES[name].write))
+        columns.append(("95 % interval", f"{name}_interval", plain))
+        if name in tests:
+            columns.append(("rank", f"{name}_rank", count))
     cells: list[dict[str, Any]] = []
     for metric, measures in rows.items():
         row: dict[str, Any] = {"metric": metric}
         for name in names:
             measure = measures.get(name)
-            row |= {name: measure and measure.value, f"{name}_interval": _interval(name, measure)}
+            row[name] = measure and measure.value
+            row[f"{name}_interval"] = _interval(name, measure)
             row[f"{name}_rank"] = tests[name].ranks.get(metric) if name in tests else None
         cells.append(row)
+    # A table that is too wide for the screen loses the intervals of the last measure first.
     return Table(columns, cells, [f"{name}_interval" for name in reversed(names)])
 
 
@@ -517,10 +600,11 @@ def _interval(name: str, measure: Measure | None) -> str:
 def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
     """Return the measures that rank metrics, of metrics and the best sentinels; without such measures, each r."""
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
-    metrics = (*result.metrics, *result.best_sentinels.values())
-    return {
-        metric.name: {label(key): measure for key in keys if (measure := metric.measure(key))} for metric in metrics
-    }
+    rows = {}
+    for metric in (*result.metrics, *result.best_sentinels.values()):
+        measures = {label(key): metric.measure(key) for key in keys}
+        rows[metric.name] = {name: measure for name, measure in measures.items() if measure}
+    return rows
 
 
 def _summary(result: LanguagePairResult) -> Iterator[str]:
@@ -529,10 +613,8 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
     yield f"{title}\n{_measures_table(_measures_of(result), result.tests).text()}"
     exchanged = _exchanged({result.units: result.num_units})
     yield from _matrix(result.tests, [metric.name for metric in result.ranked], exchanged)
-    notes = [
-        fill(note, 80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
-        for note in _notes(result)
-    ]
+    wrapper = TextWrapper(80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    notes = [wrapper.fill(note) for note in _notes(result)]
     if notes:
         yield "\n".join(notes)
 
@@ -547,18 +629,24 @@ def _latex(
 ) -> str:
     """Return a table of metrics and sentinels, with the best value of the metrics in bold."""
     table = _measures_table(rows, tests)
-    columns = [*table.columns]
-    for at, (heading, key, write) in enumerate(columns):
+    ranked = [measures for name, measures in rows.items() if name not in (*golds, *SENTINELS)]
+    columns = []
+    for heading, key, write in table.columns:
         if key.endswith("_interval"):
-            columns[at] = (heading, key, latex_value)
+            columns.append((heading, key, latex_value))
         elif key in _MEASURES:
-            ranked = [of for name, of in rows.items() if name not in (*golds, *SENTINELS)]
-            values = (measures[key].value for measures in ranked if key in measures)
-            columns[at] = (heading, key, _latex_number(write, max(filter(None, values), default=None)))
-    explained = [_MEASURES[name].legend for name in tests]
-    explained += [f"{name} ({_IN_WORDS[SENTINELS.index(name)]}) reads no meaning" for name in SENTINELS if name in rows]
+            values = [measures[key].value for measures in ranked if key in measures]
+            best = max(filter(None, values), default=None)
+            columns.append((heading, key, _latex_number(write, best)))
+        else:
+            columns.append((heading, key, write))
+    legends = [_MEASURES[name].legend for name in tests]
+    for name, meaning in zip(SENTINELS, _IN_WORDS, strict=True):
+        if name in rows:
+            legends.append(f"{name} ({meaning}) reads no meaning")
     caption = f"Agreement of metrics with human scores, {title}; the best values are bold."
-    caption += f" {'; '.join(explained)}." * bool(explained)
+    if legends:
+        caption += f" {'; '.join(legends)}."
     if any(of_measure.ranks for of_measure in tests.values()):
         caption += (
             f" Intervals are by a jackknife. A rank ends where a metric in it is significantly better than the next "
@@ -573,18 +661,22 @@ def _latex_number(write: Format, best: float | None) -> Format:
 
 def _heading(result: LanguagePairResult) -> list[str]:
     """Return what was judged, and what each measure that ranks metrics was computed from."""
-    judged = plural(result.segments, "segment") if result.segments else "judged as a whole"
-    of = "".join(f", {kind} {name}" for kind, name in (("gold", result.gold), ("reference", result.reference)) if name)
-    lines = [f"{result.language_pair}{of}: {plural(len(result.systems), 'system')}, {judged}"]
-    measured: list[str] = []
+    heading = result.language_pair
+    if result.gold:
+        heading += f", gold {result.gold}"
+    if result.reference:
+        heading += f", reference {result.reference}"
+    heading += f": {plural(len(result.systems), 'system')}"
+    heading += f", {plural(result.segments, 'segment')}" if result.segments else ", judged as a whole"
+    bases = []
     for key in result.ranked_by:
-        title, about, *_ = _MEASURES[label(key)]
-        measure, *_ = filter(None, (metric.measure(key) for metric in result.metrics))
-        rests_on = f"{count(measure.n)} {about}"
+        measures = [metric.measure(key) for metric in result.metrics]
+        measure = next(filter(None, measures))
+        basis = f"{count(measure.n)} {_MEASURES[label(key)].about}"
         if measure.groups > 1:  # of pairs, in segments
-            rests_on = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
-        measured.append(f"{title} of {rests_on}")
-    return [*lines, "; ".join(measured)] if measured else lines
+            basis = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
+        bases.append(f"{_MEASURES[label(key)].title} of {basis}")
+    return [heading, "; ".join(bases)] if bases else [heading]
 
 
 def _exchanged(units: Mapping[str, int]) -> str:
@@ -593,19 +685,21 @@ def _exchanged(units: Mapping[str, int]) -> str:
 
 
 def _notes(result: LanguagePairResult) -> list[str]:
-    return [*_sentinels(result), *_missing(result), *result.notes]
+    return list(_sentinel_notes(result)) + _reasons_of_missing_values(result) + list(result.notes)
 
 
-def _sentinels(result: LanguagePairResult) -> Iterator[str]:
+def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
     """Yield which metrics are not significantly better than a sentinel, by each measure."""
+    write_p = p_value(3)
     for name, tests in result.tests.items():
+        title = _MEASURES[name].title
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
-            names = ", ".join(f"{test.metric} ({test.sentinel}, p {p_value(3)(test.p_holm)})" for test in not_better)
-            yield f"{_MEASURES[name].title}: not significantly better than a sentinel: {names}"
+            metrics = [f"{test.metric} ({test.sentinel}, p {write_p(test.p_holm)})" for test in not_better]
+            yield f"{title}: not significantly better than a sentinel: {', '.join(metrics)}"
         elif tests.sentinels:
-            names = ", ".join(test.metric for test in tests.sentinels)
-            yield f"{_MEASURES[name].title}: significantly better than every sentinel: {names}"
+            metrics = [test.metric for test in tests.sentinels]
+            yield f"{title}: significantly better than every sentinel: {', '.join(metrics)}"
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
@@ -617,19 +711,25 @@ def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str)
 
 def _matrix_of(tested: Sequence[str], tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> str:
     """Return a matrix of p of one or two measures."""
-    has_below = len(tested) > 1
+    above = tested[0]
+    below = tested[1] if len(tested) > 1 else None
+    first_column = 2 if below is None else 1
     columns: list[Column] = [("", "number", plain), ("metric", "metric", str)]
-    columns += [(str(at), str(at), plain) for at in range(1 if has_below else 2, len(names) + 1)]
+    columns += [(str(column), str(column), plain) for column in range(first_column, len(names) + 1)]
     rows = []
     for row, first in enumerate(names, start=1):
         cells: dict[str, Any] = {"number": row, "metric": first}
         for column, second in enumerate(names, start=1):
-            if column > row or (column < row and has_below):
-                cells[str(column)] = _p_of(tests[tested[column < row]], first, second)
+            if column > row:
+                cells[str(column)] = _p_of(tests[above], first, second)
+            elif column < row and below is not None:
+                cells[str(column)] = _p_of(tests[below], first, second)
         rows.append(cells)
-    titles = [_MEASURES[name].title for name in tested]
-    which = f"{titles[0]} above the diagonal, {titles[1]} below" if has_below else titles[0]
-    return f"p of {which}, by exchanging {units}, two-sided, after Holm\n{Table(columns, rows).text()}"
+    measures = _MEASURES[above].title
+    if below is not None:
+        measures = f"{measures} above the diagonal, {_MEASURES[below].title} below"
+    heading = f"p of {measures}, by exchanging {units}, two-sided, after Holm"
+    return f"{heading}\n{Table(columns, rows).text()}"
 
 
 def _p_of(tests: MeasureTests, first: str, second: str) -> str:
@@ -642,18 +742,19 @@ def _p_of(tests: MeasureTests, first: str, second: str) -> str:
     return text if difference.p_holm > smallest or text.startswith("<") else f"<={text}"
 
 
-def _missing(result: LanguagePairResult) -> list[str]:
+def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
     """Return why values of acc*_eq, SPA and of r where it ranks are missing, each reason once."""
-    missing: dict[tuple[Key, str], list[str]] = {}  # the metrics by measure and reason
+    keys = [OF_SYSTEMS, OF_OUTPUTS]
+    if R_OF_OUTPUTS in result.ranked_by:
+        keys.append(R_OF_OUTPUTS)
+    metrics: dict[tuple[Key, str], list[str]] = {}  # by measure and reason
     for metric in result.metrics:
-        for key, agreement in (
-            (OF_SYSTEMS, metric.system),
-            (OF_OUTPUTS, metric.segment),
-            (R_OF_OUTPUTS, metric.segment if R_OF_OUTPUTS in result.ranked_by else None),
-        ):
-            if agreement and agreement[key[1]].value is None:
-                missing.setdefault((key, agreement[key[1]].reason), []).append(metric.name)
-    return [
-        f"No {_MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}"
-        for (key, reason), names in missing.items()
-    ]
+        for key in keys:
+            level, name = key
+            agreement = metric.system if level == "system" else metric.segment
+            if agreement is not None and agreement[name].value is None:
+                metrics.setdefault((key, agreement[name].reason), []).append(metric.name)
+    sentences = []
+    for (key, reason), names in metrics.items():
+        sentences.append(f"No {_MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}")
+    return sentences
