@@ -106,17 +106,21 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     """Return the measures that rest on fewer than 20 segments, without a value."""
     if judged.human_segment is None:
         return {}
-    human, is_judged = judged.human_segment, judged.is_judged
-    segments = {
-        "spa": (is_judged[judged.often_judged].all(axis=0), "judged for every system"),
-        "pearson_by_item": (np.fmin.reduce(human) < np.fmax.reduce(human), "with different human scores"),
-        "acc_eq": (judged.is_shared, "judged for two systems or more"),
-    }
-    return {
-        name: no_value(f"{plural(int(rests_on.sum()), 'segment')} {which}, and it takes {MIN_UNITS}", 0)
-        for name, (rests_on, which) in segments.items()
-        if rests_on.sum() < MIN_UNITS
-    }
+    human = judged.human_segment
+    is_judged_for_all = judged.is_judged[judged.often_judged].all(axis=0)
+    differs = np.fmin.reduce(human) < np.fmax.reduce(human)
+    bases = (
+        ("spa", is_judged_for_all, "judged for every system"),
+        ("pearson_by_item", differs, "with different human scores"),
+        ("acc_eq", judged.is_shared, "judged for two systems or more"),
+    )
+    too_few = {}
+    for name, is_basis, which in bases:
+        num_segments = int(is_basis.sum())
+        if num_segments < MIN_UNITS:
+            reason = f"{plural(num_segments, 'segment')} {which}, and it takes {MIN_UNITS}"
+            too_few[name] = no_value(reason, 0)
+    return too_few
 
 
 def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
@@ -143,16 +147,38 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
     return found
 
 
-def _with_intervals(agreement: Agreement, level: Level, sums: Sums, effective: float) -> Agreement:
-    """Return an agreement with the 95 % intervals of its measures."""
+def _with_intervals(metric: MetricAgreement, sums: Sums, effective: float) -> MetricAgreement:
+    """Return a metric with the 95 % intervals of its measures."""
+    of_systems = metric.system and _with_intervals_of_level(metric.system, "system", sums, effective)
+    of_segments = metric.segment and _with_intervals_of_level(metric.segment, "segment", sums, effective)
+    return replace(metric, system=of_systems, segment=of_segments)
+
+
+def _with_intervals_of_level(agreement: Agreement, level: Level, sums: Sums, effective: float) -> Agreement:
     measures = dict(agreement.measures)
     for name, measure in agreement.measures.items():
         if measure.value is None or (level, name) not in sums:
             continue
         ends = interval(measure.value, sums[level, name], effective, is_r=name.startswith("pearson"))
         if ends:
-            measures[name] = replace(measure, low=ends[0], high=ends[1])
+            low, high = ends
+            measures[name] = replace(measure, low=low, high=high)
     return replace(agreement, measures=measures)
+
+
+def _with_ranks(
+    metric: MetricAgreement, ranked_by: Sequence[Key], tests: Mapping[str, MeasureTests]
+) -> MetricAgreement:
+    """Return a metric with its ranks by the measures that rank metrics."""
+    ranks: dict[Level, dict[str, int]] = {"system": {}, "segment": {}}
+    for key in ranked_by:
+        level, measure = key
+        rank = tests[label(key)].ranks.get(metric.name)
+        if rank:
+            ranks[level][measure] = rank
+    of_systems = metric.system and replace(metric.system, ranks=ranks["system"])
+    of_segments = metric.segment and replace(metric.segment, ranks=ranks["segment"])
+    return replace(metric, system=of_systems, segment=of_segments)
 
 
 # One language pair.
@@ -202,84 +228,50 @@ def _language_pair(
     if not judged.metrics:
         raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
-    everything = {**judged.metrics, **sentinels}
-    too_few = _too_few(judged)
-    is_by_r = _is_by_r(judged)
-    base_names = Counter(metric.base_name for metric in judged.metrics.values())
-
-    def agreement(name: str, metric: MetricScores) -> MetricAgreement:
-        has_base_name = metric.base_name and base_names[metric.base_name] == 1
-        of_segment = _without(_segment_agreement(judged, metric), too_few)
-        if is_by_r and (name == SEGMENT or _tells_segments(judged, metric)):
-            of_segment = _without(of_segment, {"pearson": no_value("all outputs of a segment score alike", 0)})
-        return MetricAgreement(
-            name,
-            metric.base_name if has_base_name else name,
-            metric.signature,
-            _without(_system_agreement(judged, metric, permutations, seed), too_few),
-            of_segment,
-        )
-
-    agreements = {name: agreement(name, metric) for name, metric in everything.items()}
+    scores = {**judged.metrics, **sentinels}
+    agreements = _agreements(judged, scores, permutations, seed)
     if with_sentinels:
-        draws = [agreement(RANDOM, metric) for metric in random_scores(judged, seed)]
-        agreements[RANDOM] = replace(
-            draws[0],
-            system=mean_agreement(draw.system for draw in draws),
-            segment=mean_agreement(draw.segment for draw in draws),
-        )
-    golds = {name: r for name in judged.metrics if (r := _r_of_gold(agreements[name]))}
-    num_segments = len(judged.unit_numbers)
-    is_small = 0 < num_segments < MIN_UNITS
-    sums = {name: _sums(judged, metric) for name, metric in everything.items() if not is_small and name not in golds}
+        agreements[RANDOM] = _agreement_of_random(judged, permutations, seed)
+    golds = _golds(judged, agreements)
+    sums = _sums_of_tested(judged, scores, golds)
     ranked_by = _ranked_by(judged, [agreements[name] for name in judged.metrics if name not in golds])
     tests = {}
     for key in ranked_by:
-        own_names = {name: [name] for name in sums if agreements[name].measure(key)}
-        tests[label(key)] = _compared([sums], key, own_names, permutations, seed)
-    effective = judged.effective_units
-
-    def completed(name: str, level: Level, agreement: Agreement | None) -> Agreement | None:
-        if agreement is None:
-            return None
+        names = {name: [name] for name in sums if agreements[name].measure(key)}
+        tests[label(key)] = _compared([sums], key, names, permutations, seed)
+    finished = {}
+    for name, agreement in agreements.items():
+        with_intervals = agreement
         if name != RANDOM:  # its values are means over draws
-            agreement = _with_intervals(agreement, level, sums.get(name, {}), effective)
-        ranks = {key[1]: tests[label(key)].ranks.get(name) for key in ranked_by if key[0] == level}
-        return replace(agreement, ranks={measure: rank for measure, rank in ranks.items() if rank})
-
-    def finished(name: str) -> MetricAgreement:
-        """Return a metric with intervals and ranks."""
-        metric = agreements[name]
-        system = completed(name, "system", metric.system)
-        return replace(metric, system=system, segment=completed(name, "segment", metric.segment))
+            with_intervals = _with_intervals(agreement, sums.get(name, {}), judged.effective_units)
+        finished[name] = _with_ranks(with_intervals, ranked_by, tests)
 
     def place(metric: MetricAgreement) -> tuple[float, ...]:
-        return tuple(_falling(metric.measure(key)) for key in (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS))
+        keys = (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS)
+        return tuple(_falling(metric.measure(key)) for key in keys)
 
-    notes = [*_notes(judged, ranked_by), *_notes_of_gold(judged, golds), *notes_of_sentinels(judged, sentinels)]
+    num_tested = len(sums.keys() & judged.metrics.keys())
+    notes = list(_notes(judged, ranked_by))
+    notes += _notes_of_gold(judged, golds)
+    notes += notes_of_sentinels(judged, sentinels)
     if R_OF_SYSTEMS in ranked_by:
         notes.append("there are scores of whole systems alone: metrics are tested by segments, and so none has a rank")
     elif tests:
-        notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, len(sums.keys() & judged.metrics.keys()))
-    reversed_metrics = [
-        name
-        for name in judged.metrics
-        if name not in golds and _is_reversed(judged, agreements[name], sums.get(name, {}), permutations, seed)
-    ]
+        notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, num_tested)
+    reversed_metrics = []
+    for name in judged.metrics:
+        if name not in golds and _is_reversed(judged, agreements[name], sums.get(name, {}), permutations, seed):
+            reversed_metrics.append(name)
     result = LanguagePairResult(
         language_pair=judged.language_pair,
         gold=judged.gold,
         reference=judged.reference,
         systems=judged.systems,
         human_scores=tuple(map(finite, judged.human_system)),
-        metric_scores={
-            name: tuple(map(finite, metric.system))
-            for name, metric in judged.metrics.items()
-            if metric.system is not None
-        },
-        segments=num_segments,
-        metrics=tuple(sorted(map(finished, judged.metrics), key=place)),
-        sentinels=tuple(map(finished, sentinels)),
+        metric_scores=_scores_of_systems(judged),
+        segments=len(judged.unit_numbers),
+        metrics=tuple(sorted((finished[name] for name in judged.metrics), key=place)),
+        sentinels=tuple(finished[name] for name in sentinels),
         ranked_by=ranked_by,
         tests=tests,
         golds=tuple(golds),
@@ -292,14 +284,76 @@ def _language_pair(
     return result, sums
 
 
+def _agreements(
+    judged: JudgedSystems, scores: Mapping[str, MetricScores], permutations: int, seed: int
+) -> dict[str, MetricAgreement]:
+    """Return how metrics and sentinels agree with human scores, by name."""
+    num_of_base_name = Counter(metric.base_name for metric in judged.metrics.values())
+    agreements = {}
+    for name, metric in scores.items():
+        agreement = _agreement(judged, name, metric, permutations, seed)
+        if metric.base_name and num_of_base_name[metric.base_name] == 1:
+            agreement = replace(agreement, base_name=metric.base_name)
+        agreements[name] = agreement
+    return agreements
+
+
+def _agreement(judged: JudgedSystems, name: str, metric: MetricScores, permutations: int, seed: int) -> MetricAgreement:
+    """Return how a metric agrees with human scores, without the values that rest on too few segments."""
+    too_few = _too_few(judged)
+    of_systems = _without(_system_agreement(judged, metric, permutations, seed), too_few)
+    of_segments = _without(_segment_agreement(judged, metric), too_few)
+    if _is_by_r(judged) and (name == SEGMENT or _tells_segments(judged, metric)):
+        no_r = {"pearson": no_value("all outputs of a segment score alike", 0)}
+        of_segments = _without(of_segments, no_r)
+    return MetricAgreement(name, name, metric.signature, of_systems, of_segments)
+
+
+def _agreement_of_random(judged: JudgedSystems, permutations: int, seed: int) -> MetricAgreement:
+    """Return the mean agreement of several draws of random numbers."""
+    draws = []
+    for metric in random_scores(judged, seed):
+        draws.append(_agreement(judged, RANDOM, metric, permutations, seed))
+    of_systems = mean_agreement(draw.system for draw in draws)
+    of_segments = mean_agreement(draw.segment for draw in draws)
+    return replace(draws[0], system=of_systems, segment=of_segments)
+
+
+def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> dict[str, float]:
+    """Return the r of the metrics that are the human scores themselves, or linear in them."""
+    golds = {}
+    for name in judged.metrics:
+        r = _r_of_gold(agreements[name])
+        if r:
+            golds[name] = r
+    return golds
+
+
+def _sums_of_tested(
+    judged: JudgedSystems, scores: Mapping[str, MetricScores], golds: Mapping[str, float]
+) -> dict[str, Sums]:
+    """Return the sums of the metrics and sentinels that can be tested; none of few segments."""
+    if 0 < len(judged.unit_numbers) < MIN_UNITS:
+        return {}
+    return {name: _sums(judged, metric) for name, metric in scores.items() if name not in golds}
+
+
+def _scores_of_systems(judged: JudgedSystems) -> dict[str, tuple[float | None, ...]]:
+    scores = {}
+    for name, metric in judged.metrics.items():
+        if metric.system is not None:
+            scores[name] = tuple(map(finite, metric.system))
+    return scores
+
+
 def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agreement | None:
     """Return an agreement without the values that rest on too few segments."""
     if agreement is None:
         return None
-    measures = {
-        name: measure if measure.value is None else too_few.get(name, measure)
-        for name, measure in agreement.measures.items()
-    }
+    measures = dict(agreement.measures)
+    for name, measure in too_few.items():
+        if name in measures and measures[name].value is not None:
+            measures[name] = measure
     return replace(agreement, measures=measures)
 
 
@@ -335,12 +389,16 @@ def _compared(
     """Compare metrics by the mean of a measure over language pairs; each pair has names of its own for them."""
     if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems
         return MeasureTests()
-    found: dict[str, list[UnitSums]] = {}
-    for name, own_names in names.items():
-        by_key = [of_pair.get(own_name, {}) for of_pair, own_name in zip(sums, own_names, strict=True)]
-        if all(key in of_metric and np.isfinite(of_metric[key].value) for of_metric in by_key):
-            found[name] = [of_metric[key] for of_metric in by_key]
-    return compare_metrics(found, permutations=permutations, seed=seed)
+    tested: dict[str, list[UnitSums]] = {}
+    for name, names_in_pairs in names.items():
+        of_metric: list[UnitSums] = []
+        for of_pair, name_in_pair in zip(sums, names_in_pairs, strict=True):
+            of_key = of_pair.get(name_in_pair, {}).get(key)
+            if of_key is not None and np.isfinite(of_key.value):
+                of_metric.append(of_key)
+        if len(of_metric) == len(sums):
+            tested[name] = of_metric
+    return compare_metrics(tested, permutations=permutations, seed=seed)
 
 
 def _is_reversed(judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int) -> bool:
@@ -406,7 +464,7 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         )
     counts = judged.is_judged.sum(axis=1)
     is_often = judged.often_judged
-    seldom_judged = [*compress(judged.systems, ~is_often)]
+    seldom_judged = list(compress(judged.systems, ~is_often))
     shared = int(judged.is_judged[is_often].all(axis=0).sum())
     if not (counts == shared).all():
         but = f" but {listed(seldom_judged)}" if seldom_judged else ""
@@ -417,18 +475,19 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         )
     if seldom_judged:
         yield f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system"
-    num_segments, num_units, effective = len(judged.unit_numbers), judged.num_units, judged.effective_units
+    num_segments = len(judged.unit_numbers)
+    num_units = judged.num_units
+    effective = judged.effective_units
     if num_segments < MIN_UNITS:
         yield (
             f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks and tests, and no "
             "acc*_eq, SPA and r by item; the other values describe these segments alone"
         )
     elif effective < MIN_UNITS:
-        alike = "" if effective > num_units - 0.05 else f", which tell as much as {effective:.1f} of one size,"
-        yield (
-            f"{num_units} {judged.kind_of_units}{alike} are few: below {MIN_UNITS}, intervals and tests are not "
-            "reliable"
-        )
+        units = f"{num_units} {judged.kind_of_units}"
+        if effective <= num_units - 0.05:
+            units += f", which tell as much as {effective:.1f} of one size,"
+        yield f"{units} are few: below {MIN_UNITS}, intervals and tests are not reliable"
     num_systems = int(is_often.sum())
     if OF_SYSTEMS in ranked_by and num_systems < MIN_SYSTEMS:
         yield f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
@@ -458,37 +517,44 @@ def _means(
     results: Sequence[LanguagePairResult], sums: Sequence[Mapping[str, Sums]], permutations: int, seed: int
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
     """Return the means of metrics and then of sentinels, and the tests of metrics."""
-    found: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # of all language pairs, by base name
+    in_pairs: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # by base name
     golds = set()
     for result in results:
         for kind, metric in result.by_kind():
-            found.setdefault((kind, metric.base_name), []).append(metric)
+            in_pairs.setdefault((kind, metric.base_name), []).append(metric)
             if metric.name in result.golds:
                 golds.add(metric.base_name)
-    ranked_by = [key for key in results[0].ranked_by if all(key in result.ranked_by for result in results)]
+    ranked_by = []
+    for key in results[0].ranked_by:
+        if all(key in result.ranked_by for result in results):
+            ranked_by.append(key)
     tests = {}
     for key in ranked_by:
-        own_names = {
-            name: [metric.name for metric in metrics if metric.measure(key)]
-            for (_, name), metrics in found.items()
-            if name not in golds
-        }
-        everywhere = {name: own for name, own in own_names.items() if len(own) == len(results)}
-        tests[label(key)] = _compared(sums, key, everywhere, permutations, seed)
+        names: dict[str, list[str]] = {}
+        for (_, base_name), metrics in in_pairs.items():
+            with_value = [metric.name for metric in metrics if metric.measure(key)]
+            if base_name not in golds and len(with_value) == len(results):
+                names[base_name] = with_value
+        tests[label(key)] = _compared(sums, key, names, permutations, seed)
     means = []
-    for (kind, name), metrics in found.items():
+    for (kind, name), metrics in in_pairs.items():
         measures = {label(key): _average(metrics, key, len(results)) for key in AVERAGED}
-        ranks = {measure: of_measure.ranks[name] for measure, of_measure in tests.items() if name in of_measure.ranks}
+        ranks = {}
+        for measure, of_measure in tests.items():
+            if name in of_measure.ranks:
+                ranks[measure] = of_measure.ranks[name]
         means.append(MetricMean(name, len(metrics), measures, ranks, kind))
-    means.sort(
-        key=lambda mean: [mean.kind == "sentinels", *(_falling(mean[label(key)]) for key in (*ranked_by, *AVERAGED))]
-    )
-    return tuple(means), tests
+
+    def place(mean: MetricMean) -> list[float]:
+        values = [_falling(mean[label(key)]) for key in (*ranked_by, *AVERAGED)]
+        return [float(mean.kind == "sentinels"), *values]
+
+    return tuple(sorted(means, key=place)), tests
 
 
 def _average(metrics: Sequence[MetricAgreement], key: Key, num_pairs: int) -> Measure:
     """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
-    measures = [measure for metric in metrics if (measure := metric.measure(key))]
+    measures = list(filter(None, (metric.measure(key) for metric in metrics)))
     num_scored = len(measures) if len(metrics) == num_pairs else len(metrics)
     if not num_scored:
         return no_value("the metric has no such scores", 0)
@@ -497,6 +563,8 @@ def _average(metrics: Sequence[MetricAgreement], key: Key, num_pairs: int) -> Me
     mean = average(measures)
     if mean.value is None or any(measure.low is None for measure in measures):
         return mean
-    ends = np.array([(measure.value, measure.low, measure.high) for measure in measures], dtype=np.float64)
-    below, above = (np.sqrt(((ends[:, 0] - ends[:, at]) ** 2).sum()) / len(ends) for at in (1, 2))
+    ends = [(measure.value, measure.low, measure.high) for measure in measures]
+    values, lows, highs = np.array(ends, dtype=np.float64).T
+    below = np.sqrt(((values - lows) ** 2).sum()) / len(measures)
+    above = np.sqrt(((values - highs) ** 2).sum()) / len(measures)
     return replace(mean, low=mean.value - float(below), high=mean.value + float(above))
