@@ -133,7 +133,8 @@ def write_errors(file: str | PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-# The encoding of protocol buffers, in which ONNX graphs and SentencePiece models are written: read without their packages.
+# The encoding of protocol buffers, in which ONNX graphs and SentencePiece models are written,
+# is read without their packages.
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 

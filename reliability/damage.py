@@ -313,9 +313,7 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
             for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
             for kind, change in _REWRITES.items()
         },
-        **{
-            f"{name} a link to another": partial(_link_to_another, name) for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
-        },
+        **{f"{name} a link to another": partial(_link_to_another, name) for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)},
         "a bit flipped, and the time restored": _flip_and_hide,
         "another model's tokenizer": _OTHER_TOKENIZER,
         "no digest": _edited(without="digest"),
