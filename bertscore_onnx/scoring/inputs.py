@@ -308,7 +308,7 @@ def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
 
 
 def _check_item(item: Reference, name: str) -> list[Text]:
-    texts = [item] if isinstance(item, str | TextInContext) else collect_texts(item, name)
+    texts = [check_text(item, name)] if isinstance(item, str | TextInContext) else collect_texts(item, name)
     if not texts:
         raise InputError(f"{name} is empty: every candidate needs at least one reference.")
     return texts

@@ -100,7 +100,8 @@ class MicroBatcher(Closeable):
         Args:
             cands, refs, contexts: as `BERTScorer.score` takes them.
             deadline: how many seconds to wait for the scores; None for the batcher's own.
-            client: whose request it is: the client with fewer tokens waiting comes first. None for one of its own.
+            client: whose request it is, known by its hash: the client with fewer tokens waiting comes first. None for
+                one of its own.
 
         Returns:
             A future of the scores. It can be cancelled until the request is being scored. Its error is a DeadlineError,
@@ -178,14 +179,16 @@ class MicroBatcher(Closeable):
         """Fail all unanswered requests with a ClosedError, and end the threads; a run in progress ends first."""
         if os.getpid() != self._pid:
             return
-        self._queue.drain(0)
-        self._queue.close()
-        self._deadlines.stop()
-        for thread in (self._deadlines, self._worker):
-            if thread is not threading.current_thread():  # that of a callback
-                thread.join(JOIN_SECONDS)
-        self._tokenisers.shutdown(wait=False)
-        atexit.unregister(self.close)
+        try:
+            self._queue.drain(0)
+        finally:
+            self._queue.close()
+            self._deadlines.stop()
+            for thread in (self._deadlines, self._worker):
+                if thread is not threading.current_thread():  # that of a callback
+                    thread.join(JOIN_SECONDS)
+            self._tokenisers.shutdown(wait=False)
+            atexit.unregister(self.close)
 
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""
@@ -198,11 +201,7 @@ class MicroBatcher(Closeable):
         self._check_process()
         seconds = self._deadline if deadline is None else deadline
         check_seconds("deadline", seconds)
-        try:
-            hash(client)  # here: a worker would fail at every batch
-        except TypeError as error:
-            raise InputTypeError(f"client is {describe(client)}; expected a hashable value.") from error
-        request = Request(pairs, seconds, client)
+        request = Request(pairs, float(seconds), _hash_of(client))
         try:
             self._queue.admit(request)
             self._deadlines.wake_at(request.deadline)
@@ -217,7 +216,7 @@ class MicroBatcher(Closeable):
 
     def _prepare(self, request: Request) -> None:
         """Tokenise a request, unless it was answered meanwhile, and let batches take it."""
-        if request.future.done():
+        if not request.is_open:
             return
         try:
             if request.pairs.tokenised is None:
@@ -246,3 +245,13 @@ def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
     if not (isinstance(seconds, Real) and 0 <= seconds <= threading.TIMEOUT_MAX) or (seconds == 0 and not zero):
         least = "0 or more" if zero else "more than 0"
         raise InputError(f"{name} is {seconds!r}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")
+
+
+def _hash_of(client: Hashable) -> int | None:
+    """Return a number in place of a client, which the worker compares without any code of the caller."""
+    if client is None:
+        return None
+    try:
+        return hash(client)
+    except Exception as error:
+        raise InputTypeError(f"client is {describe(client)}; expected a hashable value.") from error

@@ -3,7 +3,10 @@
 A request is one caller's submission; a sub-batch is the part of it that one batch scores. The first to claim a request
 answers it: the worker with its scores, the keeper of deadlines, or a batcher that closes; later answers are
 dropped. A request has its place from the call on, waits until a batch takes a sub-batch of it, and runs from then on.
-One lock protects all of it. Futures are answered outside of the lock, since that runs the callbacks of their callers.
+One lock protects all of it.
+
+Callers may do anything to their futures, so the queue keeps its own record of each request, and never asks a future
+what has become of it. A future is set last, outside of the lock, since that runs the callbacks of its caller.
 
 A caller's thread enters the lock and wakes other threads by calls of C only: an exception that a signal handler raises
 may arrive between any two steps of Python, such as those of a `threading.Condition`, and would leave its lock locked.
@@ -16,16 +19,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
 
 import numpy as np
 
 from bertscore_onnx.encoding.encoder import plan_runs
-from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputTypeError, QueueFullError
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeadlineError,
+    DrainingError,
+    InputTypeError,
+    QueueFullError,
+    is_interrupt,
+)
 from bertscore_onnx.scores import Scores, arrays_of, best_of_references, join_scores
 from bertscore_onnx.scoring.inputs import Pairs, singles
 from bertscore_onnx.text.texts import Text
@@ -47,15 +57,21 @@ class Request:
     Batches take pairs of a candidate and one reference; the best over the references is found at the end.
     """
 
-    has_more = is_running = False
-    """Whether it is tokenised, and pairs remain that no batch has taken; whether a batch has taken pairs."""
+    has_more = False
+    """Whether it is tokenised, and pairs remain that no batch has taken."""
+    number = 0
+    """Its place in the order of arrival."""
+    is_running = False
+    """Whether a batch has taken pairs."""
+    is_open = False
+    """Whether it was admitted, and neither answered nor given up by its caller."""
     tokens_left = 0
     """The tokens of the pairs that no batch has taken; those of a candidate count for each of its references."""
     overtaken = 0
     """The tokens of later requests that batches took while this one waited."""
 
-    def __init__(self, pairs: Pairs, seconds: float, client: Hashable = None) -> None:
-        """Create a request of pairs, which `prepare` gets if they are not tokenised yet."""
+    def __init__(self, pairs: Pairs, seconds: float, client: int | None = None) -> None:
+        """Create a request of pairs, which `prepare` gets if they are not tokenised yet, of a client by its hash."""
         candidates, references = pairs.candidates, pairs.references
         if candidates.encoded is not None or references.encoded is not None:
             raise InputTypeError("A batcher scores the texts of many callers together; submit strings, not encodings.")
@@ -256,7 +272,8 @@ class RequestQueue:
         self._wakeup = Wakeup()  # of the worker
         self._drained: list[Wakeup] = []  # of threads that wait until all requests are answered
         self._refusal: tuple[type[ClosedError], str] | None = None
-        self._requests: dict[Future[Scores], Request] = {}  # those without an answer, in order of arrival
+        self._requests: dict[int, Request] = {}  # the open ones by their number, in order of arrival
+        self._numbers = count()
         self._num_running = self._being_answered = 0
         self._last_size, self._last_scored = 0, 0.0
         self._counts: Counter[str] = Counter()
@@ -287,11 +304,15 @@ class RequestQueue:
 
     def admit(self, request: Request) -> None:
         """Give a request its place, or raise the error of `check_capacity`; call `notify` once it is tokenised."""
-        request.future.add_done_callback(self._remove_cancelled)
+        number = next(self._numbers)
+        request.number = number
+        # By its number, since a caller who keeps a future should not keep the texts.
+        request.future.add_done_callback(lambda _: self._give_up(number))
         with self._lock:
             self.check_capacity()
             self._counts["submitted"] += 1
-            self._requests[request.future] = request
+            request.is_open = True
+            self._requests[number] = request
 
     def notify(self) -> None:
         """Wake the worker, since a request was tokenised."""
@@ -351,36 +372,30 @@ class RequestQueue:
             self.answer(sub_batch.request, complete)
 
     def answer(self, request: Request, answer: Scores | BaseException) -> None:
-        """Answer a request with its scores or its error, unless it was answered or cancelled before."""
+        """Answer a request with its scores or its error, if it is open."""
         with self._lock:
             if not self._begin(request):
                 return
-            del self._requests[request.future]
-            if isinstance(answer, BaseException) and not isinstance(answer, DeadlineError):
-                self._failed[type(answer).__name__] += 1
+            self._remove(request)
+            if isinstance(answer, Scores):
+                self._counts["completed"] += 1
+            elif isinstance(answer, DeadlineError):
+                self._counts["expired"] += 1
             else:
-                self._counts["completed" if isinstance(answer, Scores) else "expired"] += 1
-            self._num_running -= 1
+                self._failed[type(answer).__name__] += 1
             self._being_answered += 1
         try:
-            if isinstance(answer, BaseException):
-                request.future.set_exception(answer)
-            else:
-                request.future.set_result(answer)
-        except BaseException:
-            # Signal handlers raise in the main thread alone; elsewhere it is a callback of the caller.
-            if threading.current_thread() is threading.main_thread():
-                raise
-            _log.exception("A callback of a request failed.")
+            _deliver(request.future, answer)
         finally:
             with self._lock:
                 self._being_answered -= 1
                 self._wake_drained()
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
-        """Answer every request with an error of its own."""
-        for request in requests:
-            self.answer(request, make_error(request))
+        """Answer every request with an error of its own, and raise the last error of a delivery after that."""
+        with ExitStack() as answers:
+            for request in requests:
+                answers.callback(self.answer, request, make_error(request))
 
     def expire(self, now: float) -> float:
         """Answer every request whose deadline has passed with a DeadlineError; return the earliest other deadline."""
@@ -428,24 +443,61 @@ class RequestQueue:
         return batch
 
     def _begin(self, request: Request) -> bool:
-        """Let a request run, which ends its cancelling; return False if it was cancelled, or has its answer."""
-        if request.future in self._requests and not request.is_running:
-            request.is_running = request.future.set_running_or_notify_cancel()
-            self._num_running += request.is_running
-            if not request.is_running:
-                del self._requests[request.future]
-                self._counts["cancelled"] += 1
-                self._wake_drained()
-        return request.future in self._requests
+        """Let a request run, which ends its cancelling; return False if it is not open."""
+        if request.is_open and not request.is_running:
+            request.is_running = True
+            self._num_running += 1
+            if not _set_running(request.future):
+                self._drop(request)
+        return request.is_open
 
-    def _remove_cancelled(self, future: "Future[Scores]") -> None:
-        """Free the place of a waiting request as soon as it is cancelled."""
-        if future.cancelled():
-            with self._lock:
-                if (request := self._requests.get(future)) is not None:
-                    self._begin(request)
+    def _give_up(self, number: int) -> None:
+        """Free the place of a request as soon as its caller cancels its future, or sets it."""
+        with self._lock:
+            request = self._requests.get(number)
+            if request is not None:
+                if Future.cancelled(request.future):
+                    _set_running(request.future)  # lets `concurrent.futures.wait` know
+                self._drop(request)
+
+    def _drop(self, request: Request) -> None:
+        """Remove a request whose caller has given it up."""
+        self._remove(request)
+        self._counts["cancelled"] += 1
+        self._wake_drained()
+
+    def _remove(self, request: Request) -> None:
+        request.is_open = False
+        self._requests.pop(request.number, None)  # an interrupt may have come before it was there
+        self._num_running -= request.is_running
 
     def _wake_drained(self) -> None:
         if not (self._requests or self._being_answered):
             for drained in self._drained:
                 drained.set()
+
+
+def _set_running(future: "Future[Scores]") -> bool:
+    """Let a future run unless it was cancelled, which its waiters learn; return False then."""
+    return _guarded(Future.set_running_or_notify_cancel, future) is not False
+
+
+def _deliver(future: "Future[Scores]", answer: Scores | BaseException) -> None:
+    """Set the answer of a future."""
+    if isinstance(answer, BaseException):
+        _guarded(Future.set_exception, future, answer)
+    else:
+        _guarded(Future.set_result, future, answer)
+
+
+def _guarded(change: Callable[..., object], *arguments: object) -> object:
+    """Change a future; log what fails, by its caller's doing or in its callbacks, for no other request is to pay."""
+    try:
+        return change(*arguments)
+    except BaseException as error:
+        # A signal handler raises an error in the main thread alone.
+        is_in_main_thread = threading.current_thread() is threading.main_thread()
+        if is_in_main_thread and (isinstance(error, KeyboardInterrupt) or is_interrupt(error)):
+            raise
+        _log.exception("The future of a request was changed by its caller, or a callback of it failed.")
+        return None

@@ -87,7 +87,7 @@ class Worker(threading.Thread):
     def _answer(self, batch: Sequence[SubBatch]) -> None:
         """Score sub-batches together; if that fails, one by one, so that each gets its own error or scores."""
         self._queue.expire(time.monotonic())
-        batch = [sub_batch for sub_batch in batch if not sub_batch.request.future.done()]
+        batch = [sub_batch for sub_batch in batch if sub_batch.request.is_open]
         if not batch:
             return
         try:

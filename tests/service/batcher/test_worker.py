@@ -1,11 +1,20 @@
 import threading
 import time
-from concurrent.futures import wait
+from concurrent.futures import InvalidStateError, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import ClosedError, DeadlineError, EncodingError, IdfError, QueueFullError, WorkerError
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeadlineError,
+    EncodingError,
+    IdfError,
+    InputTypeError,
+    QueueFullError,
+    WorkerError,
+)
 from tests.support.fake_scorer import GUARD
 from tests.support.http_server import wait_until
 
@@ -169,3 +178,111 @@ def test_no_future_ever_hangs(make_batcher, fake):
     answered = stats.completed + sum(stats.failed.values()) + stats.cancelled + stats.expired
     assert answered == stats.submitted == len(futures)
     assert stats.completed
+
+
+class Unhashable:
+    def __hash__(self):
+        raise ValueError
+
+
+class Incomparable:
+    """A key that is hashed as every other one, and fails when it is compared."""
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        raise ValueError
+
+
+class FailingText(str):
+    def __hash__(self):
+        raise ValueError
+
+
+def set_running_twice(future):
+    with suppress(RuntimeError):  # it runs already
+        future.set_running_or_notify_cancel()
+
+
+def cancel_and_notify(future):
+    future.cancel()
+    set_running_twice(future)
+
+
+def set_answer(future):
+    with suppress(InvalidStateError):  # it has its answer already
+        future.set_result("the caller's")
+
+
+def set_error(future):
+    with suppress(InvalidStateError):
+        future.set_exception(ValueError("the caller's"))
+
+
+def hide_methods(future):
+    future.set_result = future.set_exception = future.done = None
+
+
+def empty(future):
+    vars(future).clear()
+
+
+def leave_once_done(future):
+    with suppress(SystemExit):  # it is done already
+        future.add_done_callback(leave)
+
+
+SPOILS = [
+    set_running_twice,
+    cancel_and_notify,
+    set_answer,
+    set_error,
+    hide_methods,
+    empty,
+    leave_once_done,
+]
+KEYS = [Incomparable, Unhashable, list]
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("text", ["hold", "b"])
+def test_a_spoiled_future_is_no_matter_to_others(make_batcher, fake, held, spoil, text):
+    batcher = make_batcher()
+    futures = {"hold": held(batcher), "a": batcher.submit(["a"], ["x"]), "b": batcher.submit(["b"], ["x"])}
+    spoil(futures.pop(text))
+    assert batcher.ready
+    fake.gate.set()
+    for other, future in futures.items():
+        assert future.result(GUARD).P.tolist() == [len(other)]
+    spoil(batcher.submit(["hold"], ["x"]))
+    batcher.close()
+    stats = batcher.stats()
+    assert stats.submitted == 4
+    assert stats.completed + stats.cancelled + sum(stats.failed.values()) == 4
+    assert (stats.waiting, stats.in_flight) == (0, 0)
+
+
+def test_callers_who_spoil_futures_and_keys_harm_nobody_else(make_batcher):
+    batcher = make_batcher(max_queue=4000)
+    kept = []
+
+    def submit(thread):
+        for number in range(375):
+            text = "a" * (number % 30 + 1)
+            if number % 20:
+                kept.append((text, batcher.submit([text], ["x"], client=thread % 3)))
+            elif number % 40:
+                spoil = SPOILS[(number // 40 + thread) % len(SPOILS)]
+                spoil(batcher.submit([text], ["x"]))
+            else:
+                with suppress(InputTypeError):
+                    batcher.submit([text], [FailingText("x")], client=KEYS[(number // 40 + thread) % len(KEYS)]())
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(submit, range(8)))
+    for text, future in kept:
+        assert future.result(GUARD).P.tolist() == [len(text)]
+    assert len(kept) == 8 * 356
+    assert batcher.ready
+    assert batcher.drain(GUARD)
