@@ -76,9 +76,9 @@ def serving_bundles(*bundles, limits=None, **settings):
 
 
 @contextmanager
-def server_process(*options):
+def server_process(*options, program=("-m", "bertscore_onnx")):
     """Start `bertscore-onnx serve` on any port; yields the process, a client and the lines it logs."""
-    command = [sys.executable, "-m", "bertscore_onnx", "serve", "--port", "0", "--device", "cpu", *options]
+    command = [sys.executable, *program, "serve", "--port", "0", "--device", "cpu", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     lines = []
     reader = threading.Thread(target=lambda: lines.extend(iter(process.stderr.readline, "")))

@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -32,13 +32,16 @@ class Admission:
         self._worker_pool = worker_pool
         self._idle = asyncio.Event()
         self._idle.set()
-        self.active = 0
-        """Requests that are being read, scored or answered."""
-
+        self._slots: set[Slot] = set()
         self.num_bytes = 0
         """The bytes of all bodies, read or announced."""
 
         self.is_draining = False
+
+    @property
+    def active(self) -> int:
+        """Requests that are being read, scored or answered."""
+        return len(self._slots)
 
     def enter(self) -> "Slot":
         """Return a slot for a request, which the caller releases.
@@ -52,9 +55,10 @@ class Admission:
         self._worker_pool.check_capacity()
         if self.active >= self._limits.max_requests:
             raise too_busy(f"{self.active} requests are in progress, as many as are allowed. Try again.", 1.0)
-        self.active += 1
+        slot = Slot(self)
+        self._slots.add(slot)
         self._idle.clear()
-        return Slot(self)
+        return slot
 
     def acquire_bytes(self, num_bytes: int) -> None:
         """Count bytes that are kept for a request; 429 if they are too many."""
@@ -62,20 +66,25 @@ class Admission:
             raise too_busy(f"The requests in progress have {self.num_bytes:,} bytes. Try again.", 1.0)
         self.num_bytes += num_bytes
 
-    def release(self, num_bytes: int) -> None:
+    def release(self, slot: "Slot", num_bytes: int) -> None:
         """Release the slot of a request that is over, and its bytes."""
-        self.active -= 1
+        self._slots.remove(slot)
         self.num_bytes -= num_bytes
-        if not self.active:
+        if not self._slots:
             self._idle.set()
 
     async def drain(self, timeout: float) -> bool:
-        """Admit no more requests, and wait for requests in progress; return whether all ended in time."""
+        """Admit no more requests, and wait for those in progress; return whether all ended in time.
+
+        Those that did not are answered 503 then.
+        """
         self.is_draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._idle.wait()
-        return not self.active
+        for slot in self._slots:
+            slot.expire()
+        return not self._slots
 
     def cancel_drain(self) -> None:
         """End the wait of `drain`."""
@@ -89,15 +98,35 @@ class Slot:
         """Begin without bytes."""
         self._admission = admission
         self._num_bytes = 0
+        self._timeout: asyncio.Timeout | None = None
 
     def acquire_bytes(self, num_bytes: int) -> None:
         """Count bytes that are kept; 429 if `Admission` has too many."""
         self._admission.acquire_bytes(num_bytes)
         self._num_bytes += num_bytes
 
+    @asynccontextmanager
+    async def until_drained(self) -> AsyncIterator[None]:
+        """End a block with 503 when the drain time is over."""
+        try:
+            async with asyncio.timeout(None) as timeout:
+                self._timeout = timeout
+                yield
+        except TimeoutError:
+            if timeout.expired():
+                raise draining() from None
+            raise
+        finally:
+            self._timeout = None
+
+    def expire(self) -> None:
+        """End the block of `until_drained`."""
+        if self._timeout is not None:
+            self._timeout.reschedule(0)
+
     def release(self) -> None:
         """Release the slot and all its bytes."""
-        self._admission.release(self._num_bytes)
+        self._admission.release(self, self._num_bytes)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:

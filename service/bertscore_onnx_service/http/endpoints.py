@@ -16,7 +16,7 @@ from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.similarity import match_html, pair_similarities
 from bertscore_onnx.text.texts import are_in_context, bare_texts
-from bertscore_onnx_service.http.admission import Admission, WorkerPool, read_body, unless_gone
+from bertscore_onnx_service.http.admission import Admission, Slot, WorkerPool, read_body, unless_gone
 from bertscore_onnx_service.http.bodies import (
     Health,
     MatchAnswer,
@@ -70,10 +70,12 @@ class ScoringEndpoints:
         """Read a body and answer it, unless the client goes away."""
         _check_media_type(request)
         log = log_of(request)
-        with log.stage("read"):
-            content = await read_body(request, self._limits)
-        with log.stage("score"):
-            return json_response(await unless_gone(request, work(content, log)))
+        slot: Slot = request.scope["slot"]
+        async with slot.until_drained():
+            with log.stage("read"):
+                content = await read_body(request, self._limits)
+            with log.stage("score"):
+                return json_response(await unless_gone(request, work(content, log)))
 
     async def _score(self, content: bytes, log: RequestLog) -> ScoreAnswer:
         until = asyncio.get_running_loop().time() + self._limits.deadline

@@ -6,11 +6,12 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import h11
 import uvicorn
@@ -32,6 +33,9 @@ _OTHER_FILES = 64
 _LAST_SECONDS = 2.0
 """Seconds of the drain time for failing the remaining requests and sending their answers; at most half of it."""
 
+_MARGIN_SECONDS = 0.5
+"""Seconds after the drain time in which the process may still end by itself."""
+
 _LOOK_SECONDS = 0.01
 
 _IDLE_SECONDS = 15
@@ -39,13 +43,36 @@ _IDLE_SECONDS = 15
 _log = logging.getLogger(__name__)
 
 
-def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP, then drain; a second signal ends that at once.
+def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> NoReturn:
+    """Serve until SIGTERM, SIGINT or SIGHUP, drain, and end the process; a second signal ends the drain at once.
 
     While the server drains it still answers, so that a load balancer learns from `/health/ready` to send no more;
     requests to score are refused. What has not been scored when the drain time is over fails.
     """
-    asyncio.run(_run(app, models, limits, listen(host, port)))
+    listener = listen(host, port)
+    _end_after_drain(limits.drain)
+    asyncio.run(_run(app, models, limits, listener))
+    _end()
+
+
+def _end_after_drain(seconds: float) -> None:
+    """End the process when the drain time after a signal is over, even if the main thread is inside native code."""
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)  # Python writes to it when a signal arrives
+
+    def wait_and_end() -> None:
+        with receiver, sender:
+            receiver.recv(1)
+            time.sleep(min(seconds + _MARGIN_SECONDS, threading.TIMEOUT_MAX))
+            _end()
+
+    threading.Thread(target=wait_and_end, name="bertscore-end", daemon=True).start()
+
+
+def _end() -> NoReturn:
+    """End without exit handlers, which would wait for threads in native code; log lines are written already."""
+    os._exit(0)
 
 
 async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.socket) -> None:

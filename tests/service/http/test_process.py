@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, suppress
 
+import httpx
 import pytest
 
 from bertscore_onnx import count_documents
@@ -46,6 +48,47 @@ def test_requests_beyond_the_drain_time_are_answered_503(minilm_bundle):
         assert process.wait(30) == 0
     assert refusal(answers[0]) == (503, "draining")
     assert any("1 requests were not answered" in line for line in lines)
+
+
+SLOW_TOKENIZER = """
+import hashlib
+import sys
+from bertscore_onnx.cli import main
+from bertscore_onnx.text.tokenizer import SlowTokenizer
+
+encode = SlowTokenizer.__call__
+def encode_slowly(self, texts, max_length):
+    if any("slow" in text for text in texts):
+        print("tokenising", file=sys.stderr, flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000_000)  # native code, which no signal interrupts
+    return encode(self, texts, max_length)
+SlowTokenizer.__call__ = encode_slowly
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(30, []), (60_000, [(503, "draining")])],
+    ids=["in the event loop, which cannot answer then", "in a thread"],
+)
+def test_the_end_of_the_drain_ends_a_tokenizer_too(minilm_bundle, size, expected):
+    body = {"pairs": [{"candidate": "slow ".ljust(size, "a"), "reference": "b"}]}
+    options = ["--model", str(minilm_bundle), "--limits", "drain=2"]
+    answers = []
+
+    def post():
+        with suppress(httpx.TransportError):
+            answers.append(refusal(client.post("/v1/score", json=body)))
+
+    with server_process(*options, program=("-c", SLOW_TOKENIZER)) as (process, client, lines):
+        thread = threading.Thread(target=post)
+        thread.start()
+        wait_until(lambda: any("tokenising" in line for line in lines))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0  # the tokenizer takes longer
+        thread.join()
+    assert answers == expected
 
 
 def test_an_idf_table_comes_from_sentences_or_from_counts(minilm_bundle, tmp_path):
