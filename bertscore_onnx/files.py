@@ -8,7 +8,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader, BufferedWriter, FileIO
+from io import BufferedRandom, BufferedReader, BufferedWriter, FileIO
 from os import PathLike
 from pathlib import Path
 
@@ -95,13 +95,19 @@ def replace_whole(path: Path, data: bytes) -> None:
     """Write a file in one step, with the permissions of the file that it replaces, if any; raise OSError on failure."""
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
-        with part.open("wb") as file:
+        with open_new(part) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         put_in_place(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def open_new(path: Path) -> BufferedRandom:
+    """Open a new file in the place of an earlier one, of a run that was killed; a link there is not followed."""
+    path.unlink(missing_ok=True)
+    return path.open("x+b")
 
 
 def put_in_place(part: Path, path: Path) -> None:

@@ -25,7 +25,7 @@ import msgspec
 
 from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.errors import InputError, check_installed, json_fault
-from bertscore_onnx.files import open_regular, put_in_place, read_regular, write_errors, write_whole
+from bertscore_onnx.files import open_new, open_regular, put_in_place, read_regular, replace_whole, write_errors
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
@@ -308,7 +308,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "it holds nothing but these scores."
             )
         if earlier != self:
-            write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
+            content = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+            with write_errors(folder / MANIFEST):
+                replace_whole(folder / MANIFEST, content)
 
     def _differences(self, earlier: "Manifest") -> Iterator[str]:
         names = Settings.__struct_fields__
@@ -547,6 +549,7 @@ class PartWriter:
         """Begin a part of a job; no file is made yet."""
         self._path, self._temporary = folder / part.file, folder / f".{part.file}"
         self._manifest, self._part = manifest, part
+        self._file: BinaryIO | None = None
         self._writer: Any = None
         self._waiting: list[pyarrow.RecordBatch] = []
         self._waiting_bytes = 0
@@ -581,6 +584,9 @@ class PartWriter:
             if self._writer is not None:
                 self._writer.close()
         with suppress(OSError):
+            if self._file is not None:
+                self._file.close()
+        with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
 
     def _count(self, scored: "pyarrow.RecordBatch") -> None:
@@ -598,7 +604,8 @@ class PartWriter:
         rows = pyarrow.Table.from_batches(self._waiting)
         if self._writer is None:
             options = {"compression": "zstd", "write_page_checksum": True}
-            self._writer = parquet.ParquetWriter(self._temporary, rows.schema, **options)
+            self._file = open_new(self._temporary)
+            self._writer = parquet.ParquetWriter(self._file, rows.schema, **options)
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
         self._waiting, self._waiting_bytes = [], 0
 
@@ -611,7 +618,7 @@ class PartWriter:
         self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(totals).decode()})
         self._writer.close()
         check_unchanged(self._part.table)  # all its rows were read by now
-        with self._temporary.open("r+b") as file:
+        with self._file as file:
             position, digest = _digest_of(file)
             file.seek(position)
             file.write(digest.encode())

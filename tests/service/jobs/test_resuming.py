@@ -307,6 +307,21 @@ def test_what_is_no_file_in_the_place_of_one_is_replaced_or_refused(score, write
         assert contents(folder) == whole
 
 
+@pytest.mark.parametrize("name", ["_manifest.json", ".part-00000-00000.parquet", f"._manifest.json-{os.getpid()}"])
+@pytest.mark.parametrize("target", ["a file", "nowhere"])
+def test_links_in_the_folder_are_not_followed(score, write_pairs, tmp_path, name, target):
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    (tmp_path / "a file").write_text("kept")
+    (folder / name).symlink_to(tmp_path / target)
+    is_refused = (name, target) == ("_manifest.json", "a file")  # which is no manifest
+    with pytest.raises(InputError) if is_refused else contextlib.nullcontext():
+        assert score(write_pairs("pairs.parquet", 20)).rows == 20
+        assert not any(file.is_symlink() for file in folder.iterdir())
+    assert (tmp_path / "a file").read_text() == "kept"
+    assert not (tmp_path / "nowhere").exists()
+
+
 @pytest.mark.parametrize("idf", [False, True])
 def test_a_complete_job_needs_no_right_to_write(score, write_pairs, tmp_path, idf):
     path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
