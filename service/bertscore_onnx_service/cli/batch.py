@@ -68,7 +68,8 @@ def batch(
     The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of about a minute's
     work. A part is either complete or absent. `_manifest.json` records what is scored and with which settings. After a
     failure, or after the job was killed, the same command scores the parts that are missing or damaged; it refuses
-    other inputs or options. If an input changes while the job runs, the job fails.
+    other inputs or options. If an input changes while the job runs, the job fails. If no row has
+    a score, the exit status is 1.
 
     All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
     the tokenizer.
@@ -126,6 +127,12 @@ def batch(
         print_json(asdict(result))
     else:
         _print_summary(result)
+    if result.f1 is None:
+        reason = (
+            "every row failed, and the column `error` has the reasons" if result.rows else "the inputs have no rows"
+        )
+        echo(f"Failed: no row has a score: {reason}.")
+        raise typer.Exit(1)
 
 
 def _check_folder(output: str) -> None:

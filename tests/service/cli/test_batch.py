@@ -77,6 +77,16 @@ def test_tables_and_columns_are_named_as_for_score(run, refused, write, tiny_bun
     assert run("batch", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "other", *options).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [([], "no rows"), (["", "  "], "no rows"), (['{"candidate": 1, "reference": "a"}'] * 2, "every row failed")],
+)
+def test_a_job_without_a_score_fails(batch, write, rows, reason):
+    result = batch("--errors", "null", inputs=[write("pairs.jsonl", "\n".join(rows))])
+    assert result.exit_code == 1
+    assert reason in result.stderr
+
+
 @pytest.fixture
 def read_parts(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
