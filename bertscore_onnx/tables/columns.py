@@ -123,6 +123,15 @@ def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
     return (*names, *[UNKNOWN] * (len(names) - 3))
 
 
+class UnreadableRow(dict[str, object]):
+    """A row of a file that cannot be read: it has no values, and the reason stands in the place of its texts."""
+
+    def __init__(self, reason: str) -> None:
+        """Give the reason, without the place of the row."""
+        super().__init__()
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of texts."""
@@ -175,6 +184,8 @@ class Column:
                     "a list as a list, which JSON lines have, or a column for each reference, reference=r1+r2."
                 )
             return [value]
+        if isinstance(value, UnreadableRow):
+            raise InputError(f"{place}: {value.reason}")
         if isinstance(value, tuple) or hasattr(value, "tolist"):  # an array, or a Series
             value = [*value] if isinstance(value, tuple) else value.tolist()
         if self.is_id and not (isinstance(value, list | dict) and self.option):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
-from bertscore_onnx.tables.columns import Column, check_free, texts_of_row
+from bertscore_onnx.tables.columns import Column, UnreadableRow, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -24,6 +24,7 @@ from bertscore_onnx.tables.sources import (
     Source,
     read_lines,
     too_long,
+    utf8_fault,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 Record = dict[str, object]
 """The values of a row by column."""
+
+_Fields = list[str] | InputError
+"""The fields of a row of a TSV or CSV, or the reason why it has none."""
 
 Row = tuple[str, Record]
 """The place of a row, such as `pairs.tsv, line 3`, and its values."""
@@ -73,14 +77,22 @@ class TableReader(ABC):
 
 
 def open_table(
-    source: Source, table_format: InputFormat, dialect: Dialect = DEFAULT_DIALECT, *, added: Collection[str] = ()
+    source: Source,
+    table_format: InputFormat,
+    dialect: Dialect = DEFAULT_DIALECT,
+    *,
+    added: Collection[str] = (),
+    keep_faults: bool = False,
 ) -> TableReader:
-    """Open a table; Parquet needs a seekable source. InputError is raised if it has a column that is to be added."""
+    """Open a table; Parquet needs a seekable source. InputError is raised if it has a column that is to be added.
+
+    With `keep_faults` the records of text formats have an `UnreadableRow` for a row that cannot be read.
+    """
     if table_format == "jsonl":
-        return JsonLinesReader(source, added)
+        return JsonLinesReader(source, added, keep_faults)
     if table_format == "parquet":
         return ParquetReader(source, added)
-    return DelimitedReader(source, table_format, dialect, added)
+    return DelimitedReader(source, table_format, dialect, added, keep_faults)
 
 
 MAX_ROWS = 256
@@ -126,15 +138,23 @@ def check_header(names: Sequence[str], place: str) -> None:
 class DelimitedReader(TableReader):
     """A TSV or CSV."""
 
-    def __init__(self, source: Source, table_format: InputFormat, dialect: Dialect, added: Collection[str]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        table_format: InputFormat,
+        dialect: Dialect,
+        added: Collection[str],
+        keep_faults: bool = False,
+    ) -> None:
         self.format = table_format
+        self._keep_faults = keep_faults
         self.has_header, self._has_quotes = dialect.has_header, dialect.has_quotes
         self._title = source.title
         self._num_lines = self._num_characters = self._row_start = 0
         self._parts: list[str] | None = []
         """The lines of the current row, if rows are kept as they stand."""
         expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
-        lines = read_lines(source, expected, keep_ends=True, keep_mark=True)
+        lines = read_lines(source, expected, keep_ends=True, keep_mark=True, keep_faults=keep_faults)
         marked = next(lines)
         first = marked.removeprefix(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
@@ -142,7 +162,7 @@ class DelimitedReader(TableReader):
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
         number, fields = next(self._fields)
-        self._first = fields or [""]
+        self._first = self._checked(number, fields, None)
         self.place = self._place(number)
         self.header = BYTE_ORDER_MARK * (first != marked) + self._row
         """The first row as the file has it, without its line end."""
@@ -160,8 +180,15 @@ class DelimitedReader(TableReader):
         self._parts = None
         check_header(self.names, self.place)
         for number, fields in self._rows():
-            self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(fields)
-            yield self._place(number), dict(zip(self.names, fields, strict=True))
+            self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(self.names)
+            place = self._place(number)
+            try:
+                record = dict(zip(self.names, self._checked(number, fields, len(self.names)), strict=True))
+            except InputError as error:
+                if not self._keep_faults:
+                    raise
+                record = UnreadableRow(str(error).removeprefix(place).lstrip(": "))
+            yield place, record
 
     def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
@@ -170,7 +197,8 @@ class DelimitedReader(TableReader):
         if not keeps_rows:
             self._parts = None
         for number, fields in self._rows():
-            values = [fields[position] for position in positions]
+            checked = self._checked(number, fields, len(self.names))
+            values = [checked[position] for position in positions]
             yield texts_of_row(columns, names, values, self._place(number)), self._row
 
     def record_of(self, row: RawRow) -> Record:
@@ -188,7 +216,8 @@ class DelimitedReader(TableReader):
         *parts, last = self._parts or [""]
         return "".join(parts) + last.rstrip("\r\n")
 
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+    def _rows(self) -> "Iterator[tuple[int, _Fields]]":
+        """Yield the number of the line where each row begins, and its fields or its fault, below the header."""
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
         blank = 0  # the first of the blank lines that may end the table; in a single column they are empty texts
@@ -196,33 +225,52 @@ class DelimitedReader(TableReader):
             if not fields and num_fields > 1:
                 blank = blank or number
                 continue
-            if blank:
-                raise InputError(
-                    f"{self._place(blank)} is blank; expected {num_fields} fields, as in the first line. Remove it."
-                )
-            fields = fields or [""]
-            if len(fields) != num_fields:
-                there_are = "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
-                has_marks = self._has_quotes and any('"' in field or "\n" in field for field in fields)
-                raise InputError(
-                    f"{self._place(number)}: {there_are}; expected {num_fields}, as in the first line."
-                    f"{_QUOTES if has_marks else ''}"
-                )
+            for line in range(blank or number, number):
+                fault = f"{self._place(line)} is blank; expected {num_fields} fields, as in the first line. Remove it."
+                yield line, InputError(fault)
+            blank = 0
             yield number, fields
 
-    def _read(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number of the line where each row begins, and its fields; none for a blank line."""
+    def _checked(self, number: int, fields: "_Fields", num_fields: int | None) -> list[str]:
+        """Return the fields of a row; raise InputError for a fault, or unless they are as many as given."""
+        if isinstance(fields, InputError):
+            raise fields
+        fields = fields or [""]
+        if num_fields is not None and len(fields) != num_fields:
+            there_are = "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
+            has_marks = self._has_quotes and any('"' in field or "\n" in field for field in fields)
+            raise InputError(
+                f"{self._place(number)}: {there_are}; expected {num_fields}, as in the first line."
+                f"{_QUOTES if has_marks else ''}"
+            )
+        fault = utf8_fault("".join(fields)) if self._keep_faults else ""
+        if fault:
+            raise InputError(f"{self._place(number)}: {fault}")
+        return fields
+
+    def _read(self, lines: Iterator[str]) -> "Iterator[tuple[int, _Fields]]":
+        """Yield the number of the line where each row begins, and its fields or its fault; none for a blank line.
+
+        The row after a fault begins with the next line. A quote that is not closed has no next line.
+        """
         number = 1
-        try:
-            for fields in self._parsed(self._bounded(lines)):
-                yield number, fields
-                self._row_start, number = self._num_characters, self._num_lines + 1
-                if self._parts:
-                    self._parts.clear()
-        except csv.Error as error:
-            is_open = "end of data" in str(error)
-            reason = "a quote is not closed" if is_open else "a character follows the end of a field in quotes"
-            raise InputError(f"{self._place(number)}: {reason}.{_QUOTES}") from error
+        rows = self._parsed(self._bounded(lines))
+        fields: _Fields | None
+        while True:
+            try:
+                fields = next(rows, None)
+            except csv.Error as error:
+                is_open = "end of data" in str(error)
+                reason = "a quote is not closed" if is_open else "a character follows the end of a field in quotes"
+                fields = InputError(f"{self._place(number)}: {reason}.{_QUOTES}")
+                if is_open:
+                    raise fields from error
+            if fields is None:
+                return
+            yield number, fields
+            self._row_start, number = self._num_characters, self._num_lines + 1
+            if self._parts:
+                self._parts.clear()
 
     def _parsed(self, lines: Iterable[str]) -> "Iterator[list[str]]":
         return csv.reader(
@@ -273,8 +321,9 @@ class JsonLinesReader(TableReader):
 
     names = None
 
-    def __init__(self, source: Source, added: Collection[str]) -> None:
+    def __init__(self, source: Source, added: Collection[str], keep_faults: bool = False) -> None:
         self._source, self._added = source, added
+        self._keep_faults = keep_faults
         self.place = source.title
 
     def records(self) -> Iterator[Row]:
@@ -293,11 +342,17 @@ class JsonLinesReader(TableReader):
         return _OBJECTS.decode(row)
 
     def _rows(self) -> Iterator[tuple[str, Record, str]]:
-        for number, line in enumerate(read_lines(self._source, "one JSON object per line", may_be_empty=True), 1):
+        lines = read_lines(self._source, "one JSON object per line", may_be_empty=True, keep_faults=self._keep_faults)
+        for number, line in enumerate(lines, 1):
             self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
             if line.strip():
                 place = f"{self.place}, line {number}"
-                values = _decoded(line, place)
+                try:
+                    values = _decoded(line, place)
+                except InputError as error:
+                    if not self._keep_faults:
+                        raise
+                    values = UnreadableRow(str(error).removeprefix(f"{place}: "))
                 if self._added:
                     check_free(values, self._added, place)
                 yield place, values, line
@@ -308,8 +363,8 @@ def _decoded(line: str, place: str) -> Record:
         values = _OBJECTS.decode(line)
         if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
             json.loads(line, object_pairs_hook=lambda pairs: unique_keys(pairs, place), parse_int=str)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        fault = _fault_of_value(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
+        fault = utf8_fault(line) or _fault_of_value(line)
         if not fault:
             is_json = isinstance(error, msgspec.ValidationError)
             shown = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "

@@ -295,13 +295,14 @@ def read_lines(
     keep_ends: bool = False,
     keep_mark: bool = False,
     may_be_empty: bool = False,
+    keep_faults: bool = False,
 ) -> Iterator[str]:
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
     line. A byte order mark at the start is dropped, or kept. InputError, with the `expected` content, is
     raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
-    `may_be_empty`.
+    `may_be_empty`. With `keep_faults` lines may have bytes that are not UTF-8, which `utf8_fault` finds.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -318,7 +319,7 @@ def read_lines(
                 r"with lines that end in \n, \r\n or \r."
             )
         try:
-            line = (raw if keep_ends else content).decode()
+            line = (raw if keep_ends else content).decode(errors="surrogateescape" if keep_faults else "strict")
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{source.title} is not UTF-8: line {number} has the byte 0x{content[error.start]:02X} at offset "
@@ -327,6 +328,16 @@ def read_lines(
             ) from error
         yield line if offset or keep_mark else line.removeprefix(BYTE_ORDER_MARK)
         offset += len(raw)
+
+
+def utf8_fault(text: str) -> str:
+    """Return what is wrong with a text of `read_lines` that keeps faults; empty if it is UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) - 0xDC00
+        return f"it is not UTF-8: it has the byte 0x{byte:02X}. Convert the file, or remove it."
+    return ""
 
 
 def _raw_lines(source: Source) -> Iterator[bytes]:

@@ -14,7 +14,14 @@ import msgspec
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
-from bertscore_onnx.tables.columns import REFERENCE_COLUMNS, Column, Errors, check_free, context_column
+from bertscore_onnx.tables.columns import (
+    REFERENCE_COLUMNS,
+    Column,
+    Errors,
+    UnreadableRow,
+    check_free,
+    context_column,
+)
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
     MAX_ROWS,
@@ -188,7 +195,8 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
 
 
 def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableReader:
-    return open_table(source, kind, Dialect(settings.has_header, settings.has_quotes, settings.delimiter))
+    dialect = Dialect(settings.has_header, settings.has_quotes, settings.delimiter)
+    return open_table(source, kind, dialect, keep_faults=settings.errors == "null")
 
 
 def _inspect_rows(
@@ -211,9 +219,9 @@ def _inspect_rows(
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         rows += len(records)
         types.add(records)
-    names = types.names if rows else [column.names[0] for column in columns]
+    names = types.names or [column.names[0] for column in columns]
     texts = [column.find(names, title) for column in columns]
-    kept = settings.kept_columns(names, added, title) if rows else names
+    kept = settings.kept_columns(names, added, title) if types.names else names
     remedy = ("Name the columns to keep in ", _KEPT, ", without this one, or make its values alike.")
     fields = [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in kept]
     return rows, texts, pyarrow.schema(fields)
@@ -278,10 +286,22 @@ def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: i
 
 
 def values_of(batch: RawBatch, name: str) -> list[object]:
-    """Return the values of a column, (rows,), None where a record lacks it."""
+    """Return the values of a column, (rows,): None where a record lacks it, and a row that cannot be read itself."""
     if isinstance(batch, list):
-        return [record.get(name) for record in batch]
-    return batch.column(name).to_pylist()
+        return [record if isinstance(record, UnreadableRow) else record.get(name) for record in batch]
+    column = batch.column(name)
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        return [_value_of(value) for value in column]
+
+
+def _value_of(value: "pyarrow.Scalar") -> object:
+    """Return a value of Parquet."""
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return UnreadableRow("it is not UTF-8. Write the text again.")
 
 
 def kept_batch(batch: RawBatch, table: InputTable) -> "pyarrow.RecordBatch":

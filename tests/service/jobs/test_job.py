@@ -177,6 +177,72 @@ def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
     assert (result.failures, result.precision, result.recall, result.f1) == (2, None, None, None)
 
 
+def csv_of(*rows):
+    return b"".join(row + b"\n" for row in (b"id,candidate,reference", b"1,the cat,a cat", *rows, b"2,a dog,the dog"))
+
+
+def jsonl_of(*rows):
+    first, last = (
+        b'{"id": %d, "candidate": "the cat", "reference": "%s"}' % row for row in ((1, b"a cat"), (2, b"the dog"))
+    )
+    return b"".join(row + b"\n" for row in (first, *rows, last))
+
+
+FAULTY = {
+    "few fields": ("csv", csv_of(b"the cat"), ["there is 1 field"]),
+    "many fields": ("csv", csv_of(b"3,a,b,c", b"3,a,b,c,d"), ["there are 4 fields", "there are 5 fields"]),
+    "blank lines": ("csv", csv_of(b"", b"") + b"\n", ["is blank"] * 2),
+    "a character after a quote": ("csv", csv_of(b'3,"a"b,c'), ["a character follows"]),
+    "CSV that is not UTF-8": ("csv", csv_of(b"3,caf\xe9,a", b'3,"a\n\xff",b'), ["0xE9", "0xFF"]),
+    "TSV that is not UTF-8": ("tsv", csv_of(b"3,caf\xe9,a").replace(b",", b"\t"), ["0xE9"]),
+    "half a surrogate": ("jsonl", jsonl_of(b'{"id": 3, "candidate": "\\ud83d", "reference": "a"}'), ["half of a pair"]),
+    "no JSON": ("jsonl", jsonl_of(b"{", b"the cat", b"[1]", b"NaN"), ["no JSON", "no JSON", "JSON object", "NaN"]),
+    "a key twice": ("jsonl", jsonl_of(b'{"id": 3, "id": 4}'), ["occurs 2 times"]),
+    "JSON that is not UTF-8": ("jsonl", jsonl_of(b'{"candidate": "caf\xe9", "reference": "a"}'), ["0xE9"]),
+    "no faultless row": ("jsonl", b"{\n{\n", ["no JSON"] * 2),
+}
+
+
+@pytest.mark.parametrize(("suffix", "content", "reasons"), FAULTY.values(), ids=FAULTY)
+def test_a_row_that_cannot_be_read_gets_nulls_and_the_reason(score, read_scores, tmp_path, suffix, content, reasons):
+    path = tmp_path / f"pairs.{suffix}"
+    path.write_bytes(content)
+    result = score(path, errors="null", idf=b"cat" in content)
+    assert result.failures == len(reasons)
+    rows = read_scores(tmp_path / "scores").to_pylist()
+    failed = [row for row in rows if row["error"]]
+    assert [row["f1"] for row in failed] == [row["candidate"] for row in failed] == [None] * len(reasons)
+    for row, reason in zip(failed, reasons, strict=True):
+        assert reason in row["error"]
+    scored = [row for row in rows if not row["error"]]
+    assert [str(row["id"]) for row in scored] == ["1", "2"][: len(scored)]
+    assert all(row["f1"] is not None for row in scored)
+    with pytest.raises(InputError, match="pairs"):
+        score(path, "raised")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [csv_of(b'3,"a,b'), csv_of()[3:].replace(b"id", b"\xff"), b"caf\xe9,reference\n"],
+    ids=["an open quote", "a header that is not UTF-8", "a header alone that is not UTF-8"],
+)
+def test_a_fault_of_no_single_row_ends_the_job(score, tmp_path, content):
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"pairs\.csv"):
+        score(path, errors="null")
+
+
+def test_a_text_of_parquet_that_is_not_utf8_gets_the_reason(score, write_pairs, read_scores, tmp_path):
+    damaged = pa.array([b"the cat", b"caf\xe9", b"a dog"]).view(pa.string())
+    path = write_pairs("pairs.parquet", 3, candidate=damaged)
+    assert score(path, errors="null", columns=["id"]).failures == 1
+    errors = read_scores(tmp_path / "scores")["error"].to_pylist()
+    assert "not UTF-8" in errors[1]
+    with pytest.raises(InputError, match="row 2: it is not UTF-8"):
+        score(path, "raised")
+
+
 @pytest.mark.parametrize("errors", ["raise", "null"])
 def test_wrong_columns_are_refused_before_anything_is_scored(score, write_pairs, tmp_path, errors):
     good = write_pairs("good.parquet", 3)
