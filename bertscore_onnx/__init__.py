@@ -1,7 +1,8 @@
 """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # as in `typing`, whose import would take half of the time until Ctrl-C is handled
 
 __all__ = [
     "BERTScorer",

@@ -106,7 +106,7 @@ def _wheel_faults(files: dict[str, bytes], info: str) -> Iterator[str]:
     for name in files:
         if name.partition("/")[0] not in {*PACKAGES, info} or NOT_IN_WHEEL.search(name):
             yield f"{name} does not belong here"
-    if b"bertscore-onnx = bertscore_onnx.cli:main" not in files.get(f"{info}/entry_points.txt", b""):
+    if b"bertscore-onnx = bertscore_onnx.__main__:main" not in files.get(f"{info}/entry_points.txt", b""):
         yield "the command bertscore-onnx is missing"
 
 

@@ -192,7 +192,7 @@ class Commands(TyperGroup):
         )
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit with 2 after an error of ours."""
+        """Run the command; exit with 2 after an error of ours, and with 130 after Ctrl-C, with the command's notes."""
         arguments = [*ctx.args]
         try:
             with one_line_warnings():
@@ -205,6 +205,10 @@ class Commands(TyperGroup):
             raise
         except BrokenPipeError as error:  # Typer would exit with 1
             raise typer.Exit(2) from error
+        except KeyboardInterrupt as interruption:
+            for note in getattr(interruption, "__notes__", ["Interrupted."]):
+                echo(note)
+            raise typer.Exit(130) from interruption
         except MemoryError as error:
             echo(f"Error: There is not enough memory. {error}".rstrip())
             raise typer.Exit(2) from error

@@ -293,8 +293,8 @@ def write_scores(
             with opened_lines(output.file) as write:
                 for text in lines(output, scored, rows, means, signature, groups):
                     write(text)
-    except KeyboardInterrupt:
-        echo(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
+    except KeyboardInterrupt as interruption:
+        interruption.add_note(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
         raise
     if output.summary_stream == "stdout":
         _print_means(signature(), means, groups, sys.stdout)

@@ -317,11 +317,11 @@ def _read_scores(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Print that an interrupt left nothing compared."""
+    """Note that an interrupt left nothing compared."""
     try:
         yield
-    except KeyboardInterrupt:
-        echo("Interrupted; nothing was compared.")
+    except KeyboardInterrupt as interruption:
+        interruption.add_note("Interrupted; nothing was compared.")
         raise
 
 

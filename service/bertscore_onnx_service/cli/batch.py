@@ -117,9 +117,10 @@ def batch(
             **settings,
         )
     except KeyboardInterrupt as interruption:
-        nothing = "No row was scored in this run; parts that are complete are kept. Run the same command to resume."
-        for note in getattr(interruption, "__notes__", [nothing]):
-            echo(note)
+        if not hasattr(interruption, "__notes__"):
+            interruption.add_note(
+                "No row was scored in this run; parts that are complete are kept. Run the same command to resume."
+            )
         raise
     if output_format == "json":
         from dataclasses import asdict

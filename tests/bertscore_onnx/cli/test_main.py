@@ -55,13 +55,39 @@ def test_log_messages_are_one_line_of_standard_error(run, monkeypatch, home):
     assert result.stderr == "Warning: of this\n"
 
 
-def test_an_interrupt_exits_230_without_a_traceback(run, monkeypatch):
+def test_an_interrupt_exits_with_130_and_one_line(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bertscore_onnx.cli.score.open_pairs", interrupt)
     result = run("score", "-m", "x", "-c", "a", "-r", "b")
-    assert (result.exit_code, result.output) == (130, "")
+    assert (result.exit_code, result.output) == (130, "Interrupted.\n")
+
+
+INTERRUPTED_IMPORT = """
+import os
+import signal
+import sys
+from bertscore_onnx.__main__ import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
+
+
+@pytest.mark.slow  # it starts processes
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("module", ["bertscore_onnx.cli", "bertscore_onnx.cli.score", "numpy.linalg._umath_linalg"])
+def test_an_interrupt_while_modules_are_imported_is_one_line(tiny_bundle, write, module):
+    text = write("texts.txt", "a text\n")
+    done = run_python(INTERRUPTED_IMPORT, module, "score", "-m", tiny_bundle, "-c", text, "-r", text)
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
 
 
 def test_errors_have_no_traceback(run_process):
