@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bertscore_onnx.errors import BaselineError, InputError, InputTypeError, one_line, shortened
-from bertscore_onnx.files import path_text, read_named
+from bertscore_onnx.files import BYTE_ORDER_MARK, path_text, read_named
 from bertscore_onnx.tables.columns import number_text
 
 _COLUMNS = ("LAYER", "P", "R", "F")
@@ -55,8 +55,8 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
     Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be read.
     """
     try:
-        text = read_named(path_text(path, "baseline_path"), _MAX_BASELINE_BYTES).decode("utf-8-sig")
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        text = read_named(path_text(path, "baseline_path"), _MAX_BASELINE_BYTES).decode()
+        rows = list(csv.DictReader(io.StringIO(text.lstrip(BYTE_ORDER_MARK), newline="")))
     except OSError as error:
         raise InputError(
             f"Cannot read the baseline file {path} ({error.strerror or one_line(error)}). Check the name and its "

@@ -190,8 +190,8 @@ def collect_pairs(
     if len(candidates) != len(references):
         streams = len(candidates) > 1 and (references.counts == len(candidates)).all()
         raise InputError(
-            f"There are {len(candidates)} candidates and references for {len(references)}: every candidate needs one "
-            f"reference, or one list of references.{_IN_STREAMS if streams and len(references) else ''}"
+            f"Candidates and references differ in number, {len(candidates)} and {len(references)}: every candidate "
+            f"needs one reference, or one list of references.{_IN_STREAMS if streams and len(references) else ''}"
         )
     if _seem_streams(candidates, references):
         warnings.warn(
@@ -204,7 +204,8 @@ def collect_pairs(
     pair_contexts = list(check_many(contexts, "contexts"))
     if len(pair_contexts) != len(candidates):
         raise InputError(
-            f"There are {len(pair_contexts)} contexts for {len(candidates)} candidates; expected one for each."
+            f"Contexts and candidates differ in number, {len(pair_contexts)} and {len(candidates)}; expected one "
+            "context for each candidate."
         )
     return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
 

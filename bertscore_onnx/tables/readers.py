@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
+from bertscore_onnx.files import BYTE_ORDER_MARK
 from bertscore_onnx.tables.columns import Column, UnreadableRow, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
-    BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
     MAX_HELD_BYTES,
     MAX_LINE_BYTES,
@@ -154,9 +154,9 @@ class DelimitedReader(TableReader):
         self._parts: list[str] | None = []
         """The lines of the current row, if rows are kept as they stand."""
         expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
-        lines = read_lines(source, expected, keep_ends=True, keep_mark=True, keep_faults=keep_faults)
+        lines = read_lines(source, expected, keep_ends=True, keep_marks=True, keep_faults=keep_faults)
         marked = next(lines)
-        first = marked.removeprefix(BYTE_ORDER_MARK)
+        first = marked.lstrip(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
         default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
         self.delimiter = dialect.delimiter or default
@@ -164,7 +164,7 @@ class DelimitedReader(TableReader):
         number, fields = next(self._fields)
         self._first = self._checked(number, fields, None)
         self.place = self._place(number)
-        self.header = BYTE_ORDER_MARK * (first != marked) + self._row
+        self.header = marked.removesuffix(first) + self._row
         """The first row as the file has it, without its line end."""
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"

@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Literal, TypeVar, cast
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import BYTE_ORDER_MARK
 
 Row = TypeVar("Row")
 
@@ -282,8 +283,6 @@ def too_long(title: str) -> InputError:
     return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
 
 
-BYTE_ORDER_MARK = "\ufeff"
-
 _BYTES = "latin-1"
 """An encoding with a character for every byte: Python finds the line ends, and offsets count bytes."""
 
@@ -293,20 +292,20 @@ def read_lines(
     expected: str = "texts, one per line",
     *,
     keep_ends: bool = False,
-    keep_mark: bool = False,
+    keep_marks: bool = False,
     may_be_empty: bool = False,
     keep_faults: bool = False,
 ) -> Iterator[str]:
     r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
-    line. A byte order mark at the start is dropped, or kept. InputError, with the `expected` content, is
+    line. Byte order marks at the start are dropped, or kept. InputError, with the `expected` content, is
     raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
     `may_be_empty`. With `keep_faults` lines may have bytes that are not UTF-8, which `utf8_fault` finds.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
-    if first in (b"", codecs.BOM_UTF8):
+    if not first.replace(codecs.BOM_UTF8, b""):
         if may_be_empty:
             return
         raise InputError(f"{source.title} is empty; expected {expected}.")
@@ -326,7 +325,7 @@ def read_lines(
                 f"{offset + error.start}. Convert it first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
                 "NEW_FILE`."
             ) from error
-        yield line if offset or keep_mark else line.removeprefix(BYTE_ORDER_MARK)
+        yield line if offset or keep_marks else line.lstrip(BYTE_ORDER_MARK)
         offset += len(raw)
 
 

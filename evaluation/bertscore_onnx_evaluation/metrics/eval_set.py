@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from bertscore_onnx.errors import InputError, listed, meant, shortened
-from bertscore_onnx.files import read_regular
+from bertscore_onnx.files import BYTE_ORDER_MARK, read_regular
 from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
@@ -292,13 +292,13 @@ MAX_BYTES = 100_000_000
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file in UTF-8, without line ends and a byte order mark; errors name the line."""
+    """Return the lines of a text file in UTF-8, without line ends and byte order marks; errors name the line."""
     try:
         content = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise InputError(f"Cannot read {path} ({error.strerror}).") from error
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode().lstrip(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InputError(f"{path}, line {line}: this is not UTF-8. Save the file in UTF-8.") from error

@@ -86,7 +86,7 @@ def test_encoded_texts_are_refused_where_they_do_not_fit(scorer):
         (scorer.score, lists, REFERENCES, "cands was encoded"),
         (scorer.pairwise, lists, REFERENCES, "cands was encoded"),
         (scorer.pairwise, CANDIDATES, lists, "refs was encoded"),
-        (scorer.score, CANDIDATES[:2], texts, "2 candidates and references for 3"),
+        (scorer.score, CANDIDATES[:2], texts, "differ in number, 2 and 3"),
     ):
         with pytest.raises(InputError, match=message):
             method(candidates, references)

@@ -68,6 +68,7 @@ def pipe(tmp_path):
         (b"\n", [""]),
         (b"\xef\xbb\xbf\n", [""]),
         (b"\xef\xbb\xbfone\n", ["one"]),
+        (2 * b"\xef\xbb\xbf" + b"one\n", ["one"]),
         ("one\n\ufefftwo\n".encode(), ["one", "\ufefftwo"]),
         (b"  one\t\n", ["  one\t"]),
         ("one\u2028same\x0b\x0c\x85line\ntwo".encode(), ["one\u2028same\x0b\x0c\x85line", "two"]),
@@ -130,7 +131,7 @@ def test_a_pipe_is_spooled_up_to_a_bound(pipe, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", 2 * b"\xef\xbb\xbf"])
 def test_an_empty_input_is_refused(write, standard_input, content):
     standard_input(content)
     for name, shown in [(write("texts.txt", content), r".*texts\.txt"), ("-", "Standard input")]:
