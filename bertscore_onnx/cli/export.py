@@ -308,6 +308,7 @@ def _package(module: str | None) -> str:
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
         f"Exporting needs {package}, which is not installed, or not completely. Install the extra export: "
-        f"{install_command('export', 'cpu')}, or {_APART}",
+        f"{install_command('export', 'cpu')}, on Linux with PIP_EXTRA_INDEX_URL set to PyTorch's index of CPU builds, "
+        f"or pip takes the CUDA build, several GB; or {_APART}",
         name=package,
     )

@@ -96,6 +96,7 @@ def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
     assert (result.returncode, result.stdout) == (2, b"")
     stderr = result.stderr.decode()
     assert stderr.startswith("Error: Exporting needs transformers, which is not installed, or not completely.")
+    assert "PIP_EXTRA_INDEX_URL set to PyTorch's index of CPU builds" in stderr
     assert "or export in an environment of its own (docs/export.md)" in stderr
     assert stderr.count("\n") == 1
 
