@@ -13,6 +13,7 @@ import typer
 from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import (
+    CANDIDATE_COLUMNS,
     REFERENCE_COLUMNS,
     Column,
     TextsOfRow,
@@ -374,7 +375,7 @@ def _rows_together(files: Sequence[OpenFile], kept: KeptRows | None = None) -> I
 
 
 def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
-    """Return the columns of references, by default `reference` or `references`."""
+    """Return the columns of references, by default the one with a usual name."""
     alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
     return tuple(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives)
 
@@ -410,7 +411,8 @@ def choose_inputs(
             param_hint="--input-format",
         )
     dialects = [dialect_of(spec) for spec in input_formats or (None,)]
-    candidate = Column((columns("candidate") or "candidate",), "--columns candidate=NAME")
+    named = columns("candidate")
+    candidate = Column((named,) if named else CANDIDATE_COLUMNS, "--columns candidate=NAME")
     of_references = reference_columns(columns)
     of_first = (candidate,) if references else (candidate, *of_references)
     first = input_file(candidates[0], of_first, dialects[0], tuple(added))

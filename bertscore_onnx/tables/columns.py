@@ -84,8 +84,11 @@ def _plain(name: str) -> str:
     return name.replace("\ufeff", "").strip().casefold()
 
 
-REFERENCE_COLUMNS = ("reference", "references")
-"""The names of a column of references; the first name that a table has counts."""
+CANDIDATE_COLUMNS = ("candidate", "prediction", "predictions", "output", "hypothesis")
+"""The usual names of a column of candidates."""
+
+REFERENCE_COLUMNS = ("reference", "references", "target")
+"""The usual names of a column of references."""
 
 NO_IDS = "none"
 """In place of the name of a column of ids: rows belong together by position."""
@@ -137,7 +140,7 @@ class Column:
     """A column of texts."""
 
     names: tuple[str, ...]
-    """Its possible names; the first name that a table has counts."""
+    """Its possible names. The first counts if a table has it; otherwise the table may have only one of them."""
 
     option: str | Argument
     """The option, or argument, that names it; empty if none does."""
@@ -154,19 +157,26 @@ class Column:
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
-        for name in self.names:
+        found = [name for name in self.names if name in available]
+        if found:
+            name = found[0]
             if available.count(name) > 1:
                 raise InputError(f"{place}: there are {available.count(name)} columns {name!r}; expected one.")
-            if name in available:
-                return name
+            if len(found) > 1 and name != self.names[0]:
+                usual = " and ".join(map(repr, found))
+                raise InputError(
+                    f"{place}: there are columns {usual}; expected one of them. Name it with ", self.option, "."
+                )
+            return name
         if self.is_id and not self.option:
             return self.names[0]
-        wanted = " or ".join(map(repr, self.names))
+        *others, last = map(repr, self.names)
+        wanted = f"{', '.join(others)} or {last}" if others else last
         choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
         only = "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in available])
-        others = only if available else "nor any other"
-        problem = f"{place}: there is no column {wanted}, {others}.{near}"
+        rest = only if available else "nor any other"
+        problem = f"{place}: there is no column {wanted}, {rest}.{near}"
         remedy = _remedy(available)
         if self.option and not remedy:
             raise InputError(f"{problem} Name one with ", self.option, f"{advice}.")

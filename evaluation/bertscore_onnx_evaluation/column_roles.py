@@ -5,13 +5,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import ID_COLUMNS, NO_IDS, REFERENCE_COLUMNS, column_names, id_columns
+from bertscore_onnx.tables.columns import (
+    CANDIDATE_COLUMNS,
+    ID_COLUMNS,
+    NO_IDS,
+    REFERENCE_COLUMNS,
+    column_names,
+    id_columns,
+)
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 
 USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "system": ("system",),
-    "candidate": ("candidate",),
+    "candidate": CANDIDATE_COLUMNS,
     "score": ("score",),
     "metric": ("metric",),
     "reference": REFERENCE_COLUMNS,
@@ -19,7 +26,7 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "document": ("document", "document_id", "doc", "doc_id"),
     "run": ("run",),
 }
-"""The usual names of the column of each role; the first name that a table has counts."""
+"""The usual names of the column of each role."""
 
 PANDAS_INDEX = ("", "Unnamed: 0")
 """The names of a first column that is the index of a data frame: as pandas writes it, and as it reads that again."""
@@ -70,8 +77,11 @@ class Roles:
         return id_columns(table.names, self.named.get("segment", ()), others=others, title=table.title)
 
     def without(self, table: WholeTable) -> list[str]:
-        """Return the columns of a table that have no role."""
-        with_role = {name for role in (*USUAL_COLUMNS, *self.named) for name in self.of(table, role)}
+        """Return the columns of a table that have no role, which may be systems or metrics."""
+        roles = [*USUAL_COLUMNS, *self.named]
+        if not self.of(table, "system") and "candidate" not in self.named:
+            roles.remove("candidate")  # each system has a column, and one may be called output
+        with_role = {name for role in roles for name in self.of(table, role)}
         with_role |= {*index_of(table)}
         return [name for name in table.names if name not in with_role and name not in table.levels]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import ID_COLUMNS, REFERENCE_COLUMNS
+from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, ID_COLUMNS, REFERENCE_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
@@ -121,7 +121,7 @@ def _texts_of_rows(
     if not (options.metrics or options.sentinels):
         return None
     try:
-        candidate = column_of(table, options.named, "candidate")
+        candidate = column_of(table, options.named, "candidate", CANDIDATE_COLUMNS)
         columns = [
             table.find(names, "--columns reference=NAME") for names in options.named.references or (REFERENCE_COLUMNS,)
         ]

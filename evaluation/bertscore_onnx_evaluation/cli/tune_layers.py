@@ -10,6 +10,7 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     Figure,
@@ -105,7 +106,7 @@ def tune_layers(
     check_destination(figure, [judgements], "--figure")
     table = read_table(judgements, dialect_of(input_format))
     human = table.numbers(column_of(table, named, "human", HUMAN_COLUMNS))
-    candidates = table.texts(column_of(table, named, "candidate"))
+    candidates = table.texts(column_of(table, named, "candidate", CANDIDATE_COLUMNS))
     references = references_of_table(table, named)
     pairs = ["all"] * len(table)
     if named("lang_pair") or "lang_pair" in table.names or language_pair:

@@ -15,6 +15,7 @@ from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
 from bertscore_onnx.tables.columns import (
+    CANDIDATE_COLUMNS,
     REFERENCE_COLUMNS,
     Column,
     Errors,
@@ -85,10 +86,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
 
     candidate: str | None
-    """The column of candidates; None for `candidate`."""
+    """The column of candidates; None for the one with a usual name."""
 
     reference: str | tuple[str, ...] | None
-    """The column of references, or several; None for `reference` or `references`."""
+    """The column of references, or several; None for the one with a usual name."""
 
     context: str | None
     """The column of contexts, if there is one."""
@@ -111,8 +112,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the columns of candidates, of references, and of contexts if there are any."""
         names = (self.reference,) if isinstance(self.reference, str) else self.reference
         references = [(name,) for name in names] if names else [REFERENCE_COLUMNS]
+        candidates = (self.candidate,) if self.candidate else CANDIDATE_COLUMNS
         return [
-            Column((self.candidate or "candidate",), _role("candidate")),
+            Column(candidates, _role("candidate")),
             *(Column(names, _role("reference"), may_hold_lists=True) for names in references),
             *([] if self.context is None else [context_column(self.context, _role("context"))]),
         ]

@@ -130,9 +130,9 @@ def score_files(
         inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
         output: a folder, empty or new, or of the same job.
         bundle: as for `BERTScorer`.
-        candidate: the column of candidates, a text per row; None for `candidate`.
-        reference: the column of references, a text or a list of texts per row, or several; None for `reference` or
-            `references`.
+        candidate: the column of candidates, a text per row; None for the one with a usual name, such as `candidate`.
+        reference: the column of references, a text or a list of texts per row, or several; None for the one with a
+            usual name, such as `references`.
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
         names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows

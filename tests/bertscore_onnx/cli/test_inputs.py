@@ -293,3 +293,20 @@ def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, 
     with pytest.raises(InputError, match=message), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
         read.extend(pairs)
     assert [candidate for candidate, _ in read] == ["a", "b"][: len(piped) // 2]
+
+
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({"id": "1", "prediction": "c", "references": "r"}, None),
+        ({"id": "1", "output": "c", "target": "r"}, None),
+        ({"output": "x", "candidate": "c", "target": "x", "reference": "r"}, None),
+        ({"output": "c", "prediction": "c", "reference": "r"}, "'prediction' and 'output'.*--columns candidate=NAME"),
+        ({"candidate": "c", "target": "r", "references": "r"}, "'references' and 'target'.*--columns reference=NAME"),
+    ],
+)
+def test_texts_are_in_the_column_of_the_role_or_the_only_one_of_a_usual_name(write, row, remedy):
+    path = write("c.jsonl", json.dumps(row))
+    files = choose_inputs([str(path)], [])
+    with nullcontext() if remedy is None else refused_with(remedy), open_pairs(files) as pairs:
+        assert list(pairs) == [("c", ["r"])]

@@ -357,6 +357,7 @@ TABLES = {
     name: table({"id": IDS, "candidate": texts}, order=order)
     for (name, texts), order in zip(OUTPUTS.items(), (ORDER, ORDER[::-1]), strict=True)
 }
+TABLES_AS_FILES = {f"{name}.csv": text for name, text in TABLES.items()}
 TEXT_CASES = {
     "lines": Case(
         {f"{name}.txt": text for name, text in LINES.items()},
@@ -368,14 +369,35 @@ TEXT_CASES = {
         {f"{name}.x.txt": text for name, text in LINES.items()}, "-c A=A.x.txt B=B.x.txt -r ref.x.txt", OUTPUTS
     ),
     "tables, shuffled": Case(
-        {f"{name}.csv": text for name, text in TABLES.items()}
-        | {"r.csv": table({"id": IDS, "reference": GOLD, "reference2": GOLD})},
+        TABLES_AS_FILES | {"r.csv": table({"id": IDS, "reference": GOLD, "reference2": GOLD})},
         "-c A.csv B.csv -r r.csv",
         OUTPUTS,
         (
             "A is A.csv, B is B.csv; candidate candidate; segments by id",
             "r.csv: reference reference; segments by id; ignored reference2",
         ),
+    ),
+    "tables of usual names": Case(
+        {
+            "A.jsonl": json_lines({"id": IDS, "prediction": OUTPUTS["A"], "target": GOLD}),
+            "B.jsonl": json_lines({"id": IDS, "output": OUTPUTS["B"]}),
+        },
+        "-c A.jsonl B.jsonl -r A.jsonl",
+        OUTPUTS,
+        ("candidate prediction", "candidate output", "reference target"),
+    ),
+    "wide, with a system of a usual name": Case(
+        {"o.csv": table({"id": IDS, "reference": GOLD, "A": OUTPUTS["A"], "output": OUTPUTS["B"]})},
+        "-c o.csv --systems all",
+        {"A": OUTPUTS["A"], "output": OUTPUTS["B"]},
+    ),
+    "two usual names": Case(
+        {
+            "o.csv": table({"id": IDS, "prediction": OUTPUTS["A"], "output": OUTPUTS["B"], "reference": GOLD}),
+            **TABLES_AS_FILES,
+        },
+        "-c A.csv o.csv -r o.csv",
+        said=("'prediction' and 'output'; expected one of them", "--columns candidate=NAME"),
     ),
     "wide, unnamed": Case(
         {"o.csv": table(WIDE_TEXTS)},
