@@ -5,17 +5,23 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
 
-from bertscore_onnx.errors import MissingExtraError
 from bertscore_onnx.scores import Scores
 
 
 def as_tensors(scores: Scores) -> tuple[Any, Any, Any]:
     """Return P, R and F, (candidates,) each, or (layers, candidates)."""
+    return as_tensor(scores.P), as_tensor(scores.R), as_tensor(scores.F)
+
+
+def as_tensor(values: NDArray[np.float32]) -> Any:
+    """Return an array as a tensor."""
     try:
-        return scores.to_torch()
-    except MissingExtraError:
-        return TensorArray(scores.P), TensorArray(scores.R), TensorArray(scores.F)
+        from torch import from_numpy  # noqa: TID251 -- only if the caller has it
+    except ModuleNotFoundError:
+        return TensorArray(values)
+    return from_numpy(values)
 
 
 class TensorArray(NDArrayOperatorsMixin):

@@ -2,13 +2,17 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple
 from functools import cache, cached_property
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash, look_up
-from bertscore_onnx.compat.tensors import as_tensors
+from bertscore_onnx.compat.tensors import as_tensor, as_tensors
+from bertscore_onnx.errors import BaselineError
 from bertscore_onnx.scorer import BERTScorer as OnnxScorer
 from bertscore_onnx.text.texts import Reference
 
@@ -35,7 +39,8 @@ class BERTScorer:
 
         Args:
             nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
-            device: may also be "mps", for which the CPU scores, with one warning.
+            device: may also be PyTorch's: the number of a card, "cpu:0", or another accelerator such as "mps", for
+                which the CPU scores, with one warning.
         """
         model, layer, known_lang = look_up(model_type, num_layers, lang)
         self._scorer = OnnxScorer(
@@ -61,12 +66,22 @@ class BERTScorer:
         self.lang = lang
         self.rescale_with_baseline = rescale_with_baseline
         self.baseline_path = baseline_path
+        self.use_custom_baseline = baseline_path is not None
         self.use_fast_tokenizer = use_fast_tokenizer
 
     @cached_property
     def _tokenizer(self) -> BundleTokenizer:
         """The tokenizer that programs pass to `get_idf_dict`."""
         return BundleTokenizer(self._scorer.bundle)
+
+    @property
+    def baseline_vals(self) -> Any:
+        """The baseline of P, R and F, (3,), or (layers, 1, 3) with `all_layers`; a BaselineError if there is none."""
+        if self.lang is None and not self.use_custom_baseline:
+            raise BaselineError("A baseline needs the language, `lang`, or a file, `baseline_path`.")
+        baselines = self._scorer.with_rescaling(self.lang, self.baseline_path).rescaling.baselines
+        values = np.array([astuple(baseline) for baseline in baselines], dtype=np.float32)
+        return as_tensor(values[:, None] if self.all_layers else values[0])
 
     @property
     def hash(self) -> str:
@@ -76,7 +91,7 @@ class BERTScorer:
             self.num_layers,
             self.idf,
             self.rescale_with_baseline,
-            self.baseline_path is not None,
+            self.use_custom_baseline,
             self.use_fast_tokenizer,
         )
 
@@ -110,13 +125,22 @@ class BERTScorer:
 
 
 def device_named(device: object) -> object:
-    """Return our name for a device of PyTorch: the CPU, with one warning, in place of "mps"."""
-    if str(device).partition(":")[0] != "mps":
+    """Return our name for a device of PyTorch: the CPU, with one warning, in place of an accelerator but CUDA."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        return f"cuda:{device}"
+    kind, _, index = str(device).partition(":")
+    if kind == "cpu" and index.isdecimal():
+        return "cpu"
+    if kind not in _ACCELERATORS:
         return device
-    _warn_of_metal()
+    _warn_of_accelerator(kind)
     return "cpu"
 
 
+_ACCELERATORS = ("hpu", "ipu", "maia", "mps", "mtia", "npu", "vulkan", "xla", "xpu")
+"""PyTorch's names of accelerators that no execution provider here serves."""
+
+
 @cache
-def _warn_of_metal() -> None:
-    warnings.warn('device "mps" is not available. The CPU scores instead.', RuntimeWarning, stacklevel=4)
+def _warn_of_accelerator(kind: str) -> None:
+    warnings.warn(f'device "{kind}" is not available. The CPU scores instead.', RuntimeWarning, stacklevel=4)

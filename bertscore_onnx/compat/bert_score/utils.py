@@ -113,9 +113,25 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
     return defaultdict(lambda: log(total), weights)
 
 
+_OF_PYTORCH = (
+    "bert_cos_score_idf",
+    "bert_encode",
+    "collate_idf",
+    "get_bert_embedding",
+    "get_model",
+    "greedy_cos_idf",
+    "padding",
+    "process",
+    "sent_encode",
+)
+"""The names of bert-score that need a PyTorch model or its tensors."""
+
+
 def __getattr__(name: str) -> object:
-    """Raise an error for bert-score's other names, which need a PyTorch model."""
-    raise AttributeError(
+    """Raise an ImportError for bert-score's other names: its message is shown after `from … import` as well."""
+    if name not in _OF_PYTORCH:
+        raise AttributeError(f"module 'bert_score' has no attribute {name!r}")
+    raise ImportError(
         f"bert-score's {name} is not part of this drop-in replacement, which has no PyTorch model. Use "
         "bertscore_onnx.BERTScorer.encode for embeddings, and .pairwise for the scores of all pairs."
     )

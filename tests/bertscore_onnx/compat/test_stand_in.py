@@ -130,24 +130,43 @@ def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, ca
         stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), rescale_with_baseline=True)
 
 
-def test_mps_falls_back_to_the_cpu_and_cuda_does_not(stand_in, tiny_bundle, monkeypatch):
-    from bertscore_onnx.compat.bert_score.scorer import _warn_of_metal
+def test_other_accelerators_fall_back_to_the_cpu_with_one_warning(stand_in, tiny_bundle):
+    from bertscore_onnx.compat.bert_score.scorer import _warn_of_accelerator
 
-    _warn_of_metal.cache_clear()
-    with pytest.warns(RuntimeWarning, match="mps"):
-        stand_in.BERTScorer(str(tiny_bundle), device="mps")
-    stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device="mps:0")  # without another warning, an error here
-    with pytest.raises(BertScoreOnnxError, match="cuda"):
-        stand_in.BERTScorer(str(tiny_bundle), device="cuda")
-    _warn_of_metal.cache_clear()
+    _warn_of_accelerator.cache_clear()
+    for kind in ("mps", "xpu"):
+        with pytest.warns(RuntimeWarning, match=kind):
+            stand_in.BERTScorer(str(tiny_bundle), device=kind)
+        stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device=f"{kind}:0")  # another warning is an error
+    stand_in.BERTScorer(str(tiny_bundle), device="cpu:0")
+    _warn_of_accelerator.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("device", "message"), [("cuda", "cuda"), (0, "'cuda:0'"), (1, "'cuda:1'"), ("gpu", "'gpu'"), (True, "'True'")]
+)
+def test_a_card_never_falls_back_and_an_unknown_device_is_refused(stand_in, tiny_bundle, device, message):
+    with pytest.raises(BertScoreOnnxError, match=message):
+        stand_in.BERTScorer(str(tiny_bundle), device=device)
+
+
+def test_baselines_are_those_of_the_layers(stand_in, tiny_bundle, all_layers_bundle, baseline_path):
+    with pytest.raises(BertScoreOnnxError, match="`lang`"):
+        _ = stand_in.BERTScorer(str(tiny_bundle)).baseline_vals
+    scorer = stand_in.BERTScorer(str(tiny_bundle), baseline_path=baseline_path)
+    rows = np.loadtxt(baseline_path, delimiter=",", skiprows=1, dtype=np.float32)[:, 1:]
+    assert scorer.use_custom_baseline
+    assert np.array_equal(scorer.baseline_vals, rows[scorer.num_layers])
+    every = stand_in.BERTScorer(str(all_layers_bundle), all_layers=True, baseline_path=baseline_path)
+    assert np.array_equal(every.baseline_vals, rows[: len(every.baseline_vals), None])
 
 
 @pytest.mark.parametrize("name", ["get_model", "get_bert_embedding", "greedy_cos_idf"])
 def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
-    with pytest.raises(AttributeError, match=f"{name}.*pairwise"):
-        getattr(stand_in.utils, name)
-    with pytest.raises(ImportError):
-        exec(f"from bert_score.utils import {name}")  # noqa: S102 -- as a program would
+    for module in ("bert_score", "bert_score.utils"):
+        with pytest.raises(ImportError, match=f"{name}.*pairwise"):
+            exec(f"from {module} import {name}")  # noqa: S102 -- as a program would
+    assert not hasattr(stand_in.utils, "a name of nothing")
 
 
 @pytest.mark.slow  # it imports matplotlib
