@@ -1,12 +1,14 @@
 """OpenVINO itself; skipped where it is not installed, or does not support the processor."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.providers import OPENVINO, is_installed
 from bertscore_onnx.errors import DeviceError
-from tests.support.processes import forks, in_forked_child
+from tests.support.processes import forks, in_forked_child, run_python
 
 CANDIDATES = ["The cat sat on the mat.", "A dog.", "It rains in the north and snows in the south."] * 20
 REFERENCES = ["A cat was on the mat.", "The dogs bark.", "In the north it rains."] * 20
@@ -50,3 +52,27 @@ def test_a_forked_child_scores_alike(scores_on, tiny_bundle):
     with BERTScorer(tiny_bundle, device="openvino") as scorer:
         expected = scorer.score(CANDIDATES, REFERENCES).F.tolist()
         assert in_forked_child(lambda: scorer.score(CANDIDATES, REFERENCES).F.tolist()) == expected
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+from bertscore_onnx import BERTScorer
+
+with BERTScorer(sys.argv[1], device="openvino", nthreads=1) as scorer:
+    for words in range(300, 0, -1):
+        for number in (1, 3):
+            texts = ["the " * words] * number
+            scorer.score(texts, texts)
+        if words in (100, 1):
+            print(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+def test_new_shapes_take_no_further_memory(scores_on, minilm_bundle):
+    done = run_python(MEASURE, minilm_bundle)
+    assert done.returncode == 0, done.stderr
+    before, after = map(int, done.stdout.split())
+    assert after - before < 30e6  # it was 89 MB with OpenVINO's own number of kernels
