@@ -17,7 +17,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
-from bertscore_onnx.encoding.providers import load_onnxruntime
+from bertscore_onnx.encoding.providers import load_onnxruntime, plugin_version
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import Argument, BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
 from bertscore_onnx.matching.matrix import match_matrix
@@ -561,6 +561,12 @@ class BERTScorer(Closeable):
     def _signature(self, idf: str) -> Signature:
         """Return the signature of scores by weights of this name."""
         manifest, pipeline = self.manifest, self._shared_pipeline
+        libraries = {
+            "onnxruntime": load_onnxruntime().__version__,
+            **plugin_version(pipeline.encoder.session.provider),
+            "tokenizers": tokenizers.__version__,
+            "numpy": np.__version__,
+        }
         return Signature(
             model=manifest.model_id,
             layer="all" if manifest.all_layers else manifest.num_layers,
@@ -572,7 +578,7 @@ class BERTScorer(Closeable):
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
             matching=pipeline.matching_spec,
-            libraries=f"onnxruntime-{load_onnxruntime().__version__}+tokenizers-{tokenizers.__version__}",
+            libraries="+".join(f"{name}-{version}" for name, version in libraries.items()),
         )
 
     def signature_of(self, pairs: Pairs) -> Signature:

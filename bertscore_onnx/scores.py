@@ -132,7 +132,7 @@ class Signature:
     """The version of this package."""
 
     libraries: str | None = None
-    """The versions of ONNX Runtime and of `tokenizers`, which can move a digit."""
+    """The versions of ONNX Runtime, a plugin of it, `tokenizers` and numpy, which can move a digit."""
 
     def with_references(self, least: int, most: int) -> "Signature":
         """Return the signature of scores of candidates with these numbers of references."""

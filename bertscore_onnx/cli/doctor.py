@@ -52,6 +52,8 @@ def doctor(
     trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
     found = {"ONNX Runtime": diagnosis["onnxruntime_error"], "cuDNN": diagnosis["cudnn_error"], **providers}
     found |= {each["path"]: each["error"] for each in bundles} | ({trial["path"]: trial["error"]} if trial else {})
+    if trial:
+        found |= {f"{trial['path']} on {device}": error for device, error in trial["errors_by_device"].items()}
     failing = [name for name, error in found.items() if error]
     if output_format == "json":
         print_json(diagnosis)
@@ -68,9 +70,12 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.providers import CUDA, cudnn_error, installed_wheels
+    from bertscore_onnx.encoding.providers import CUDA, PROVIDERS, cudnn_error, installed_wheels, plugin_version
 
     num_cpus, cpu_source = cpu_bound()
+    plugins = {}
+    for provider in PROVIDERS:
+        plugins |= plugin_version(provider)
     providers, onnxruntime_error = {}, None
     try:
         providers = {name: error and one_line(error) for name, error in try_providers().items()}
@@ -97,6 +102,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
             "python": platform.python_version(),
             "platform": platform.platform(),
             **{package: version(package) for package in ("numpy", "sentencepiece", "tokenizers")},
+            **plugins,
         },
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
@@ -159,24 +165,49 @@ def _try(path: str) -> dict[str, Any]:
 
     trial: dict[str, Any] = {"path": path, "pairs": 0}
     trial |= dict.fromkeys(("provider", "seconds", "largest_difference", "error", "pair_ms"))
+    trial["errors_by_device"] = {}
     try:
         with golden_pipeline(path) as pipeline:
             started = time.perf_counter()
             difference = golden_difference(pipeline)
             seconds = time.perf_counter() - started
+        by_device = {device: _error_on(path, device) for device in _named_devices()}
         pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
     except BertScoreOnnxError as error:
         return {**trial, "error": one_line(error)}
-    is_wrong = difference > golden_tolerance(pipeline)
     return {
         **trial,
         "pairs": len(pipeline.manifest.golden),
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": f"the golden scores differ by {difference:.1e}" if is_wrong else None,
+        "error": None if difference <= golden_tolerance(pipeline) else _wrong(difference),
         "pair_ms": pair_ms,
+        "errors_by_device": by_device,
     }
+
+
+def _wrong(difference: float) -> str:
+    return f"the golden scores differ by {difference:.1e}"
+
+
+def _named_devices() -> list[str]:
+    """Return the devices that score only if they are named."""
+    from bertscore_onnx.encoding.providers import DEFAULTS, PROVIDERS, is_installed
+
+    return [provider.device for provider in PROVIDERS if provider not in DEFAULTS and is_installed(provider)]
+
+
+def _error_on(path: str, device: str) -> str | None:
+    """Score the golden pairs of a bundle on a device, and return what is wrong."""
+    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+
+    try:
+        with golden_pipeline(path, device=device) as pipeline:
+            difference = golden_difference(pipeline)
+    except BertScoreOnnxError as error:
+        return one_line(error)
+    return None if difference <= golden_tolerance(pipeline) else _wrong(difference)
 
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
@@ -203,7 +234,9 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the diagnosis as names and values."""
     features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
     wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
-    pair_ms = (diagnosis["trial"] or {}).get("pair_ms") or {}
+    trial = diagnosis["trial"] or {}
+    pair_ms = trial.get("pair_ms") or {}
+    by_device = trial.get("errors_by_device", {})
     times = " and ".join(f"{time:.1f} ms optimized for {aim}" for aim, time in pair_ms.items())
     return [
         *diagnosis["versions"].items(),
@@ -215,6 +248,7 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
         ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
         *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
         ("inference", _describe_trial(diagnosis)),
+        *((f"on {device}", error or "the golden scores are right") for device, error in by_device.items()),
         *([("one pair", f"{times}; for many pairs at once throughput, the default, is faster")] if pair_ms else []),
     ]
 

@@ -232,6 +232,15 @@ def has_plugin(provider: Provider) -> bool:
     return bool(provider.plugin) and importlib.util.find_spec(provider.plugin) is not None
 
 
+@cache
+def plugin_version(provider: Provider) -> dict[str, str]:
+    """Return the distribution of a provider's plugin and its version; nothing if it has none."""
+    if not has_plugin(provider):
+        return {}
+    name = provider.plugin.replace("_", "-")
+    return {name: importlib.metadata.version(name)}
+
+
 def choose_providers(device: object) -> list[Provider]:
     """Return the providers to try, the best first; only one if a device is named, so that no other can replace it.
 

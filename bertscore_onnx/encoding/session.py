@@ -350,10 +350,11 @@ class OnnxSession:
         is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
         if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
             return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
-        return DeviceError(
-            f"{provider.name} cannot run {graph}: {failure}. Run `bertscore-onnx doctor` to see what this "
-            "machine offers."
-        )
+        problem = f"{provider.name} cannot run {graph}: {failure.rstrip(' .')}. "
+        doctor = "un `bertscore-onnx doctor` to see what this machine offers."
+        if provider.name == CPU.name:
+            return DeviceError(f"{problem}R{doctor}")
+        return DeviceError(f"{problem}Use ", Argument("device", CPU.device), f", or r{doctor}")
 
     def _check_graph(self, expected: Mapping[str, Sequence[int | str]]) -> None:
         session = self.get()

@@ -103,7 +103,8 @@ def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path
         == (
             f"bertscore-onnx|model:tiny-bert|layer:2|idf:no|rescale:no|tokenizer:slow|long_text:truncate|precision:fp32|"
             f"bundle:{digest}|version:0.1.0|"
-            f"libraries:onnxruntime-{onnxruntime.__version__}+tokenizers-{tokenizers.__version__}"
+            f"libraries:onnxruntime-{onnxruntime.__version__}+tokenizers-{tokenizers.__version__}+"
+            f"numpy-{np.__version__}"
         )
     )
     with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:

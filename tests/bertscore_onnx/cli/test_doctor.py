@@ -9,6 +9,7 @@ import pytest
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.store import Variant, bundle_folder
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, open_session
 from bertscore_onnx.errors import MissingExtraError
 
 
@@ -114,6 +115,20 @@ def test_what_fails_on_this_machine_exits_1_after_the_report(run, installed_bund
     report = json.loads(result.stdout)
     assert (result.exit_code, bool(report["providers"])) == (1, found[0] is None)
     assert (report["onnxruntime_error"], report["trial"] and report["trial"]["error"]) == found
+
+
+def test_a_device_that_cannot_run_the_bundle_exits_1_after_the_report(run, installed_bundle, monkeypatch):
+    def open_but_openvino(graph, options, provider, *threads):
+        return (None, "no If .") if provider.device == OPENVINO.device else open_session(graph, options, provider)
+
+    monkeypatch.setattr("bertscore_onnx.encoding.providers.is_installed", lambda provider: provider is not CUDA)
+    monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {OPENVINO.name: None, CPU.name: None})
+    monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_but_openvino)
+    result = run("doctor")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.startswith(f"Not everything works: {installed_bundle} on openvino\n")
+    line = rf'^on openvino +{OPENVINO.name} cannot run {installed_bundle}/model.onnx: no If\. Use device="cpu", or'
+    assert re.search(line, result.stdout, re.MULTILINE)
 
 
 def test_a_user_without_a_home_folder_is_advised_what_to_set(run, run_json, homeless):

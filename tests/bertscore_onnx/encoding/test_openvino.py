@@ -1,6 +1,7 @@
 """OpenVINO itself; skipped where it is not installed, or does not support the processor."""
 
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def test_the_signature_names_the_precision_of_the_vectors(scores_on):
     expected, _ = scores_on("cpu")
     found, signature = scores_on("openvino")
     difference = np.abs(found - expected).max()
+    assert f"+onnxruntime-ep-openvino-{version('onnxruntime-ep-openvino')}+" in signature
     assert 1e-5 < difference < 0.02 if "precision:bf16" in signature else difference <= 1e-5
 
 
