@@ -9,8 +9,8 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from inspect import cleandoc, signature
 from math import inf
@@ -164,6 +164,19 @@ def _load_command(name: str) -> Any:
     return made
 
 
+CLOSED_PIPE = 128 + 13
+"""The status where the reader of `… | head -1` has gone away: that of a program which the signal SIGPIPE ends."""
+
+
+@contextmanager
+def _own_status_of_closed_pipes() -> Iterator[None]:
+    """Exit with `CLOSED_PIPE` where Typer would exit with 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise typer.Exit(CLOSED_PIPE) from error
+
+
 class Commands(TyperGroup):
     """All commands, whose warnings and errors are printed as one line each, without a traceback."""
 
@@ -191,11 +204,16 @@ class Commands(TyperGroup):
             ),
         )
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments, and print the help or the version if they ask for these."""
+        with _own_status_of_closed_pipes():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; exit with 2 after an error of ours, and with 130 after Ctrl-C, with the command's notes."""
         arguments = [*ctx.args]
         try:
-            with one_line_warnings():
+            with one_line_warnings(), _own_status_of_closed_pipes():
                 return super().invoke(ctx)
         except BertScoreOnnxError as error:
             echo(f"Error: {with_options(error, ['bertscore-onnx', ctx.invoked_subcommand, *arguments])}")
@@ -203,8 +221,6 @@ class Commands(TyperGroup):
         except _UsageError as error:  # which the caller prints, with what was typed
             error.message = one_line(error.message)
             raise
-        except BrokenPipeError as error:  # Typer would exit with 1
-            raise typer.Exit(2) from error
         except KeyboardInterrupt as interruption:
             for note in getattr(interruption, "__notes__", ["Interrupted."]):
                 echo(note)
@@ -255,11 +271,13 @@ def main() -> None:
         finally:
             print(end="", flush=True)
     except OSError as error:
-        is_full = error.errno == errno.ENOSPC and error.filename is None
-        if not isinstance(error, BrokenPipeError):  # the reader of `… | head -1` has gone away, on purpose
+        status = CLOSED_PIPE
+        if not isinstance(error, BrokenPipeError):
+            status = 2
+            is_full = error.errno == errno.ENOSPC and error.filename is None
             echo(f"Error: Cannot write all of the output ({error.strerror})." if is_full else f"Error: {error}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
-        sys.exit(2)
+        sys.exit(status)
     except Exception:  # which would end with 1, as a gate that failed
         traceback.print_exc()
         sys.exit(2)

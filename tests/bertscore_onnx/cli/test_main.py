@@ -1,6 +1,7 @@
 """What all commands have in common: help, version, exit status, and the two standard streams."""
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -105,11 +106,20 @@ def test_a_reader_that_goes_away_causes_no_traceback(run_until_first_line, argum
 
 
 @pytest.mark.parametrize("options", [["-s"], ["-s", "--format", "json"]])
-def test_a_reader_that_goes_away_early_exits_2(run_until_first_line, tiny_bundle, write, options):
+def test_a_reader_that_goes_away_early_exits_as_after_sigpipe(run_until_first_line, tiny_bundle, write, options):
     texts = write("texts.txt", "the cat\n" * 10_000)
     first, stderr, status = run_until_first_line("score", "-m", tiny_bundle, "-c", texts, "-r", texts, *options)
     assert first.startswith((b"precision\trecall\tf1\n", b'{"segments": ['))
-    assert (status, stderr) == (2, b"")
+    assert (status, stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["score", "--help"], ["models"]], ids=" ".join)
+def test_a_reader_that_is_gone_exits_as_after_sigpipe(run_process, arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        result = run_process(*arguments, stdout=closed)
+    assert (result.returncode, result.stderr) == (141, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
