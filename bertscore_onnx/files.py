@@ -14,9 +14,6 @@ from pathlib import Path
 
 from bertscore_onnx.errors import InputError, InputTypeError
 
-BYTE_ORDER_MARK = "\ufeff"
-"""Dropped at the start of a file, where some editors write one, and some programs another before it."""
-
 
 def path_text(path: str | PathLike[str], name: str) -> str:
     """Return a path, or the name of a model, as text; raise an InputTypeError, with the argument's name, for others."""

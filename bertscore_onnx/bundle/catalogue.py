@@ -17,8 +17,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bertscore_onnx.errors import BaselineError, InputError, InputTypeError, one_line, shortened
-from bertscore_onnx.files import BYTE_ORDER_MARK, path_text, read_named
+from bertscore_onnx.files import path_text, read_named
 from bertscore_onnx.tables.columns import number_text
+from bertscore_onnx.tables.sources import BYTE_ORDER_MARK
 
 _COLUMNS = ("LAYER", "P", "R", "F")
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
-from bertscore_onnx.files import BYTE_ORDER_MARK
 from bertscore_onnx.tables.columns import Column, UnreadableRow, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
+    BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
     MAX_HELD_BYTES,
     MAX_LINE_BYTES,

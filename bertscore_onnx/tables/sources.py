@@ -17,7 +17,6 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Literal, TypeVar, cast
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.files import BYTE_ORDER_MARK
 
 Row = TypeVar("Row")
 
@@ -282,6 +281,9 @@ def too_long(title: str) -> InputError:
     """Return the error for a file that is too large to be read at once."""
     return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
 
+
+BYTE_ORDER_MARK = "\ufeff"
+"""Dropped at the start of a file, where some editors write one, and some programs another before it."""
 
 _BYTES = "latin-1"
 """An encoding with a character for every byte: Python finds the line ends, and offsets count bytes."""

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from bertscore_onnx.errors import InputError, listed, meant, shortened
-from bertscore_onnx.files import BYTE_ORDER_MARK, read_regular
+from bertscore_onnx.files import read_regular
 from bertscore_onnx.tables.columns import number_text
+from bertscore_onnx.tables.sources import BYTE_ORDER_MARK
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
