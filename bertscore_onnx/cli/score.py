@@ -1,5 +1,6 @@
 """`bertscore-onnx score`: scores candidates against references, from files and into files."""
 
+import math
 import shlex
 import sys
 from collections import defaultdict, deque
@@ -137,15 +138,15 @@ def score(
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
-            means, groups = write_scores(scorer, pairs, result, kept, of_json, lang=settings["lang"], quiet=quiet)
-    if min_f1 is not None:
-        titled = {"": means} | {f" of the group {one_line(name)}": of_group for name, of_group in groups.items()}
-        f1_of = {title: round(each.by_layer()[0][2], _DIGITS) for title, each in titled.items()}
-        for title, f1 in f1_of.items():
-            if f1 < min_f1:
-                echo(f"Failed: the mean F1{title} is {f1:.{_DIGITS}f}, below {min_f1} (--min-f1).")
-        if min(f1_of.values()) < min_f1:
-            raise typer.Exit(1)
+            lang = settings["lang"]
+            means, groups = write_scores(scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet)
+    titled = {"": means} | {f" of the group {one_line(name)}": of_group for name, of_group in groups.items()}
+    gates = {title: each.gate() for title, each in titled.items()}
+    for title, gate in gates.items():
+        if gate is not None and (gate.has_failed or not quiet):
+            echo(gate.sentence(title))
+    if any(gate is not None and gate.has_failed for gate in gates.values()):
+        raise typer.Exit(1)
 
 
 def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
@@ -248,14 +249,15 @@ def write_scores(
     columns: "Sequence[str] | pyarrow.Schema" = (),
     *,
     lang: str | None,
+    min_f1: float | None,
     quiet: bool,
 ) -> "tuple[Means, Groups]":
     """Score pairs, and write each as soon as it is scored; then print their means, and return them, also of groups."""
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
-    means = Means(unrelated, all_layers=scorer.manifest.all_layers)
-    groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated))
+    means = Means(unrelated, all_layers=scorer.manifest.all_layers, min_f1=min_f1)
+    groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated, min_f1=min_f1))
     if output.with_texts and output.file is None:
         write_utf8()
 
@@ -310,12 +312,20 @@ def write_scores(
 class Means:
     """The means of scores, without keeping the scores."""
 
-    def __init__(self, unrelated: "NDArray[np.float64] | None" = None, *, all_layers: bool = False) -> None:
+    def __init__(
+        self,
+        unrelated: "NDArray[np.float64] | None" = None,
+        *,
+        all_layers: bool = False,
+        min_f1: float | None = None,
+    ) -> None:
         """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
         self.all_layers = all_layers
+        self.min_f1 = min_f1
         self.pairs = 0
         self.truncated = 0
         self._sums: Any = 0.0  # (3, layers)
+        self._squares: Any = 0.0  # of F1, (layers,)
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
         self._high: Any = None
         if unrelated is not None:
@@ -329,6 +339,7 @@ class Means:
 
         values = np.reshape(np.array([*score], dtype=np.float64), (3, -1))
         self._sums = self._sums + values
+        self._squares = self._squares + values[2] ** 2
         if self._high is not None:
             self._above = self._above + (values[2] > self._high)
         self.pairs += 1
@@ -352,7 +363,73 @@ class Means:
         counts = {"pairs": self.pairs, "truncated": self.truncated}
         if self.all_layers:
             return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
-        return {**layers[0], **counts}
+        gate = self.gate()
+        return {**layers[0], **counts, **(gate.to_dict() if gate is not None else {})}
+
+    def gate(self) -> "Gate | None":
+        """Return the bound of the mean F1 with the interval of the mean; None without a bound."""
+        if self.min_f1 is None:
+            return None
+        f1 = self.by_layer()[0][2]
+        freedom = self.pairs - 1
+        if freedom == 0:
+            return Gate(self.min_f1, round(f1, _DIGITS))
+        variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)  # rounding may make it negative
+        margin = student_t(freedom) * math.sqrt(variance / freedom)
+        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, f1 - margin, f1 + margin)))
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A mean F1 with its 95 % interval, and the bound that it must reach."""
+
+    min_f1: float
+    f1: float
+
+    low: float | None = None
+    """None for a single pair, which has no interval."""
+
+    high: float | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the mean is below the bound."""
+        return self.f1 < self.min_f1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bound is within the interval, or there is none."""
+        return self.low is None or self.high is None or self.low <= self.min_f1 <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the interval, and whether other pairs could decide otherwise."""
+        return {"f1_low": self.low, "f1_high": self.high, "others_could_decide_otherwise": self.is_open}
+
+    def sentence(self, title: str) -> str:
+        """Return the result of the gate, for the mean of a group with this title."""
+        verdict = "Failed" if self.has_failed else "Passed"
+        relation = "below" if self.has_failed else "at least"
+        interval = "one pair has no 95 % interval"
+        if self.low is not None:
+            interval = f"95 % interval {self.low:.{_DIGITS}f} to {self.high:.{_DIGITS}f}"
+        warning = ": other pairs like these could decide otherwise" if self.is_open else ""
+        mean = f"the mean F1{title} is {self.f1:.{_DIGITS}f}"
+        return f"{verdict}: {mean}, {relation} {self.min_f1} (--min-f1); {interval}{warning}."
+
+
+_STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""The 97.5 % quantiles of Student's t with 1 to 9 degrees of freedom."""
+
+
+def student_t(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t.
+
+    The series is Abramowitz and Stegun's, Handbook of Mathematical Functions, 26.7.5. With it the interval needs sums
+    alone: no scores in memory, and neither SciPy nor the extra `evaluation`.
+    """
+    if freedom <= len(_STUDENT_T):
+        return _STUDENT_T[freedom - 1]
+    return 1.95996 + 2.37227 / freedom + 2.82250 / freedom**2 + 2.55585 / freedom**3
 
 
 Groups = Mapping[str, Means]

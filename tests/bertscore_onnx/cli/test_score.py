@@ -1,10 +1,12 @@
 """`bertscore-onnx score`: what it prints, and what its options do."""
 
+import json
 import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bertscore_onnx import BERTScorer
 
@@ -40,10 +42,41 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, argument
     f1 = float(np.mean(scored[0].F, dtype=np.float64))
     failed = run(*arguments, "--min-f1", round(f1, 6) + 1e-6, "-o", tmp_path / "out.tsv")
     assert (failed.exit_code, f"F1: {f1:.6f}" in failed.stdout, (tmp_path / "out.tsv").exists()) == (1, True, True)
-    assert failed.stderr == f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1).\n"
+    assert failed.stderr.startswith(f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1); ")
     assert run(*arguments, "--min-f1", round(f1, 6)).exit_code == 0
+    assert run(*arguments, "--min-f1", round(f1, 6), "-q").stderr == ""
     for bound in ("nan", "90", "-1"):
         assert "expected a number from 0 to 1" in refused(*arguments, "--min-f1", bound)
+
+
+@pytest.mark.parametrize("number", [2, 4, 9, 10, 30])
+def test_the_gate_says_where_other_pairs_could_decide_otherwise(run, write, tiny_bundle, number):
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "red", "dogs"]
+    candidates = [" ".join(words[row % 7 : row % 7 + 1 + row % 3]) for row in range(number)]
+    references = [" ".join(words[row % 5 :]) for row in range(number)]
+    files = ("-c", write("c.txt", "\n".join(candidates)), "-r", write("r.txt", "\n".join(references)))
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        f1 = scorer.score(candidates, references).F.astype(np.float64)
+    mean = f1.mean()
+    low, high = stats.t.interval(0.95, number - 1, mean, stats.sem(f1))
+    bounds = [(low - 0.01, False), (low + 0.01, True), (high - 0.01, True), (high + 0.01, False)]
+    for bound, is_open in bounds:
+        if not 0 <= bound <= 1:
+            continue
+        result = run("score", "-m", tiny_bundle, *files, "--min-f1", bound, "--format", "json")
+        assert (result.exit_code, result.stderr.split(":")[0]) == ((0, "Passed") if mean >= bound else (1, "Failed"))
+        ends = re.search(r"95 % interval (-?[\d.]+) to (-?[\d.]+\d)", result.stderr).groups()
+        assert [float(end) for end in ends] == pytest.approx([low, high], abs=5e-4)
+        assert ("other pairs like these could decide otherwise" in result.stderr) == is_open
+        means = json.loads(result.stdout)
+        assert [means["f1_low"], means["f1_high"]] == [float(end) for end in ends]
+        assert means["others_could_decide_otherwise"] == is_open
+
+
+def test_the_gate_of_a_single_pair_has_no_interval(run_json, write, tiny_bundle):
+    files = ("-c", write("c.txt", "a cat"), "-r", write("r.txt", "a cat"))
+    found = run_json("score", "-m", tiny_bundle, *files, "--min-f1", 0.5)
+    assert (found["f1_low"], found["f1_high"], found["others_could_decide_otherwise"]) == (None, None, True)
 
 
 @pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
