@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
+from bertscore_onnx.tables.batches import SIGNATURE
 from bertscore_onnx.tables.columns import Column, UnreadableRow, check_free, texts_of_row
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
@@ -58,6 +59,9 @@ class TableReader(ABC):
 
     advice = ""
     """Extra advice in the error for a missing column."""
+
+    signature = ""
+    """The signature of the scores, if the file has one."""
 
     @abstractmethod
     def records(self) -> Iterator[Row]:
@@ -433,6 +437,7 @@ class ParquetReader(TableReader):
             self._file = open_parquet(source.raw())
             self.schema = self._file.schema_arrow
         self.names: list[str] = self.schema.names
+        self.signature = (self.schema.metadata or {}).get(SIGNATURE, b"").decode(errors="replace")
         check_free(self.names, added, self.place)
 
     def records(self) -> Iterator[Row]:

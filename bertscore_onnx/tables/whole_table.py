@@ -32,6 +32,8 @@ class WholeTable:
         """The index of the rows, if they came from pandas."""
         self.levels: Sequence[str] = ()
         """The columns that were levels of this index."""
+        self.signature = ""
+        """The signature of scores in a Parquet file, if it has one."""
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
@@ -215,7 +217,9 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
             reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
             rows = read_whole(reader)
             names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
-            return WholeTable(source.title, names, rows)
+            table = WholeTable(source.title, names, rows)
+            table.signature = reader.signature
+            return table
 
         sniffs = table_format == "tsv" and dialect.has_quotes
         table = _sniffed(read) if sniffs else read(dialect.has_quotes)

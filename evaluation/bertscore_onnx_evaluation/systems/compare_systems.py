@@ -1,6 +1,7 @@
 """Compare systems: score them by several metrics, and test their differences by the same swaps."""
 
 import math
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -299,14 +300,27 @@ def compare(
         () if ours else tuple(name for name in precomputed if name not in known),
         joined.is_baseline_named,
         joined.lacking,
+        _precisions(scores),
     )
+
+
+def _precisions(scores: object) -> tuple[str, ...]:
+    """Return the precisions in the signatures of scores, of `Scores` and of Parquet files."""
+    lines = [str(run.signature) for run in _runs_of_systems(scores) if hasattr(run, "signature")]
+    found = [re.search(r"\|precision:([^|]+)", line) for line in lines]
+    return tuple(sorted({match[1] for match in found if match}))
 
 
 def _our_scores(scores: object) -> list[Any]:
     """Return the `Scores` of all systems, or of all their runs; none if there are other scores."""
-    systems = scores.values() if isinstance(scores, Mapping) else [None]
-    runs = [run for of_system in systems for run in (of_system if type(of_system) is list else [of_system])]
+    runs = _runs_of_systems(scores)
     return runs if all(map(is_prf, runs)) else []
+
+
+def _runs_of_systems(scores: object) -> list[Any]:
+    """Return the scores of all systems, or of all their runs; None where they are not by system."""
+    systems = scores.values() if isinstance(scores, Mapping) else [None]
+    return [run for of_system in systems for run in (of_system if type(of_system) is list else [of_system])]
 
 
 def _worst_of(ours: Sequence[Any], value: Value) -> float | None:

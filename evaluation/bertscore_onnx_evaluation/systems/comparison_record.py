@@ -70,6 +70,8 @@ class ComparisonRecord:
     """Whether someone named the baseline; else it is the first system of a table."""
     lacking: Mapping[str, int] = field(default_factory=dict)
     """By system how many of the segments left out it lacks, and the baseline has."""
+    precisions: tuple[str, ...] = ()
+    """The precisions of given scores, as far as their signatures name them."""
 
     @property
     def _is_compared(self) -> bool:
@@ -133,6 +135,9 @@ class ComparisonRecord:
     def warnings(self) -> list[str]:
         """The reasons why the tests are weaker than they seem."""
         sentences = []
+        if len(self.precisions) > 1 and "int8" in self.precisions:
+            precisions = listed(self.precisions)
+            sentences.append(f"Scores in {precisions} are compared. int8 shifts a mean: score all with one bundle.")
         (number, unit), effective = self.metrics[0].units, self.metrics[0].effective_units
         verb = "Tested" if self._is_compared else "Scored"
         if min(number, effective) < MIN_UNITS:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,3 +217,26 @@ def test_identical_systems_cannot_be_told_apart():
     assert system.p == 1
     assert (system.delta, system.won, system.lost, system.tied) == (0, 0, 0, SEGMENTS)
     assert not comparison.examples
+
+
+@pytest.mark.parametrize(("precisions", "is_warned"), [(("int8", "fp32"), True), (("int8", "int8"), False)])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_mean_in_int8_is_not_compared_with_another_without_a_warning(
+    scorer, run, tmp_path, precisions, is_warned, is_file
+):
+    scores = {}
+    for name, precision in zip(("base", "closer"), precisions, strict=True):
+        scores[name] = scorer.score(SYSTEMS[name], REFERENCES)
+        scores[name].signature = replace(scores[name].signature, precision=precision)
+    if is_file:
+        pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        for name, scored in scores.items():
+            signature = {"bertscore_onnx.signature": str(scored.signature)}
+            table = pyarrow.table({"score": scored.F}).replace_schema_metadata(signature)
+            parquet.write_table(table, tmp_path / f"{name}.parquet")
+        files = (tmp_path / f"{name}.parquet" for name in scores)
+        said = run("compare", "--scores", *files, "--resamples", 100).stdout
+    else:
+        said = str(compare(scores=scores, num_resamples=100))
+    assert ("Scores in fp32 and int8 are compared." in " ".join(said.split())) == is_warned
