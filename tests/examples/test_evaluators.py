@@ -382,6 +382,61 @@ def test_lightevals_metric_has_the_scores_of_the_scorer(run, pairs, scorer, mini
         assert [one[f"BERTScore-{name}"] for one in found] == pytest.approx(getattr(expected, name).tolist(), abs=1e-5)
 
 
+EVALSCOPE_APPLY = """
+import json, sys
+import evalscope_metric
+from bertscore_onnx import BERTScorer
+from evalscope.api.registry import get_metric
+
+pairs = json.loads(sys.argv[2])
+with BERTScorer(sys.argv[1]) as scorer:
+    evalscope_metric.use(scorer)
+    metric = get_metric("bert_score")(model_id_or_path="google-bert/bert-base-chinese")
+    found = metric.apply([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs])
+print(json.dumps([found, "torch" in sys.modules]))
+"""
+
+
+def test_evalscopes_metric_has_the_scores_of_the_scorer(run, pairs, scorer, minilm_bundle):
+    output = run("evalscope", "python", "-c", EVALSCOPE_APPLY, minilm_bundle, json.dumps(pairs))
+    found, has_torch = json.loads(output.splitlines()[-1])
+    expected = scorer.score([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs])
+    assert found == pytest.approx(expected.F.tolist(), abs=1e-6)
+    assert not has_torch
+
+
+UQLM_SCORE = """
+import json, sys
+from bertscore_onnx import BERTScorer
+from uqlm.scorers.shortform import black_box
+from uqlm_scorer import BundleScorer
+
+pairs = json.loads(sys.argv[2])
+with BERTScorer(sys.argv[1]) as scorer:
+    black_box.BertScorer = lambda device: BundleScorer(scorer)
+    texts = {"responses": [pair["candidate"] for pair in pairs],
+             "sampled_responses": [pair["reference"] for pair in pairs]}
+    result = black_box.BlackBoxUQ(scorers=["bert_score"]).score(**texts, show_progress_bars=False)
+print(json.dumps(result.data["bert_score"]))
+"""
+
+
+def test_uqlm_scores_responses_by_the_mean_of_the_scorer(run, pairs, scorer, minilm_bundle):
+    found = json.loads(run("uqlm", "python", "-c", UQLM_SCORE, minilm_bundle, json.dumps(pairs)).splitlines()[-1])
+    for pair, mean in zip(pairs, found, strict=True):
+        references = pair["reference"]
+        expected = scorer.score([pair["candidate"]] * len(references), references).F.mean()
+        assert mean == pytest.approx(float(expected), abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "integration"), [("evalscope_metric", "evalscope"), ("uqlm_scorer", "uqlm")])
+def test_the_scripts_print_the_score(run, scorer, minilm_bundle, name, integration):
+    texts = ["It is freezing today.", "It is cold today."]
+    output = run(integration, "python", "-m", name, minilm_bundle, *texts)
+    [found] = json.loads(output.splitlines()[-1])
+    assert found == pytest.approx(float(scorer.score(texts[:1], texts[1:]).F[0]), abs=1e-6)
+
+
 def test_promptfoo_passes_and_fails_outputs_by_their_score(run, scorer, minilm_bundle, tmp_path):
     folder = EXAMPLES / "promptfoo"
     tests = yaml.safe_load((folder / "promptfooconfig.yaml").read_text(encoding="utf-8"))["tests"]
