@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from bertscore_onnx import BERTScorer
@@ -208,6 +209,29 @@ def test_a_tokenizer_gives_the_same_ids_in_either_version(kind, form, tokenizers
     pairs = zip(texts, written(texts)[0], expected, strict=True)
     assert [text for text, ids, original_of_it in pairs if ids.tolist() != original_of_it] == []
     assert facts.differences == 0
+
+
+def test_a_bundle_keeps_the_ids_of_a_file_that_auto_tokenizer_of_5_changes(tmp_path):
+    model, output = tmp_path / "model", tmp_path / "output"
+    (model / "made").mkdir(parents=True)
+    KINDS["xlm-roberta"](model / "made").save_pretrained(model)
+    AutoTokenizer.from_pretrained(model).save_pretrained(model)
+    config = model / "tokenizer_config.json"
+    settings = json.loads(config.read_text()) | {"add_prefix_space": False, "tokenizer_class": "XLMRobertaTokenizer"}
+    config.write_text(json.dumps(settings))
+    assert run_jobs({"tokenizers": [{"model": str(model), "output": str(output), "mode": "fast"}]}, tmp_path) == {}
+
+    facts = msgspec.json.decode((output / "facts.json").read_bytes(), type=TokenizerFacts)
+    written = TextTokenizer(output, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
+    texts = [text for text in TRAINING_TEXTS if text.strip()][:5]
+    of_file = [encoding.ids for encoding in Tokenizer.from_file(str(model / "tokenizer.json")).encode_batch(texts)]
+    assert [ids.tolist() for ids in written(texts)[0]] == of_file
+
+    program = "import json, sys, transformers; load = transformers.AutoTokenizer.from_pretrained"
+    program += "; print(json.dumps(load(sys.argv[1])(json.loads(sys.argv[2])).input_ids))"
+    command = [PYTHON, "-c", program, model, json.dumps(texts)]
+    of_auto_tokenizer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert of_auto_tokenizer != of_file
 
 
 def test_a_model_without_a_file_for_the_fast_mode_is_refused(tmp_path):
