@@ -376,7 +376,8 @@ class Means:
             return Gate(self.min_f1, round(f1, _DIGITS))
         variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)  # rounding may make it negative
         margin = student_t(freedom) * math.sqrt(variance / freedom)
-        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, f1 - margin, f1 + margin)))
+        high = min(f1 + margin, max(f1, 1))  # F1 is at most 1, but for rounding
+        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, f1 - margin, high)))
 
 
 @dataclass(frozen=True, slots=True)
