@@ -44,11 +44,11 @@ class WholeTable:
         index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
         has_index = bool(index) and not {*index} & {*frame.columns}  # pandas may hold the ids there
         batch = adapt(frame.reset_index() if has_index else frame, title)
-        for name in batch.names:
-            if batch.names.count(name) > 1:
-                raise InputError(f"{title}: there are {batch.names.count(name)} columns {name!r}; expected one.")
         columns = [batch.values(name) for name in batch.names]
         names = [str(name) for name in batch.names]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{title}: there are {names.count(name)} columns {name!r}; expected one.")
         if len({*map(len, columns)}) > 1:
             counts = ", ".join(f"{len(values)} for {name}" for name, values in zip(names, columns, strict=True))
             raise InputError(f"{title}: the columns have different numbers of values: {counts}. Give each a value.")

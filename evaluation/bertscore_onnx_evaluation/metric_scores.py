@@ -132,7 +132,10 @@ def metric_options(metrics: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> 
         if is_own:
             metric_settings = _checked_value({**({"value": value} if value else {}), **metric_settings})
             name = BERTSCORE if metric_settings["value"] == "F" else f"{BERTSCORE},value={metric_settings['value']}"
-        options[name if is_own else str(name).lower()] = metric_settings
+        name = name if is_own else str(name).lower()
+        if name in options:
+            raise InputError(f"The metric {name!r} is given twice; expected once.")
+        options[name] = metric_settings
     if not options:
         raise InputError("There are no metrics. Give at least one, such as bertscore.")
     for name in options:

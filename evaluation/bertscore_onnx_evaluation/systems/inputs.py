@@ -289,7 +289,7 @@ class InputReader:
     def candidates(self, given: Candidates, names: Sequence[str] | None) -> Systems:
         """Return the texts of each system; a system is called after its column."""
         if self.is_by_name(given, "candidate"):
-            given = {str(name): texts for name, texts in given.items()}
+            given = _by_text(given, "candidates")
             chosen = [*given] if names is None or names == [ALL] else names
             for name in chosen:
                 if name not in given:
@@ -326,7 +326,7 @@ class InputReader:
                 "to numbers."
             )
         if isinstance(given, Mapping):
-            given = {str(name): part for name, part in given.items()}
+            given = _by_text(given, "scores")
         are_tables = [_is_table(part) for part in given.values()] if isinstance(given, Mapping) else []
         has_parts = any(are_tables)
         if has_parts and not all(are_tables):
@@ -355,6 +355,7 @@ class InputReader:
 
     def _numbers_by_system(self, given: Mapping[str, Any], names: Sequence[str] | None, title: str) -> Systems:
         """Return the scores in a mapping, whose keys are systems; columns that are named may stand beside them."""
+        given = _by_text(given, title)
         named = {name for names in self.roles.named.values() for name in names}
         chosen = [name for name in given if name not in named] if names is None or names == [ALL] else names
         others = [name for name in given if name not in chosen]
@@ -438,6 +439,15 @@ def _has_counts(table: WholeTable, name: str) -> bool:
         return False
     numbers = table.numbers(name)[~np.isnan(table.numbers(name))]
     return bool((numbers == np.round(numbers)).all()) and len({*numbers.tolist()}) > 0.8 * len(numbers)
+
+
+def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
+    """Return a mapping with texts as its keys; raise InputError if two read alike."""
+    named = {str(name): value for name, value in given.items()}
+    if len(named) < len(given):
+        names = ", ".join(map(repr, given))
+        raise InputError(f"{title} has the names {names}, of which two read alike. Rename one.")
+    return named
 
 
 def _is_table(value: object) -> bool:

@@ -475,3 +475,20 @@ def test_what_was_taken_stands_in_every_form(frame):
     for shown in (found.to_html(), found._repr_html_(), found.table("latex"), found.to_json()):
         for sentence in found.inputs:
             assert sentence in shown
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda frame: {"scores": {1: NUMBERS["A"], "1": NUMBERS["B"], 2: NUMBERS["C"]}},
+        lambda frame: {"scores": {"m": {1: NUMBERS["A"], "1": NUMBERS["B"]}}},
+        lambda frame: {"scores": {1: frame, "1": frame}},
+        lambda frame: {"scores": frame.rename(columns={"A": 1, "B": "1"}), "systems": ["1", "C"]},
+        lambda frame: {"scores": {"system": ["a", "b"], 1: [0, 1], "1": [1, 0], "score": [1, 2]}},
+        lambda frame: {"candidates": {1: ["a"], "1": ["b"]}, "references": ["a"]},
+        lambda frame: {"candidates": {"a": ["a"]}, "references": ["a"], "metrics": {"bleu": {}, "BLEU": {}}},
+    ],
+)
+def test_two_names_that_read_alike_are_refused(frame, given):
+    with pytest.raises(InputError, match=r"1, '1'.*, of which two read alike|2 columns '1'|'bleu' is given twice"):
+        compare(**given(frame))
