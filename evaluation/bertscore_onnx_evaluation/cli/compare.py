@@ -171,7 +171,9 @@ def compare(
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
+    from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
+    from bertscore_onnx_evaluation.score_files import WMT
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
 
     check_figure(figure)
@@ -183,10 +185,11 @@ def compare(
     references = [_read(files[name]) for name in ref]
     units = None if documents is None else _read(files[documents])
     tables, notes, directions = _read_scores(scores, dialect)
-    if len(scores) == len(tables) == len(named.get("score", ())) == 1 and not _has_name(scores[0]):
-        [column], [parts] = named["score"], tables.values()
-        if (named("system") or "system") in parts[0].names:  # a long table
-            tables = {column: parts}
+    if len(scores) == 1 and directions is None and not _has_name(scores[0]) and WMT not in scores[0]:
+        [(name, [table])] = tables.items()
+        roles = Roles(named)
+        if roles.of(table, "system"):  # its metric is called after the column of scores, as in several files
+            tables = {[*roles.of(table, "score"), name][0]: [table]}
     lower, higher = [*(lower_better or ())], [*(higher_better or ())]
     if directions is not None:
         logs = tables[""]

@@ -206,7 +206,7 @@ class InputReader:
         chosen = self._free(table) if names == [ALL] else names
         for name in chosen:
             table.find(name, Argument("systems"))
-        return {metric: self._in_columns(table, role, {name: name for name in chosen}, {})}
+        return {metric or "score": self._in_columns(table, role, {name: name for name in chosen}, {})}
 
     def _unnamed(self, table: WholeTable, role: Literal["candidate", "score"]) -> InputError:
         """Return the error for a table that may have systems in its columns, or metrics: they have to be named."""
@@ -245,7 +245,7 @@ class InputReader:
         [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
         roles, runs = self._runs(table)
         roles |= {"system": (system_column,), role: columns}
-        metrics = [metric] * len(table)
+        metrics = [metric or columns[0]] * len(table)
         if role == "score" and len(columns) == 1 and (metric_columns := self.roles.of(table, "metric")):
             roles["metric"] = metric_columns
             metrics = table.keys(*metric_columns)
@@ -331,14 +331,14 @@ class InputReader:
         has_parts = any(are_tables)
         if has_parts and not all(are_tables):
             raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
-        by_metric_or_system = given if has_parts else {"score": given}
+        by_metric_or_system = given if has_parts else {"": given}
         self.are_named = all(self.is_by_name(part, "score") for part in by_metric_or_system.values())
         found: dict[str, Systems] = {}
         tables_of_systems: dict[str, list[WholeTable]] = {}
         for name, part in by_metric_or_system.items():
             title = f"scores[{name!r}]" if has_parts else "scores"
             if self.is_by_name(part, "score"):
-                _add(found, {name: self._numbers_by_system(part, names, title)})
+                _add(found, {name or "score": self._numbers_by_system(part, names, title)})
                 continue
             tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
             named = self._free(tables[0]) if names == [ALL] else [*(names or ())]

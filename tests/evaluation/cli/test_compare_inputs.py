@@ -142,7 +142,9 @@ CASES = {
         {"judge": ab(MEAN)},
     ),
     # a row for each system and segment
-    "long": Case({"s.csv": long()}, "--scores s.csv", {"s": FIRST}, ("systems A, B, C; system system; score score",)),
+    "long": Case(
+        {"s.csv": long()}, "--scores s.csv", {"score": FIRST}, ("systems A, B, C; system system; score score",)
+    ),
     "long, other names": Case(
         {"s.csv": long(names=("model", "item", "output"))},
         "--scores s.csv --columns system=model segment=item score=output",
@@ -443,3 +445,14 @@ def test_files_of_texts(run, tmp_path, monkeypatch, name):
     expected = {name: sacrebleu.corpus_chrf(texts, [GOLD]).score for name, texts in case.metrics.items()}
     assert {one["name"]: one["metrics"]["chrf"]["score"] for one in record["systems"]} == pytest.approx(expected)
     assert record["inputs"][-1] == "The baseline is A."
+
+
+@pytest.mark.parametrize("option", ["--higher-better", "--lower-better"])
+@pytest.mark.parametrize("column", ["score", "points"])
+def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(run_json, write, option, column):
+    columns = () if column == "score" else ("--columns", f"score={column}")
+    files = [write(f"{name}.csv", table({"id": IDS, column: FIRST[name]})) for name in "AB"]
+    together = write("s.csv", long(names=("system", "id", column), systems="AB"))
+    each = run_json("compare", "--scores", *files, *columns, option, column)
+    joined = run_json("compare", "--scores", together, *columns, option, column)
+    assert each["systems"] == joined["systems"]

@@ -90,7 +90,7 @@ def inspect(new, old=BINARY, *, is_grade=True, without=()):
 WIDE = "--scores s.csv --systems old new"
 KNOWN = f"{WIDE} --higher-better s"
 FILES = "--scores old.csv new.csv --higher-better score"
-LONG = "--scores s.csv --baseline old --higher-better s"
+LONG = "--scores s.csv --baseline old --higher-better score"
 LOGS = "--scores old.json new.json"
 
 
@@ -158,7 +158,7 @@ GATES = {
         wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04 --worst 0", "s, news"
     ),
     "worse in a group of long tables": fails(
-        long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "s, news"
+        long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "score, news"
     ),
     "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03 --worst 0", "is not excluded"),
     "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --worst 0", "is not excluded"),
@@ -235,7 +235,9 @@ GATES = {
         lm_eval(OLD, OLD, "acc", results=False), "--scores old.jsonl new.jsonl", "--higher-better acc"
     ),
     "direction of numbers of Inspect": errs(inspect(LIKE, OLD, is_grade=False), LOGS, "--higher-better s"),
-    "baseline of a long table": errs(long(LIKE), "--scores s.csv --higher-better s", "Add --baseline NAME, one of old"),
+    "baseline of a long table": errs(
+        long(LIKE), "--scores s.csv --higher-better score", "Add --baseline NAME, one of old"
+    ),
     "baseline of all columns": errs(
         wide(LIKE), "--scores s.csv --systems all --higher-better s", "Add --baseline NAME, one of old"
     ),
@@ -249,7 +251,7 @@ GATES = {
     "alike": Gate(wide(LIKE)),
     "alike, a file for each system": Gate(each(LIKE), FILES),
     "alike, long": Gate(long(LIKE), LONG),
-    "alike, long, named": Gate(long(LIKE), "--scores s.csv --systems old new --higher-better s"),
+    "alike, long, named": Gate(long(LIKE), "--scores s.csv --systems old new --higher-better score"),
     "alike, all with a baseline": Gate(wide(LIKE), "--scores s.csv --systems all --baseline old --higher-better s"),
     "alike, shuffled": Gate(wide(LIKE, rows=DRAW.permutation(NUMBER))),
     "alike, 0 and 1": Gate(wide(BINARY[::-1].copy(), BINARY)),

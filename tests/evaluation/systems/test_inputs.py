@@ -279,7 +279,7 @@ def test_columns_have_the_roles_that_are_named(frame):
     found = compare(scores=long, columns=roles)
     assert found.systems == ("B", "A")
     assert found.choices[0].roles == {"system": ("model",), "score": ("output",), "segment": ("tokens",)}
-    assert deltas(found) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
+    assert deltas(found) == {"output": delta(NUMBERS["B"], NUMBERS["A"])}
     for columns, message in (
         ({"id": "tokens"}, "no role 'id' of columns; expected one of system"),
         ({"system": ["model", "output"]}, "names 2 columns; expected one"),
