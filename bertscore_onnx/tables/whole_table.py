@@ -81,6 +81,14 @@ class WholeTable:
         """Return whether all rows are null or blank in a column."""
         return all(is_null(value, "name") for value in self.values(column))
 
+    def is_nested(self, column: str) -> bool:
+        """Return whether a column holds lists or objects."""
+        return any(isinstance(value, list | dict | np.ndarray) for value in self.values(column))
+
+    def shown(self, column: str) -> str:
+        """Return the name of a column as messages show it, with a word if it holds lists or objects."""
+        return f"{column} (nested)" if self.is_nested(column) else column
+
     def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
         """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
         return {
@@ -191,6 +199,39 @@ def _as_number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+# Columns that may have scores.
+
+
+_COUNTER = re.compile(
+    "(?:^|[^a-z]|(?=[A-Z]))"
+    "(?i:attempt|batch|epoch|fold|id|idx|index|iter|iteration|line|no|nr|num|number|offset|position|row|run|seed|shard"
+    "|step|timestamp|trial|turn|year)[^A-Za-z]*$"
+)
+"""The end of the name of a column that counts, if it has whole numbers: `global_step`, `trainTrialIndex`."""
+
+
+def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
+    """Return whether a column may have scores: numbers that are no constant of each table, and do not count."""
+    kinds = set().union(*(table.content(name) for table in tables))
+    if "numbers" not in kinds or "texts" in kinds:  # a text among numbers is an error that names the row
+        return "numbers" in kinds
+    columns = [table.numbers(name) for table in tables]
+    columns = [numbers[~np.isnan(numbers)] for numbers in columns]
+    num_values = [len(np.unique(numbers)) for numbers in columns]
+    if max(num_values) < 2:
+        return False
+    if any((numbers % 1).any() for numbers in columns):
+        return True
+    if _COUNTER.search(name):
+        return False
+    if any(number > 0.8 * len(numbers) for number, numbers in zip(num_values, columns, strict=True)):
+        return False
+    first, *others = columns
+    rises = (np.diff(first) >= 0) | (first[1:] == first[0])  # or begins again
+    are_alike = all(np.array_equal(np.sort(first), np.sort(numbers)) for numbers in others)
+    return num_values[0] < 3 or not (rises.all() and are_alike)
 
 
 # Reading a whole table.

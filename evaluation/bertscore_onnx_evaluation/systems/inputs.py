@@ -18,7 +18,7 @@ from bertscore_onnx.tables.batches import check_form
 from bertscore_onnx.tables.columns import NO_IDS
 from bertscore_onnx.tables.joins import BY_PRODUCTS, Rows, rows_of_table
 from bertscore_onnx.tables.table import listed
-from bertscore_onnx.tables.whole_table import WholeTable, row_labels
+from bertscore_onnx.tables.whole_table import WholeTable, may_be_scores, row_labels
 from bertscore_onnx.text.texts import collect_strings
 from bertscore_onnx_evaluation.column_roles import (
     USUAL_COLUMNS,
@@ -411,10 +411,8 @@ class InputReader:
         if self.roles.of(tables[0], "score") or "score" in self.roles.named:
             names, *_ = [self.roles.required(table, "score") for table in tables]
             return names
-        free = [(table, name) for table in tables for name in self._free(table)]
-        columns = [*dict.fromkeys(name for table, name in free if "numbers" in table.content(name))]
-        if len(columns) > 1:  # of a single column it is clear what is compared
-            columns = [name for name in columns if not any(_has_counts(table, name) for table in tables)]
+        free = dict.fromkeys(name for table in tables for name in self._free(table))
+        columns = [name for name in free if may_be_scores(name, [table for table in tables if name in table.names])]
         scores = Argument("columns", {"score": "NAME"})
         for table, name in product(tables, columns):
             try:
@@ -424,21 +422,16 @@ class InputReader:
                     *error.parts, f" Or, if {name!r} has no scores, name the columns that have: ", scores, "."
                 ) from error
         if not columns:
+            shown = ", ".join(map(tables[0].shown, tables[0].names))
+            nested = any(map(tables[0].is_nested, tables[0].names))
+            advice = " Write nested values as columns first; docs/compare_runs.md has an example." if nested else ""
             raise InputError(
-                f"{tables[0].title} has no column of scores, only {', '.join(tables[0].names)}; expected numbers. "
-                "Columns of whole numbers that nearly all differ have to be named: ",
+                f"{tables[0].title} has no column of scores, only {shown}; expected numbers. Constants, and whole "
+                "numbers that count or nearly all differ, have to be named: ",
                 scores,
-                ".",
+                f".{advice}",
             )
         return tuple(columns)
-
-
-def _has_counts(table: WholeTable, name: str) -> bool:
-    """Return whether a column has whole numbers and more than four in five of them differ, as ids do."""
-    if name not in table.names or "texts" in table.content(name):
-        return False
-    numbers = table.numbers(name)[~np.isnan(table.numbers(name))]
-    return bool((numbers == np.round(numbers)).all()) and len({*numbers.tolist()}) > 0.8 * len(numbers)
 
 
 def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
@@ -684,6 +677,8 @@ def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice,
         if table is not None and "system" in roles:
             left += table.keys(*roles["system"])
         ignored = dict.fromkeys(name for name in left if name not in systems)
+        if table is not None:
+            ignored = dict.fromkeys(table.shown(name) for name in ignored)
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
         how = "" if table is None else joined.how.get(table, "")
         how = "by position, as you said" if named.are_by_position else how

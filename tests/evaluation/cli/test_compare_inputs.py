@@ -447,6 +447,64 @@ def test_files_of_texts(run, tmp_path, monkeypatch, name):
     assert record["inputs"][-1] == "The baseline is A."
 
 
+# Columns of tables of systems that are metrics, and that are none.
+
+COUNTERS = {
+    "constant": [0.5] * NUMBER,
+    "all_true": ["true"] * NUMBER,
+    "train_trial_index": [0] * NUMBER,
+    "epoch": [row // 10 for row in range(NUMBER)],
+    "part": [row // 10 for row in range(NUMBER)],
+    "global_step": [row * 500 for row in range(NUMBER)],
+    "rank of the row": [row % 5 for row in range(NUMBER)],
+    "seed": [(row * 7) % 3 + 41 for row in range(NUMBER)],
+    "trainSeed": [(row * 7) % 3 + 41 for row in range(NUMBER)],
+    "line": range(1, NUMBER + 1),
+    "number of the item": [int(row) for row in ORDER],
+    "question_id": [(row * 7) % 11 for row in range(NUMBER)],
+    "uid": [row * 7919 % 1000003 for row in range(NUMBER)],
+    "year": [2019 + row * 7 % 4 for row in range(NUMBER)],
+}
+METRIC_COLUMNS = {
+    "correct": [row * 7 % 3 % 2 for row in range(NUMBER)],
+    "passed": ["true" if row % 4 else "false" for row in range(NUMBER)],
+    "rating": [row * 7 % 5 + 1 for row in range(NUMBER)],
+    "percent": [row * row * 7 % 23 * 4 for row in range(NUMBER)],
+    "step_accuracy": [row % 2 for row in range(NUMBER)],
+    "valid": [row * 7 % 2 for row in range(NUMBER)],
+    "loss": [row / 10 for row in range(NUMBER)],
+}
+
+
+@pytest.mark.parametrize("name", [*COUNTERS, *METRIC_COLUMNS])
+def test_a_constant_or_a_counter_is_no_metric_unless_named(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    values = (COUNTERS | METRIC_COLUMNS)[name]
+    for file in ("A.csv", "B.csv"):
+        (tmp_path / file).write_text(table({"id": IDS, name: values}))
+    options = ("compare", "--scores", "A.csv", "B.csv", "--format", "json", "--resamples", 20)
+    alone = run(*options)
+    assert (alone.exit_code == 0) == (name in METRIC_COLUMNS)
+    if name in COUNTERS:
+        assert f"A.csv has no column of scores, only id, {name};" in alone.stderr
+        assert "have to be named: --columns score=NAME" in alone.stderr
+    named = run(*options, "--columns", f"score={name}")
+    assert [*json.loads(named.stdout)["signatures"]] == [name]
+
+
+def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(run, run_json, refused, write):
+    stats = [[{"name": {"name": "exact_match"}, "mean": 1.0}]] * NUMBER
+    items = {"instance_id": IDS, "train_trial_index": [0] * NUMBER, "stats": stats}
+    files = [write(name, json_lines(items)) for name in ("a.jsonl", "b.jsonl")]
+    error = refused("compare", "--scores", *files)
+    assert "only instance_id, train_trial_index, stats (nested); expected numbers" in error
+    assert "docs/compare_runs.md has an example" in error
+    files = [write(f"{name}.jsonl", json_lines(items | {"em": FIRST[name]})) for name in "AB"]
+    record = run_json("compare", "--scores", *files)
+    assert [*record["signatures"]] == ["em"]
+    assert record["columns"][0]["ignored"] == ["instance_id", "train_trial_index", "stats (nested)"]
+
+
 @pytest.mark.parametrize("option", ["--higher-better", "--lower-better"])
 @pytest.mark.parametrize("column", ["score", "points"])
 def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(run_json, write, option, column):

@@ -265,9 +265,10 @@ def test_columns_of_tables_of_systems_are_metrics(frame):
     every = compare(scores={"base": frame, "new": other})
     assert every.inputs[-1] == "Higher is taken as better: A, B, C."  # tokens are all different, as numbers of rows
     counted = {name: table[["question", "tokens"]] for name, table in (("base", frame), ("new", other))}
-    assert [metric.name for metric in compare(scores=counted).metrics] == ["tokens"]
     with pytest.raises(InputError, match=r'no column of scores, .*columns=\{"score": "NAME"\}'):
-        compare(scores={name: table.assign(length=table["tokens"]) for name, table in counted.items()})
+        compare(scores=counted)
+    named = compare(scores=counted, columns={"score": "tokens"})
+    assert [metric.name for metric in named.metrics] == ["tokens"]
     by_metric = compare(scores={"one": frame, "two": other}, systems=["A", "B"], lower_is_better=["two"])
     assert deltas(by_metric) == {"one": delta(NUMBERS["A"], NUMBERS["B"]), "two": delta(NUMBERS["B"], NUMBERS["C"])}
     assert by_metric.inputs[-1] == "Higher is taken as better: one."
