@@ -180,7 +180,7 @@ def compare(
     needed = {"scipy": True, "sacrebleu": not all(map(is_bertscore, metrics)), "jinja2": html is not None}
     check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
     candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
-    if len(cand) == 1 and not _has_name(cand[0]) and files[cand[0]].format != "text":  # a table of all systems
+    if len(cand) == 1 and not _has_name(cand[0]) and files[cand[0]].format != "text":  # a table by itself
         [[candidates]] = candidates.values()
     references = [_read(files[name]) for name in ref]
     units = None if documents is None else _read(files[documents])

@@ -28,6 +28,7 @@ from bertscore_onnx_evaluation.column_roles import (
     roles_of,
     several_columns,
 )
+from bertscore_onnx_evaluation.score_files import names_of_files
 from bertscore_onnx_evaluation.systems.join import (
     Column,
     JoinedSegments,
@@ -201,6 +202,10 @@ class InputReader:
         are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
         if self.roles.of(table, "system") and not are_columns:
             return self._in_rows(table, role, names, metric)
+        columns = self.roles.of(table, role)
+        if names is None and role == "candidate" and columns:
+            [name] = names_of_files([table.title])
+            return {"": self._in_columns(table, role, {name: columns[0]}, {role: columns})}
         if names is None:
             raise self._unnamed(table, role)
         chosen = self._free(table) if names == [ALL] else names

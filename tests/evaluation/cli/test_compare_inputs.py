@@ -514,3 +514,11 @@ def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(run_json,
     each = run_json("compare", "--scores", *files, *columns, option, column)
     joined = run_json("compare", "--scores", together, *columns, option, column)
     assert each["systems"] == joined["systems"]
+
+
+def test_one_table_of_one_system_is_as_one_text(run_json, write):
+    pairs = write("pairs.csv", table({"candidate": OUTPUTS["A"], "reference": GOLD}))
+    options = ("--metric", "chrf")
+    by_text = run_json("compare", "-c", write("pairs.txt", LINES["A"]), "-r", write("r.txt", LINES["ref"]), *options)
+    for references in ([], ["-r", pairs]):
+        assert run_json("compare", "-c", pairs, *references, *options)["systems"] == by_text["systems"]
