@@ -16,6 +16,9 @@ from bertscore_onnx.tables.columns import (
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 
+DOCUMENT_COLUMNS = ("document", "document_id", "doc")
+"""The names of a column of documents that is used without being named; `doc_id` is an item's id in some logs."""
+
 USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "system": ("system",),
     "candidate": CANDIDATE_COLUMNS,
@@ -23,7 +26,7 @@ USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "metric": ("metric",),
     "reference": REFERENCE_COLUMNS,
     "segment": ID_COLUMNS,
-    "document": ("document", "document_id", "doc", "doc_id"),
+    "document": (*DOCUMENT_COLUMNS, "doc_id"),
     "run": ("run",),
 }
 """The usual names of the column of each role."""

@@ -118,7 +118,7 @@ def compare(
         # Compare a system with a baseline, the first file
         bertscore-onnx compare --lang en -r ref.txt -c base.txt other.txt
         # Compare columns of a table by whole documents, a column too
-        bertscore-onnx compare -m BUNDLE -c all.csv --systems a b --documents all.csv
+        bertscore-onnx compare -m BUNDLE -c t.csv --systems a b --columns document=doc
         # Compare by BLEU
         bertscore-onnx compare --metric bleu -r ref.txt -c a b
         # Compare given scores, and draw the differences for a paper
@@ -152,11 +152,6 @@ def compare(
         ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
     )
     num_context = sentences_before(settings, context_sentences)
-    if num_context and documents is None:
-        raise typer.BadParameter(
-            "give --documents FILE: the sentences before a segment are those of its document.",
-            param_hint="--context-sentences" if context_sentences else "--matching",
-        )
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
@@ -193,8 +188,6 @@ def compare(
     lower, higher = [*(lower_better or ())], [*(higher_better or ())]
     if directions is not None:
         logs = tables[""]
-        if units is None and "document" in logs.names:
-            units = logs
         if not (cand or systems or baseline):
             baseline = logs.keys("system")[0]
         for name, is_higher in directions.items():

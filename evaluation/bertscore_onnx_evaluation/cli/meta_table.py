@@ -12,13 +12,13 @@ from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.options import HUMAN_COLUMNS, column_of, filled_column, references_of_table
+from bertscore_onnx_evaluation.column_roles import DOCUMENT_COLUMNS
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
 """Columns of segments by their names; of other columns of ids the values decide."""
-DOCUMENT_COLUMNS = ("document", "document_id")
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
 Texts = tuple[str, tuple[str, ...]]

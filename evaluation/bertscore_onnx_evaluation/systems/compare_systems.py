@@ -143,9 +143,10 @@ def compare(
         num_resamples: the swaps of the test, which is `paired_permutation`, at least 1.
         seed: of the swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
-        documents: the document of each segment, by any name, or a data frame with the column `document`. Segments of
-            one document resemble each other, so that tests and intervals then take whole documents; without it they
-            assume that segments are independent.
+        documents: the document of each segment, by any name, or a data frame with the column `document`; None for the
+            column `document`, `document_id` or `doc` of the other data frames. Segments of one document resemble each
+            other, so that tests and intervals then take whole documents; without any they assume that segments are
+            independent.
         by: the group of each segment, such as its domain: names, or the column of the data frames that has them. The
             systems are then also compared within each group of 20 segments, or documents, or more.
         context_sentences: how many of the preceding references in its document are the context of each segment, for
@@ -225,11 +226,15 @@ def compare(
     for kind, is_given in (("A margin", margin is not None), ("A test of all pairs", all_pairs)):
         if is_given and len(names) == 1:
             raise InputError(f"{kind} is about two systems, and {names[0]} is alone. Leave it out, or add another.")
-    numbers = None if documents is None else document_numbers(joined.documents, num_segments)
+    numbers = document_numbers(joined.documents, num_segments) if joined.documents else None
     contexts = None
     if context_sentences:
         if numbers is None:
-            raise InputError("Preceding sentences are those of a document. Give the document of each segment.")
+            raise InputError(
+                "Preceding sentences are those of a document. Give the document of each segment with ",
+                Argument("documents"),
+                ".",
+            )
         contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
     with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
         texts = [texts for system in runs for texts in system]

@@ -21,6 +21,7 @@ from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, may_be_scores, row_labels
 from bertscore_onnx.text.texts import collect_strings
 from bertscore_onnx_evaluation.column_roles import (
+    DOCUMENT_COLUMNS,
     USUAL_COLUMNS,
     ColumnChoice,
     Roles,
@@ -100,6 +101,23 @@ class InputReader:
                     raise InputError(
                         f"There is no column {name!r}, of ", argument, f"; {tables}{several_columns(name)}."
                     )
+
+    def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
+        """Return the tables with documents, in a named column, or in one with a usual name and no other use.
+
+        Without a name, a constant is no document, and neither is a list or an object.
+        """
+        tables = [table for table in self.tables if self.roles.of(table, "document")]
+        if "document" in self.roles.named:
+            return tables
+        names = {*DOCUMENT_COLUMNS}.difference(systems, *self.roles.named.values())
+        found = []
+        for table in tables:
+            [name] = self.roles.of(table, "document")
+            num_values = len({*map(str, table.values(name))})
+            if name in names and num_values > 1 and not table.is_nested(name):
+                found.append(table)
+        return found
 
     def is_by_name(self, given: Any, role: Literal["candidate", "score"]) -> bool:
         """Return whether this is a mapping of names of systems: one without columns of systems and of this role."""
@@ -617,6 +635,9 @@ def join_inputs(
     ordered = _baseline_first([*of_systems], baseline)
     if by is not None:
         inputs |= {("group", "", number): [column] for number, column in enumerate(_groups_of(by, reader))}
+    if documents is None:
+        for number, table in enumerate(reader.with_documents(ordered)):
+            inputs["document", "", number] = [reader.column(table, table.title, "document", list)]
     for metric, systems_of_metric in by_metric.items():
         inputs |= {("score", metric, name): runs for name, runs in systems_of_metric.items()}
     reader.check_roles()
@@ -635,7 +656,7 @@ def join_inputs(
         tuple(tuple(values["candidate", "", name]) for name in ordered) if texts else (),
         tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
         {metric: [values["score", metric, name] for name in ordered] for metric in by_metric},
-        values.get(("document", "", 0), ()),
+        _agreed(joined, "document"),
         _checked_groups(joined),
         joined.names,
         joined.dropped,
@@ -716,25 +737,26 @@ def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[Column
     return [reader.column(table, table.title, "group", list) for table in tables]
 
 
-def _checked_groups(joined: JoinedSegments[Input]) -> list[str]:
-    """Return the group of each segment, if there are groups.
-
-    InputError is raised if inputs disagree about the group of a segment, or there is one group only.
-    """
-    columns = [column for column in joined.columns if column.role == "group"]
-    groups = [[*map(str, values)] for (role, *_), values in joined.values.items() if role == "group"]
-    if not groups:
-        return []
-    for column, of_column in zip(columns, groups, strict=True):
-        for segment, first, other in zip(joined.names, groups[0], of_column, strict=True):
+def _agreed(joined: JoinedSegments[Input], role: str) -> list[Any]:
+    """Return the document, or the group, of each segment, if there are any; raise InputError if inputs disagree."""
+    columns = [column for column in joined.columns if column.role == role]
+    by_input = [values for (of_role, *_), values in joined.values.items() if of_role == role]
+    for column, values in zip(columns, by_input, strict=True):
+        for segment, first, other in zip(joined.names, by_input[0], values, strict=True):
             if first != other:
                 raise InputError(
-                    f"Segment {segment!r} is in the group {first!r} in {columns[0].rows.title}, and in {other!r} in "
+                    f"Segment {segment!r} is in the {role} {first!r} in {columns[0].rows.title}, and in {other!r} in "
                     f"{column.rows.title}; expected the same in both."
                 )
-    if len({*groups[0]}) < 2:
-        raise InputError(f"All segments are in the group {groups[0][0]!r}; expected two or more groups.")
-    return groups[0]
+    return by_input[0] if by_input else []
+
+
+def _checked_groups(joined: JoinedSegments[Input]) -> list[str]:
+    """Return the group of each segment, if there are groups; raise InputError if there is one only."""
+    groups = [*map(str, _agreed(joined, "group"))]
+    if len({*groups}) == 1:
+        raise InputError(f"All segments are in the group {groups[0]!r}; expected two or more groups.")
+    return groups
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -447,6 +447,69 @@ def test_files_of_texts(run, tmp_path, monkeypatch, name):
     assert record["inputs"][-1] == "The baseline is A."
 
 
+# Documents in a table that is already given.
+
+DOCUMENTS = [f"d{row // 10}" for row in range(300)]
+SHIFT = np.repeat(np.random.default_rng(4).normal(0.02, 0.06, 30), 10)
+BY_DOCUMENT = {"A": np.random.default_rng(3).uniform(0.4, 0.8, 300).round(3)}
+BY_DOCUMENT["B"] = (BY_DOCUMENT["A"] - SHIFT).round(3)
+TEXT = "the cat sat on a red mat"
+WORDS = {"A": [TEXT] * 300, "B": ["the cat sat on a log"] * 40 + [TEXT] * 260}
+ROWS = {"id": range(300), "reference": [TEXT] * 300}
+DOORS = {
+    "a table for each system": (
+        {f"{name}.csv": ROWS | {"score": scores} for name, scores in BY_DOCUMENT.items()},
+        "--scores A.csv B.csv --higher-better score",
+    ),
+    "long": (
+        {
+            "A.csv": {
+                "id": [*range(300)] * 2,
+                "system": ["A"] * 300 + ["B"] * 300,
+                "score": [*BY_DOCUMENT["A"], *BY_DOCUMENT["B"]],
+            }
+        },
+        "--scores A.csv --baseline A --higher-better score",
+    ),
+    "wide": ({"A.csv": ROWS | BY_DOCUMENT}, "--scores A.csv --systems A B --higher-better A"),
+    "texts for each system": (
+        {f"{name}.csv": ROWS | {"candidate": texts} for name, texts in WORDS.items()},
+        "-c A.csv B.csv -r A.csv --metric bleu",
+    ),
+    "wide texts": ({"A.csv": ROWS | WORDS}, "-c A.csv --systems A B --metric bleu"),
+}
+
+
+@pytest.mark.parametrize("column", ["topic", "doc", "document"])
+@pytest.mark.parametrize("door", DOORS)
+def test_documents_of_a_given_table_are_used(run, tmp_path, monkeypatch, door, column):
+    monkeypatch.chdir(tmp_path)
+    files, options = DOORS[door]
+
+    def gate(documents, *further):
+        for name, columns in files.items():
+            number = len(columns["id"]) // 300
+            (tmp_path / name).write_text(table({**columns, documents: DOCUMENTS * number}))
+        gate = ("--fail-if-worse", "--format", "json", "--resamples", 500)
+        result = run("compare", *options.split(), *gate, *further)
+        record = json.loads(result.stdout)
+        return result.exit_code, record["num_documents"], record["signatures"], record["systems"]
+
+    named = ("--columns", f"document={column}")
+    by_file = gate(column, "--documents", "A.csv", *named)
+    by_table = gate(column, *(named if column == "topic" else ()))
+    assert by_table == by_file
+    assert by_table[:2] == (0, 30)
+    assert gate("other")[:2] == (1, None)
+
+
+def test_a_constant_or_a_system_is_no_document(run_json, write):
+    scores = table({"id": IDS, "document": ["d"] * NUMBER, **FIRST})
+    assert run_json("compare", "--scores", write("s.csv", scores), "--systems", "A", "B")["num_documents"] is None
+    scores = table({"id": IDS, "doc": FIRST["A"], "B": FIRST["B"]})
+    assert run_json("compare", "--scores", write("s.csv", scores), "--systems", "doc", "B")["num_documents"] is None
+
+
 # Columns of tables of systems that are metrics, and that are none.
 
 COUNTERS = {
