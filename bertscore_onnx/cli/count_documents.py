@@ -60,7 +60,7 @@ def count_documents(
     check_standard_input(ref, "--ref")
     named, dialect = columns_of(columns, "reference"), dialect_of(input_format)
     files = [input_file(name, reference_columns(named), dialect) for name in ref]
-    check_tables(files, named)
+    check_tables(files, dialect, named)
     check_destination(output, ref)
 
     from bertscore_onnx.scoring.progress import progress_bar

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bertscore_onnx.cli.specs import NO_COLUMNS, TEXT_ROLES, ColumnNames, dialect_of
+from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import (
     CANDIDATE_COLUMNS,
     REFERENCE_COLUMNS,
+    ROLES_OF_FORMS,
     Column,
     TextsOfRow,
+    check_forms,
     check_order_of_ids,
     context_column,
     id_columns,
@@ -389,13 +391,14 @@ def choose_inputs(
     context: str | None = None,
     added: Sequence[str] = (),
     by: str | None = None,
+    output: str = "means alone",
 ) -> list[InputFile]:
     """Return the files to read: of candidates, references and the context; raise typer.BadParameter if options clash.
 
     There must be one file of candidates; without files of references these are in it, too. The formats are one for all
     files, or two for candidates and references; without any, each file has that of its suffix, as that of the context
     always has, with the settings of the first format. The file of candidates may not have columns that are to be
-    `added`. `by` is the column of groups, in the first file that is a table.
+    `added`. `by` is the column of groups, in the first file that is a table; `output` is the form of the output.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
@@ -428,13 +431,32 @@ def choose_inputs(
     if context is not None:
         column = context_column(columns("context") or "context", "--columns context=NAME")
         files.append(replace(input_file(context, (column,), replace(dialects[0], format=None)), is_context=True))
-    check_tables(files, columns)
+    for dialect in dialects:
+        check_tables(files, dialect, columns)
+    check_forms(columns, "score", [*_forms_of(files, others or [first]), output])
     if by is not None:
         if not tables:
             raise _no_table("--by")
         files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
     segment = columns.get("segment", ())
     return [file if file.format == "text" else replace(file, segment=segment) for file in files]
+
+
+def _forms_of(files: Sequence[InputFile], of_references: Sequence[InputFile]) -> list[str]:
+    """Return the forms of files, of which the first has the candidates."""
+    tables = [file for file in files if file.format != "text"]
+    forms = []
+    if len(tables) < len(files):
+        forms.append("lines of text")
+    if files[0] in tables:
+        forms.append("a table of candidates")
+    if any(file in tables for file in of_references):
+        forms.append("a table of references")
+    if any(file.is_context for file in tables):
+        forms.append("a table of contexts")
+    if tables and len({file.name for file in files}) > 1:
+        forms.append("rows that are joined")
+    return forms
 
 
 def input_file(
@@ -452,14 +474,17 @@ def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -
         raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
 
 
-def check_tables(files: Sequence[InputFile], columns: ColumnNames) -> None:
-    """Raise typer.BadParameter for an option about tables if no file is a table."""
-    if any(file.format != "text" for file in files):
-        return
-    if columns.keys() & TEXT_ROLES:
-        raise _no_table("--columns")
-    if any(file.dialect.has_settings for file in files):
-        raise _no_table("--input-format")
+def check_tables(files: Sequence[InputFile], dialect: Dialect, columns: ColumnNames = NO_COLUMNS) -> None:
+    """Raise typer.BadParameter for columns of tables, or settings of TSV and CSV, if there are no such files."""
+    formats = {file.format for file in files}
+    if formats <= {"text"}:
+        for role, names in columns.items():
+            if role not in ROLES_OF_FORMS["score"]["scores of each pair"]:
+                raise _no_table(f"--columns {role}={'+'.join(names)}")
+        if dialect.has_settings:
+            raise _no_table("--input-format")
+    if dialect.has_settings and not formats & {"tsv", "csv"}:
+        raise typer.BadParameter("it has no effect: none of the files is TSV or CSV.", param_hint="--input-format")
 
 
 def _no_table(option: str) -> typer.BadParameter:

@@ -15,11 +15,11 @@ import typer
 from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
 from bertscore_onnx.cli.options import FORMAT_HELP, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
-from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option
+from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import SCORE_NAMES, TextsOfRow, check_score_names
+from bertscore_onnx.tables.columns import SCORE_NAMES, TextsOfRow, check_score_names, roles_of_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ SAVE_SECONDS = 8.0
 _DIGITS = 6
 """Of the means that are printed."""
 
-_ROLES = (*TEXT_ROLES, "segment", *SCORE_ROLES)
+_ROLES = roles_of_command("score")
 
 OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 
@@ -122,6 +122,7 @@ def score(
         cand,
         ref or (),
         columns=names,
+        output="scores of each pair" if result.has_pairs else "means alone",
         input_formats=input_format or (),
         context=context,
         added=result.names if result.with_texts else (),

@@ -18,6 +18,7 @@ from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.tables.columns import check_forms, roles_of_command
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.columns import TextsOfRow
 
 
-_ROLES = ("candidate", "reference", "segment")
+_ROLES = roles_of_command("show")
 
 
 @shared_options(without=("all_layers", "idf", "batch_size"))
@@ -99,8 +100,8 @@ def show(
         ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
         ("--worst", line is not None and worst is not None, "with --line; leave out one"),
         ("--output", output is not None and (worst or 1) > 1, "with several pairs; use --line, or --worst 1"),
-        ("--columns", bool(columns) and not of_files, "without --line or --worst"),
     )
+    named = columns_of(columns, *_ROLES)
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.similarity.drawing import check_matplotlib, save_drawing
 
@@ -108,7 +109,9 @@ def show(
         check_matplotlib()
     inputs: list[InputFile] = []
     if of_files:
-        inputs = choose_inputs(cand, ref or (), columns=columns_of(columns, *_ROLES))
+        inputs = choose_inputs(cand, ref or (), columns=named)
+    else:
+        check_forms(named, "show", ["two texts"])
     check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
         settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")

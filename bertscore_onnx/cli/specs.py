@@ -42,9 +42,6 @@ def single(name: str, values: Sequence[str], option: str) -> str:
 # Columns of tables, by the role that they have.
 
 
-TEXT_ROLES, SCORE_ROLES = ("candidate", "reference", "context"), ("precision", "recall", "f1", "truncated")
-
-
 def columns_option(*roles: str) -> Any:
     """Return the option `--columns` for these roles; `columns_of` reads it."""
     return typer.Option("--columns", metavar="ROLE=NAME...", help=f"Name columns, such as {roles[0]}=NAME.")

@@ -1,7 +1,7 @@
 """The columns of a table: finds the columns of texts, checks their values, and names the columns of scores."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
@@ -26,6 +26,75 @@ REASON = "error"
 
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
 """The names of a column of ids; the first name that a table has, or that several tables share, counts."""
+
+
+ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "score": {
+        "lines of text": (),
+        "a table of candidates": ("candidate",),
+        "a table of references": ("reference",),
+        "a table of contexts": ("context",),
+        "rows that are joined": ("segment",),
+        "means alone": (),
+        "scores of each pair": ("precision", "recall", "f1", "truncated"),
+    },
+    "show": {
+        "two texts": (),
+        "lines of text": (),
+        "a table of candidates": ("candidate",),
+        "a table of references": ("reference",),
+        "rows that are joined": ("segment",),
+    },
+    "batch": {"tables": ("candidate", "reference", "context", "precision", "recall", "f1", "truncated")},
+    "compare": {
+        "candidates with a row for each system": ("system", "candidate", "segment", "run"),
+        "candidates with a column for each system": ("segment", "run"),
+        "candidates of one system": ("candidate", "segment", "run"),
+        "a table of candidates": ("candidate", "segment"),
+        "a table of references": ("reference", "segment"),
+        "a table of documents": ("document", "segment"),
+        "a table of groups": ("segment",),
+        "several rows for a segment": ("system", "run"),
+        "scores with a row for each system": ("system", "score", "metric", "segment", "run"),
+        "several scores with a row for each system": ("system", "score", "segment", "run"),
+        "scores with a column for each system": ("segment", "run"),
+        "a table of scores": ("score", "segment", "run"),
+        "series with an index": ("segment",),
+        "lines or lists": (),
+    },
+    "meta": {
+        "an EvalSet": (),
+        "rows of texts": ("candidate", "reference"),
+        "a row for each output": ("segment", "document", "system", "lang_pair", "human", "annotator"),
+        "a row for each system": ("system", "lang_pair", "human", "annotator"),
+    },
+    "tune-layers": {"a table": ("candidate", "reference", "human", "lang_pair", "segment")},
+    "count-documents": {"a table": ("reference",)},
+}
+"""By command and form of its inputs the roles of columns that are used; a named role without a use is refused."""
+
+
+def roles_of_command(command: str) -> tuple[str, ...]:
+    """Return the roles that some form of the inputs of a command uses."""
+    return tuple(dict.fromkeys(role for roles in ROLES_OF_FORMS[command].values() for role in roles))
+
+
+def check_uses(named: Mapping[str, Sequence[str]], forms: Iterable[str], used: Collection[str]) -> None:
+    """Raise InputError for a named role that the forms of the inputs do not use."""
+    for role, columns in named.items():
+        if role not in used:
+            names = columns[0] if len(columns) == 1 else [*columns]
+            known = ", ".join(dict.fromkeys(used))
+            others = f", or name one of {known}" if known else ""
+            raise InputError(
+                Argument("columns", {role: names}),
+                f" has no effect on {', '.join(dict.fromkeys(forms))}. Leave it out{others}.",
+            )
+
+
+def check_forms(named: Mapping[str, Sequence[str]], command: str, forms: Sequence[str]) -> None:
+    """Raise InputError for a named role that a command does not use in inputs of these forms."""
+    check_uses(named, forms, [role for form in forms for role in ROLES_OF_FORMS[command][form]])
 
 
 def id_columns(

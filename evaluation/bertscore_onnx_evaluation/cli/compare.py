@@ -15,9 +15,10 @@ import typer
 from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables, input_file
 from bertscore_onnx.cli.options import FilesFormat, check_contexts, check_effects, check_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
+from bertscore_onnx.cli.specs import NO_COLUMNS, columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx.tables.sources import format_of, open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.systems.comparison_record import Example
     from bertscore_onnx_evaluation.systems.join import Column
 
-_ROLES = ("system", "candidate", "reference", "score", "metric", "segment", "document", "run")
+_ROLES = roles_of_command("compare")
 
 
 @shared_options(without=("all_layers",), needs_model=False)
@@ -148,6 +149,8 @@ def compare(
         ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
         ("--higher-better", bool(higher_better) and not scores, "without --scores; add it"),
         ("--ref", bool(ref) and not cand, "without --cand; add it"),
+        ("--examples", bool(examples) and not cand, "without --cand; add it"),
+        ("--examples", bool(examples) and not html and output_format in ("tsv", "latex"), "on TSV or LaTeX"),
         ("--worst", worst is not None and margin is None, "without --margin; add it"),
         ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
     )
@@ -160,8 +163,8 @@ def compare(
     sources = [*names, *scores]
     check_standard_input(sources, "--cand, --ref, --documents, --scores")
     files = {name: input_file(name, (), dialect) for name in names}
-    if not scores:
-        check_tables([*files.values()], named)
+    of_scores = [input_file(name, (), dialect) for name in chain(*_named_files(scores, "--scores").values())]
+    check_tables([*files.values(), *of_scores], dialect, NO_COLUMNS if scores else named)
 
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole

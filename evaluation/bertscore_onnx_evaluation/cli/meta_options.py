@@ -9,6 +9,7 @@ import typer
 
 from bertscore_onnx.cli.options import FilesFormat, chosen_model, matching_of
 from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
+from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Figure,
@@ -22,7 +23,7 @@ from bertscore_onnx_evaluation.cli.options import (
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
 
-_ROLES = ("candidate", "reference", "segment", "document", "system", "lang_pair", "human", "annotator")
+_ROLES = roles_of_command("meta")
 
 _eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
 

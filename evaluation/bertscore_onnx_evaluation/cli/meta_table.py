@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, ID_COLUMNS, REFERENCE_COLUMNS
+from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, ID_COLUMNS, REFERENCE_COLUMNS, check_forms
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
@@ -49,6 +49,10 @@ class _Rows:
 
     def __init__(self, table: WholeTable, options: MetaOptions) -> None:
         segment = _segment_column(table, options)
+        forms = ["a row for each system" if segment is None else "a row for each output"]
+        if segment is not None and (options.metrics or options.sentinels):
+            forms.append("rows of texts")
+        check_forms(options.named, "meta", forms)
         human_column = column_of(table, options.named, "human", HUMAN_COLUMNS)
         self.human = table.numbers(human_column)
         self.scores = {name: table.numbers(table.find(name, "--score")) for name in dict.fromkeys(options.score or ())}

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import typer
 
+from bertscore_onnx.cli.inputs import check_tables, input_file
 from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed, listed, meant
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.tables.columns import check_forms
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
@@ -104,8 +106,9 @@ def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
-    of_tables = {"--score": options.score, "--input-format": options.input_format, "--columns": options.columns}
+    of_tables = {"--score": options.score, "--input-format": options.input_format}
     check_effects(*((name, bool(value), "on an EvalSet") for name, value in of_tables.items()))
+    check_forms(options.named, "meta", ["an EvalSet"])
     by_pair = golds(options.source)
     available = {name: EvalSetFiles(Path(options.source), name).metrics for name in by_pair}
     chosen = options.language_pair or [
@@ -150,7 +153,9 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
         )
     if options.source != STANDARD_INPUT and not Path(options.source).exists():
         raise InputError(f"There is no folder or file {options.source!r}. Name an EvalSet or a table.")
-    table = read_table(options.source, dialect_of(options.input_format))
+    dialect = dialect_of(options.input_format)
+    check_tables([input_file(options.source, (), dialect)], dialect)
+    table = read_table(options.source, dialect)
     language_pairs = systems_of_table(table, options)
     for judged in language_pairs:
         if judged.dropped and not options.quiet:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bertscore_onnx.cli.inputs import check_tables, input_file
 from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, print_text
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS
+from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     Figure,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.layers import LayerCorrelation, LayerTuning
 
 
-_ROLES = ("candidate", "reference", "human", "lang_pair", "segment")
+_ROLES = roles_of_command("tune-layers")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _CURVE = 40
 """Width of the curve's axis."""
@@ -104,7 +105,9 @@ def tune_layers(
     check_installed(["scipy"], "evaluation", "This command")
     check_figure(figure)
     check_destination(figure, [judgements], "--figure")
-    table = read_table(judgements, dialect_of(input_format))
+    dialect = dialect_of(input_format)
+    check_tables([input_file(judgements, (), dialect)], dialect)
+    table = read_table(judgements, dialect)
     human = table.numbers(column_of(table, named, "human", HUMAN_COLUMNS))
     candidates = table.texts(column_of(table, named, "candidate", CANDIDATE_COLUMNS))
     references = references_of_table(table, named)

@@ -129,7 +129,7 @@ def compare(
         columns: the columns of data frames by their roles, unless they have the usual names: `system`, `candidate`,
             `reference`, `score`, `metric`, `segment`, `document`, `run`. References and scores may have several.
             `{"segment": ["A", "B"]}` is the first that a table has, `{"segment": "A+B"}` a key of two columns, and
-            `{"segment": "none"}` joins by position.
+            `{"segment": "none"}` joins by position. A role that the inputs do not use is refused.
         value: which numbers of `Scores` are compared: "P", "R" or "F".
         lower_is_better: the names of those given metrics whose lower scores are better.
         higher_is_better: the names of those whose higher scores are better, as is assumed of all others too; the
@@ -191,6 +191,8 @@ def compare(
     options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
     if context_sentences and not any(map(is_bertscore, options)):
         raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
+    if scorer is not None and not any(map(is_bertscore, options)):
+        raise InputError("scorer has no effect without the metric bertscore. Add it, or leave the scorer out.")
     joined = join_inputs(
         candidates,
         references,
@@ -204,6 +206,8 @@ def compare(
         missing=missing,
         needs_texts=bool(options),
     )
+    if value != "F" and not _has_ours(scores):
+        raise InputError(f"value={value!r} has no effect: no scores are `Scores` of a scorer. Leave it out.")
     names, lists = joined.systems, joined.references
     runs = [_runs_of(texts) for texts in joined.candidates]
     first_runs = tuple(texts[0] for texts in runs)
@@ -314,6 +318,14 @@ def _precisions(scores: object) -> tuple[str, ...]:
     lines = [str(run.signature) for run in _runs_of_systems(scores) if hasattr(run, "signature")]
     found = [re.search(r"\|precision:([^|]+)", line) for line in lines]
     return tuple(sorted({match[1] for match in found if match}))
+
+
+def _has_ours(scores: object) -> bool:
+    """Return whether scores, or some of those in a mapping or of runs in a list, are `Scores`."""
+    parts: Iterable[object] = scores.values() if isinstance(scores, Mapping) else ()
+    if isinstance(scores, list):
+        parts = scores
+    return is_prf(scores) or any(map(_has_ours, parts))
 
 
 def _our_scores(scores: object) -> list[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError, InputTypeError
 from bertscore_onnx.tables.batches import check_form
-from bertscore_onnx.tables.columns import NO_IDS
+from bertscore_onnx.tables.columns import NO_IDS, ROLES_OF_FORMS, check_uses
 from bertscore_onnx.tables.joins import BY_PRODUCTS, Rows, rows_of_table
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, may_be_scores, row_labels
@@ -75,6 +75,15 @@ class InputReader:
         self.are_named = False  # whether the keys of the scores are systems
         self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
         self._rows: dict[WholeTable, Rows] = {}
+        self._used: dict[str, None] = {}  # roles that the inputs use, in order
+        self._forms: dict[str, None] = {}
+
+    def _uses(self, form: str, table: WholeTable | None = None) -> None:
+        """Note the roles that an input of this form uses; of a table those whose columns it has."""
+        self._forms[form] = None
+        for role in ROLES_OF_FORMS["compare"][form]:
+            if table is None or role == "segment" or self.roles.of(table, role):
+                self._used[role] = None
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -89,7 +98,7 @@ class InputReader:
         return self._tables[id(value)][1]
 
     def check_roles(self) -> None:
-        """Raise InputError if a column is named that no table has."""
+        """Raise InputError if a column is named that no table has, or for a role that no input uses."""
         available = dict.fromkeys(name for table in self.tables for name in table.names)
         for role, names in self.roles.named.items():
             for name in names:
@@ -101,6 +110,8 @@ class InputReader:
                     raise InputError(
                         f"There is no column {name!r}, of ", argument, f"; {tables}{several_columns(name)}."
                     )
+        named = {role: names for role, names in self.roles.named.items() if role != "group"}
+        check_uses(named, self._forms or ["lines or lists"], self._used)
 
     def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
         """Return the tables with documents, in a named column, or in one with a usual name and no other use.
@@ -133,18 +144,26 @@ class InputReader:
         if isinstance(values, Column):
             return replace(values, role=role)
         if not is_frame(values):
-            labels = None if self.roles.are_by_position else row_labels(values)
+            labels = row_labels(values)
+            if labels is not None:
+                self._uses("series with an index")
+            labels = None if self.roles.are_by_position else labels
             return column_of_list(listing(in_order(values, title)), title, role, labels)
         table = self.table(values, title)
+        self._uses(f"a table of {role}s", table)
         names = self.roles.required(table, role)
         cells = self._values(table, role, names[0])
         if len(names) > 1:
             rows_of_names = zip(*(self._values(table, role, name) for name in names), strict=True)
             cells = [None if None in row else [text for texts in row for text in texts] for row in rows_of_names]
         rows = self._rows_of(table)
-        if rows.ids is not None and (self.roles.of(table, "system") or self.roles.of(table, "run")):
+        ids = rows.ids or ()
+        repeats = len({*ids}) < len(ids)
+        if repeats:
+            self._uses("several rows for a segment", table)
+        if repeats and (self.roles.of(table, "system") or self.roles.of(table, "run")):
             first: dict[str, int] = {}
-            for row, name in enumerate(rows.ids):
+            for row, name in enumerate(ids):
                 earlier = first.setdefault(name, row)
                 if cells[row] != cells[earlier]:
                     raise InputError(
@@ -222,6 +241,7 @@ class InputReader:
             return self._in_rows(table, role, names, metric)
         columns = self.roles.of(table, role)
         if names is None and role == "candidate" and columns:
+            self._uses("candidates of one system", table)
             [name] = names_of_files([table.title])
             return {"": self._in_columns(table, role, {name: columns[0]}, {role: columns})}
         if names is None:
@@ -229,10 +249,13 @@ class InputReader:
         chosen = self._free(table) if names == [ALL] else names
         for name in chosen:
             table.find(name, Argument("systems"))
+        self._uses(f"{role}s with a column for each system", table)
         return {metric or "score": self._in_columns(table, role, {name: name for name in chosen}, {})}
 
     def _unnamed(self, table: WholeTable, role: Literal["candidate", "score"]) -> InputError:
         """Return the error for a table that may have systems in its columns, or metrics: they have to be named."""
+        if "system" in self.roles.named:
+            self.roles.required(table, "system")
         free = self._free(table)
         if role == "score":
             free = [name for name in free if "texts" not in table.content(name)]
@@ -266,6 +289,8 @@ class InputReader:
     def _in_rows(self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str) -> dict[str, Systems]:
         """Return the values of systems from a long table, in its order, or as named."""
         [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
+        several = "several " if len(columns) > 1 else ""
+        self._uses(f"{several}{role}s with a row for each system", table)
         roles, runs = self._runs(table)
         roles |= {"system": (system_column,), role: columns}
         metrics = [metric or columns[0]] * len(table)
@@ -418,6 +443,9 @@ class InputReader:
                 )
         if names is None and len(chosen) < 2:
             raise self._unnamed(first, "score")
+        for name in chosen:
+            for table in tables[name]:
+                self._uses("a table of scores", table)
         metrics = self._metric_columns([table for name in chosen for table in tables[name]])
         by_metric = {}
         for metric in metrics:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bertscore_onnx.cli.options import TextOrJson, check_contexts, shared_options
-from bertscore_onnx.cli.specs import SCORE_ROLES, TEXT_ROLES, columns_of, columns_option, dialect_of
+from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_json
+from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx.tables.sources import format_of
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_service.jobs.job import JobResult
 
 
-_ROLES = (*TEXT_ROLES, *SCORE_ROLES)
+_ROLES = roles_of_command("batch")
 
 
 @shared_options(without=("all_layers",))

@@ -211,7 +211,7 @@ def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged
     [
         (("--reference", "refA"), "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
         (("--score", "BLEU"), "it has no effect on an EvalSet"),
-        (("--columns", "human=human"), "it has no effect on an EvalSet"),
+        (("--columns", "human=human"), "--columns human=human has no effect on an EvalSet"),
     ],
 )
 def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options, message):

@@ -493,3 +493,14 @@ def test_what_was_taken_stands_in_every_form(frame):
 def test_two_names_that_read_alike_are_refused(frame, given):
     with pytest.raises(InputError, match=r"1, '1'.*, of which two read alike|2 columns '1'|'bleu' is given twice"):
         compare(**given(frame))
+
+
+def test_arguments_without_an_effect_are_refused(scorer, scored):
+    numbers = {"A": NUMBERS["A"], "B": NUMBERS["B"]}
+    with pytest.raises(InputError, match="value='P' has no effect"):
+        compare(scores=numbers, value="P")
+    assert compare(scores={"m": scored, "n": scored}, value="P").systems
+    with pytest.raises(InputError, match="scorer has no effect without the metric bertscore"):
+        compare({"a": ["a cat"]}, ["a cat"], metrics=["chrf"], scorer=scorer)
+    with pytest.raises(InputError, match=r'columns=\{"segment": "none"\} has no effect on lines or lists'):
+        compare(scores=numbers, columns={"segment": "none"})
