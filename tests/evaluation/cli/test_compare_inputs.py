@@ -423,7 +423,7 @@ TEXT_CASES = {
     "long, unnamed": Case(
         {"o.csv": table(LONG_TEXTS)},
         "-c o.csv",
-        said=("model, qid, output, gold, and", "--columns system=NAME segment=NAME candidate=NAME"),
+        said=("there is no column 'reference'", "--columns reference=NAME"),
     ),
 }
 
