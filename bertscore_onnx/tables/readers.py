@@ -186,6 +186,7 @@ class DelimitedReader(TableReader):
         for number, fields in self._rows():
             self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(self.names)
             place = self._place(number)
+            record: Record
             try:
                 record = dict(zip(self.names, self._checked(number, fields, len(self.names)), strict=True))
             except InputError as error:

@@ -549,7 +549,7 @@ class PartWriter:
         """Begin a part of a job; no file is made yet."""
         self._path, self._temporary = folder / part.file, folder / f".{part.file}"
         self._manifest, self._part = manifest, part
-        self._file: BinaryIO | None = None
+        self._file: Any = None
         self._writer: Any = None
         self._waiting: list[pyarrow.RecordBatch] = []
         self._waiting_bytes = 0
