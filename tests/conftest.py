@@ -86,10 +86,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Restore SIGINT for the processes that a test starts: a shell ignores it in its background jobs."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let no signal be ignored in the processes that a test starts: background jobs ignore SIGINT, and nohup SIGHUP."""
+    numbers = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
+    restored = [number for number in numbers if number in (signal.SIGINT, getattr(signal, "SIGHUP", None))]
+    for number in restored:
+        signal.signal(number, signal.default_int_handler)  # the default in processes that it starts
     yield
-    signal.signal(signal.SIGINT, before)
+    for number in restored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

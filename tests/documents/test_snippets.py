@@ -34,7 +34,7 @@ OWN_TESTS = {"hub.md", "server.md"}
 
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
-GUARD = {"ray": 300, "spark": 300, None: 120}
+GUARD = {"ray": 300, "spark": 300, None: 300}
 WMT16_TABLE = "wmt16_da_seg.tsv.gz"
 TEXTS = ("candidates.txt", "references.txt")
 ENGINES = ("ray", "spark")

@@ -87,7 +87,7 @@ def run_process():
         code = blocking + setup + "from bertscore_onnx.cli import main; main()"
         command = [sys.executable, "-c", code, *map(str, arguments)]
         streams = {"input": stdin, "stdout": stdout, "stderr": subprocess.PIPE}
-        return subprocess.run(command, **streams, env=_environment(), timeout=120, check=False)
+        return subprocess.run(command, **streams, env=_environment(), timeout=300, check=False)
 
     return run
 

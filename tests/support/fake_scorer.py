@@ -11,7 +11,7 @@ from bertscore_onnx.scores import Scores, Signature
 from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx.text.tokenizer import TokenisedText
 
-GUARD = 10
+GUARD = 60
 """Seconds after which a test is taken to hang."""
 
 

@@ -54,12 +54,12 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
             client.app = app
             yield client
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         listener.close()
 
 
@@ -84,7 +84,7 @@ def server_process(*options, program=("-m", "bertscore_onnx")):
     reader = threading.Thread(target=lambda: lines.extend(iter(process.stderr.readline, "")))
     reader.start()
     try:
-        wait_until(lambda: process.poll() is not None or any("Serving" in line for line in lines), 60)
+        wait_until(lambda: process.poll() is not None or any("Serving" in line for line in lines))
         address = re.search(r"http://[\w.:]+", "".join(lines)).group()
         with httpx.Client(base_url=address, timeout=60) as client:
             yield process, client, lines
@@ -154,7 +154,7 @@ def refusal(response):
     return response.status_code, error_of(response)["code"]
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=60):
     """Wait until another thread has made a condition true."""
     event = threading.Event()
     for _ in range(int(seconds / 0.005)):

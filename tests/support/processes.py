@@ -26,7 +26,7 @@ def in_forked_child(work):
     child.start()
     sender.close()
     try:
-        assert receiver.poll(60), "the child hangs"
+        assert receiver.poll(300), "the child hangs"
         result = receiver.recv()  # EOFError where the child crashed
     finally:
         child.kill()
@@ -40,4 +40,4 @@ def run_python(code, *arguments, **variables):
     """Run code in a Python of its own, with some environment variables set; return the process that has ended."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *map(str, arguments)]  # of forks
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)

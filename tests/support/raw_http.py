@@ -10,7 +10,7 @@ def connected(client, sent=b"", receive_buffer=None):
     with socket.socket() as connection:
         if receive_buffer:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        connection.settimeout(20)
+        connection.settimeout(60)
         connection.connect((client.base_url.host, client.base_url.port))
         connection.sendall(sent)
         yield connection

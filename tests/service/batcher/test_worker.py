@@ -68,9 +68,9 @@ def test_a_callback_that_raises_does_not_end_the_worker(make_batcher, fake, held
 def test_a_callback_that_raises_ends_no_deadline(make_batcher, held):
     batcher = make_batcher()
     held(batcher)
-    late = batcher.submit(["a"], ["x"], deadline=0.01)
-    late.add_done_callback(leave)
-    later = batcher.submit(["a"], ["x"], deadline=0.05)
+    late = batcher.submit(["a"], ["x"], deadline=0.5)
+    leave_once_done(late)
+    later = batcher.submit(["a"], ["x"], deadline=0.6)
     assert isinstance(later.exception(GUARD), DeadlineError)
     assert isinstance(late.exception(GUARD), DeadlineError)
 
@@ -104,7 +104,7 @@ def test_waiting_requests_get_their_deadline(make_batcher, fake, held):
 
 
 def test_a_running_request_gets_its_deadline(make_batcher, held):
-    batcher = make_batcher(deadline=0.5)  # long enough for the worker to take the request
+    batcher = make_batcher(deadline=3)  # long enough for the worker to take the request
     assert isinstance(held(batcher).exception(GUARD), DeadlineError)
 
 
@@ -117,7 +117,7 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
         entered.set()
         let.wait(GUARD)
 
-    batcher.submit(["first"], ["x"], deadline=0.01).add_done_callback(keep_the_thread_busy)
+    batcher.submit(["first"], ["x"], deadline=0.5).add_done_callback(keep_the_thread_busy)
     assert entered.wait(GUARD)
     late = batcher.submit(["late"], ["x"], deadline=0.001)
     after = batcher.submit(["after"], ["x"])
@@ -133,7 +133,7 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
 def test_a_call_that_does_not_return_is_not_live_and_ends_no_deadline(make_batcher, fake, held, monkeypatch):
     monkeypatch.setattr("bertscore_onnx_service.batcher.batcher.MIN_STALL", 0.05)
     batcher = make_batcher(deadline=0.05)
-    stalled = held(batcher, deadline=0.5)  # long enough for the worker to take the request
+    stalled = held(batcher, deadline=3)  # long enough for the worker to take the request
     waiting = batcher.submit(["a"], ["x"])
     for future in (stalled, waiting):
         assert isinstance(future.exception(GUARD), DeadlineError)
