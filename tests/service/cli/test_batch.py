@@ -110,9 +110,11 @@ def test_an_interruption_reports_what_is_kept_and_lost_and_that_the_command_resu
     assert "43 of 100 rows are kept, in 1 of 3 parts; 32 rows of an unfinished part are lost. Run the" in result.stderr
 
 
-@pytest.mark.parametrize(("is_terminal", "options", "shown"), [(True, (), 1), (True, ("-q",), 0), (False, (), 0)])
+@pytest.mark.parametrize(
+    ("is_terminal", "options", "shown"), [(True, (), True), (True, ("-q",), False), (False, (), False)]
+)
 def test_a_terminal_gets_a_bar_of_rows(batch, monkeypatch, is_terminal, options, shown):
     monkeypatch.setattr("bertscore_onnx.scoring.progress.PATIENCE", 0)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: is_terminal))
     monkeypatch.setattr("bertscore_onnx.scoring.progress.sys", terminal)
-    assert batch(*options).stderr.count("| 3/3 [") == shown
+    assert ("| 3/3 [" in batch(*options).stderr) == shown  # a slow machine draws the last state twice
