@@ -385,7 +385,8 @@ class RequestQueue:
                 self._failed[type(answer).__name__] += 1
             self._being_answered += 1
         try:
-            _deliver(request.future, answer)
+            deliver = Future.set_exception if isinstance(answer, BaseException) else Future.set_result
+            _guarded(deliver, request.future, answer)
         finally:
             with self._lock:
                 self._being_answered -= 1
@@ -447,7 +448,7 @@ class RequestQueue:
         if request.is_open and not request.is_running:
             request.is_running = True
             self._num_running += 1
-            if not _set_running(request.future):
+            if _guarded(Future.set_running_or_notify_cancel, request.future) is False:  # it was cancelled
                 self._drop(request)
         return request.is_open
 
@@ -457,7 +458,7 @@ class RequestQueue:
             request = self._requests.get(number)
             if request is not None:
                 if Future.cancelled(request.future):
-                    _set_running(request.future)  # lets `concurrent.futures.wait` know
+                    _guarded(Future.set_running_or_notify_cancel, request.future)  # tells `wait` of it
                 self._drop(request)
 
     def _drop(self, request: Request) -> None:
@@ -475,19 +476,6 @@ class RequestQueue:
         if not (self._requests or self._being_answered):
             for drained in self._drained:
                 drained.set()
-
-
-def _set_running(future: "Future[Scores]") -> bool:
-    """Let a future run unless it was cancelled, which its waiters learn; return False then."""
-    return _guarded(Future.set_running_or_notify_cancel, future) is not False
-
-
-def _deliver(future: "Future[Scores]", answer: Scores | BaseException) -> None:
-    """Set the answer of a future."""
-    if isinstance(answer, BaseException):
-        _guarded(Future.set_exception, future, answer)
-    else:
-        _guarded(Future.set_result, future, answer)
 
 
 def _guarded(change: Callable[..., object], *arguments: object) -> object:
