@@ -64,10 +64,13 @@ class TextStats:
         """Add up the counts."""
         return TextStats(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
-    def messages(self, max_length: int) -> Iterator[str]:
-        """Yield a sentence for each count that is not 0; `max_length` is the model's maximum, in tokens."""
+    def messages(self, max_length: int, empty_texts: str = "") -> Iterator[str]:
+        """Yield a sentence for each count that is not 0.
+
+        `max_length` is the model's maximum, in tokens; `empty_texts` says whose texts are empty.
+        """
         if self.empty:
-            yield f"{_pairs_score(self.empty)} 0 because a side is empty."
+            yield f"{_pairs_score(self.empty)} 0 because a side is empty{empty_texts and ': '}{empty_texts}."
         if self.zero_weight:
             yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
         if self.excluded:
@@ -89,9 +92,9 @@ class TextStats:
                 "language."
             )
 
-    def warn(self, max_length: int, stacklevel: int) -> None:
+    def warn(self, max_length: int, stacklevel: int, empty_texts: str = "") -> None:
         """Warn of each count that is not 0; a stacklevel of 1 names the caller's line, 2 the line of its caller."""
-        for message in self.messages(max_length):
+        for message in self.messages(max_length, empty_texts):
             warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
 

@@ -1,6 +1,6 @@
 """The metrics that systems are compared by: BERTScore, and BLEU, chrF and TER of sacreBLEU."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -83,6 +83,7 @@ def score_systems(
     scorer: "BERTScorer | None" = None,
     contexts: Sequence[Context] | None = None,
     verbose: bool | None = False,
+    names: Sequence[str] = (),
 ) -> dict[str, MetricScores]:
     """Score systems and their segments by each metric; BERTScore encodes each reference once for all systems.
 
@@ -96,6 +97,7 @@ def score_systems(
         scorer: for `bertscore`: a scorer of one layer.
         contexts: for `bertscore`: the context of each segment, such as `preceding_sentences`.
         verbose: show a progress bar of `bertscore` on standard error; None for one on a terminal, after 2 seconds.
+        names: the systems in warnings.
 
     Returns:
         By metric its scores. A system's score is that of its outputs as one corpus with the metrics of sacreBLEU, and
@@ -117,7 +119,7 @@ def score_systems(
     others = {name: metric_settings for name, metric_settings in options.items() if name not in values}
     scores = {name: _sacrebleu(name, candidates, references, others[name]) for name in others}
     if values:  # the slow ones last, after all errors of others
-        scores |= _bertscore(candidates, references, scorer, contexts, values, verbose)
+        scores |= _bertscore(candidates, references, scorer, contexts, values, verbose, names)
     return {name: scores[name] for name in options}
 
 
@@ -208,6 +210,7 @@ def _bertscore(
     contexts: Sequence[Context] | None,
     values: Mapping[str, str],
     verbose: bool | None,
+    names: Sequence[str],
 ) -> dict[str, MetricScores]:
     """Score once, and return the metrics whose names have these values: P, R or F."""
     if scorer is None:
@@ -226,7 +229,7 @@ def _bertscore(
     text_contexts = None if contexts is None else [contexts[segment] or None for segment, _ in places]
     pairs = collect_pairs(texts, text_references, text_contexts)
     scores, stats = scorer.score_pairs(pairs, verbose=verbose)
-    stats.warn(scorer.max_length, stacklevel=4)
+    stats.warn(scorer.max_length, stacklevel=4, empty_texts=_empty_texts(candidates, names))
     best_reference = np.zeros(is_scored.T.shape, dtype=np.int64)  # (systems, segments)
     best_reference.T[is_scored] = scores.best_reference
     signature = str(scores.signature)
@@ -244,6 +247,16 @@ def _bertscore(
             best_reference=best_reference if value == "F" else None,
         )
     return metrics
+
+
+def _empty_texts(candidates: Sequence[Sequence[str | None]], names: Sequence[str]) -> str:
+    """Return how many texts of which systems are empty, such as `2 of A, 1 of B`."""
+    if not names:
+        return ""
+    counts: Counter[str] = Counter()
+    for name, texts in zip(names, candidates, strict=True):
+        counts[name] += sum(text is not None and not text.strip() for text in texts)
+    return ", ".join(f"{number} of {name}" for name, number in counts.items() if number)
 
 
 def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:

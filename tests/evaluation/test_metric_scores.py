@@ -9,6 +9,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from bertscore_onnx.errors import InputError, MissingExtraError
+from bertscore_onnx_evaluation import compare
 from bertscore_onnx_evaluation.metric_scores import corpus_metric, score_systems
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from tests.support.metaeval import FOLDER, needs_metaeval
@@ -194,3 +195,9 @@ def test_a_metric_is_named_as_on_the_command_line():
     )
     assert as_text.signature == as_mapping.signature
     np.testing.assert_array_equal(as_text.segment, as_mapping.segment)
+
+
+def test_the_warning_of_empty_texts_names_their_systems(scorer):
+    outputs = {"A": ["the cat", " ", ""], "B": ["the cat", "a dog", "a dog"], "C": ["", "a dog", "a dog"]}
+    with pytest.warns(UserWarning, match=r"^3 pairs score 0 because a side is empty: 2 of A, 1 of C\.$"):
+        compare(outputs, ["the cat", "a dog", "the dog"], scorer=scorer)

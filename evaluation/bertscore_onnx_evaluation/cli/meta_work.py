@@ -74,8 +74,10 @@ def _with_scores_of_texts(options: MetaOptions, language_pairs: Sequence[JudgedS
     for name, settings in options.scorers.items():
         contexts = [_contexts(judged, options.num_context(name)) for judged in language_pairs]
         with BERTScorer(**settings) as scorer:
-            for of_pair, outputs, before in zip(scores, texts, contexts, strict=True):
-                scored = score_systems([BERTSCORE], *outputs, scorer=scorer, contexts=before, verbose=verbose)
+            for judged, of_pair, outputs, before in zip(language_pairs, scores, texts, contexts, strict=True):
+                scored = score_systems(
+                    [BERTSCORE], *outputs, scorer=scorer, contexts=before, verbose=verbose, names=judged.systems
+                )
                 of_pair[name] = scored[BERTSCORE]
     return [_with_scores(*pair, options.metrics) for pair in zip(language_pairs, scores, strict=True)]
 

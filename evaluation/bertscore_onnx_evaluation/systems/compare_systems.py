@@ -245,7 +245,13 @@ def compare(
         scored = precomputed
         if options:
             computed = score_systems(
-                options, texts, [lists] * len(texts), scorer=weighted, contexts=contexts, verbose=verbose
+                options,
+                texts,
+                [lists] * len(texts),
+                scorer=weighted,
+                contexts=contexts,
+                verbose=verbose,
+                names=[name for name, system in zip(names, runs, strict=True) for _ in system],
             )
             if len(texts) > len(names):
                 rows = iter(range(len(texts)))
