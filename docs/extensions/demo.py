@@ -1,7 +1,7 @@
 """Puts the page of examples/web into pages of the site: BERTScore in the reader's browser.
 
 The model and its packages come from `make web`; without them the site is built all the same, and its page names the
-command.
+command, as a link to it says before.
 """
 
 import shutil
@@ -14,6 +14,8 @@ from sphinx.util import logging
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "build" / "minilm-web"
 MARK = "<!-- demo -->"
+LINK_MARK = "<!-- demo link -->"
+"""Stands behind a link to the page."""
 
 sys.path.insert(0, str(ROOT / "examples" / "web"))
 
@@ -33,6 +35,8 @@ def insert_page(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Replace the mark in a document by the page, or by how to get it where its model is missing."""
     if MARK in source[0] and not BUNDLE.is_dir():
         source[0] = source[0].replace(MARK, "This copy of the site has no model: `make web site` adds it.")
+    if not BUNDLE.is_dir():
+        source[0] = source[0].replace(LINK_MARK, " (this copy of the site has no model)")
     if MARK in source[0]:
         markup = (HERE / "index.html").read_text(encoding="utf-8")
         markup = markup.partition("<!-- demo: begin -->")[2].partition("<!-- demo: end -->")[0].strip()

@@ -158,6 +158,11 @@ FIRST = {
     "jupyter": "notebooks",
     "speed": "performance",
     "multilingual": "models",
+    "jsonl": "tables",
+    "truncated": "long_texts troubleshooting",
+    "document level test": "which_system",
+    "why is my score low": "tutorial idf_and_rescaling",
+    "HELM": "compare_runs",
 }
 """Words that readers search for, and the pages that answer them."""
 
