@@ -73,7 +73,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.encoding.providers import CUDA, PROVIDERS, cudnn_error, installed_wheels, plugin_version
 
     num_cpus, cpu_source = cpu_bound()
-    plugins = {}
+    plugins: dict[str, str] = {}
     for provider in PROVIDERS:
         plugins |= plugin_version(provider)
     providers, onnxruntime_error = {}, None
