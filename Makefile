@@ -190,9 +190,10 @@ site: $(SITE)/.installed | $(filter web,$(MAKECMDGOALS))
 	$(SITE)/bin/python -m sphinx --fail-on-warning --nitpicky --fresh-env --quiet --builder html docs build/site
 	$(SITE)/bin/python scripts/check_site.py build/site
 
-# Draw the picture of the README from the scores of the bundle that `make demo` makes.
+# Draw the pictures of the README from the scores of the bundle that `make demo` makes; that of a report in Chromium.
 picture: $(INSTALLED)
 	$(RUN) scripts/draw_matching.py $(BUNDLE)
+	$(RUN) scripts/draw_report.py $(BUNDLE)
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

@@ -4,6 +4,7 @@ import re
 import sys
 
 import demo
+import draw_report
 import pytest
 from draw_matching import CANDIDATE, PICTURE, REFERENCE, picture
 
@@ -20,6 +21,14 @@ def test_the_picture_is_that_of_the_scores(minilm_bundle):
         [score] = scorer.score([CANDIDATE], [REFERENCE]).each()
     shown = [float(figure) for figure in re.findall(r"(?:mean P|F|mean R) (\d\.\d+)<", drawn)]
     assert shown == pytest.approx([score.P, score.F, score.R], abs=1e-3)
+
+
+def test_the_picture_of_the_report_has_the_words_of_the_page(minilm_bundle, tmp_path):
+    page = tmp_path / "report.html"
+    draw_report.write_page(minilm_bundle, page)
+    found = draw_report.words_of(page)
+    assert "is better than rules" in found
+    assert found == draw_report.WORDS.read_text(encoding="utf-8"), "`make picture` draws the report anew"
 
 
 def test_the_picture_loads_nothing():
