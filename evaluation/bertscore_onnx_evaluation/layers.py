@@ -261,7 +261,7 @@ def tune_layers(
     for side, length in lengths.items():
         if length not in (len(candidates), (len(candidates),)):
             raise InputError(
-                f"candidates is {len(candidates)} long, and {side} {length}; expected one for each candidate."
+                f"{side} is {length} long, and candidates {len(candidates)}; expected one for each candidate."
             )
     if np.isinf(human).any():
         raise InputError(f"human is infinite in row {np.isinf(human).argmax()} (counted from 0); expected a number.")
