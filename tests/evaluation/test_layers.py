@@ -108,9 +108,9 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"human": HUMAN[:3]}, r"human \(3,\); expected one"),
-        ({"references": REFERENCES[:3]}, "references 3; expected one"),
-        ({"language_pairs": ["cs-en"]}, "language_pairs 1; expected one"),
+        ({"human": HUMAN[:3]}, r"human is \(3,\) long"),
+        ({"references": REFERENCES[:3]}, "references is 3 long"),
+        ({"language_pairs": ["cs-en"]}, "language_pairs is 1 long"),
         ({"human": [*HUMAN[:-1], np.inf]}, "human is infinite in row 23"),
         ({"human": np.full(NUM_ROWS, np.nan)}, "all: 0 judged, and a correlation needs two"),
         ({"human": np.ones(NUM_ROWS)}, "all: the human scores are constant"),
