@@ -68,7 +68,10 @@ else:  # hidden from type checkers, to which every name would be a member
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         if name in _OF_BERT_SCORE:
             module = f"{__name__}.compat.bert_score"
-            getattr(import_module(module), name)  # or an AttributeError with advice
+            try:
+                getattr(import_module(module), name)
+            except ImportError as error:  # with advice
+                raise AttributeError(str(error)) from error
             raise AttributeError(f"bert-score's {name} is in {module}: `from {module} import {name}`.")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

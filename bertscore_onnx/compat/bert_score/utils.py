@@ -116,6 +116,7 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
 _OF_PYTORCH = (
     "bert_cos_score_idf",
     "bert_encode",
+    "cache_scibert",
     "collate_idf",
     "get_bert_embedding",
     "get_model",

@@ -35,7 +35,7 @@ def offer(fresh):
 
 def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
     fresh.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"onnxruntime>=.*onnxruntime-gpu\[cuda,cudnn\]>="):
+    with pytest.raises(MissingExtraError, match=r"onnxruntime!=1\.29\.\*,>=.*onnxruntime-gpu\[cuda,cudnn\]>="):
         providers.load_onnxruntime()
 
 

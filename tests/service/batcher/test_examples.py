@@ -67,7 +67,7 @@ def test_fastapi(tiny_bundle, expected, monkeypatch):
     for answer in scored:
         assert answer.json()["F"] == pytest.approx(expected, abs=1e-5)
     assert refused.status_code == 422
-    assert "1 candidates" in refused.json()["detail"]
+    assert "differ in number, 1 and 0" in refused.json()["detail"]
     assert not app.state.batcher.ready
 
 
