@@ -1,9 +1,11 @@
-"""Segment scores in the logs of evaluation harnesses: lm-evaluation-harness and Inspect.
+"""Segment scores in the logs of evaluation harnesses.
 
-A log is recognised by its content. Several logs become one table with a row for each system, item, run and metric.
-Ids of items are mere counters in some harnesses, so items that share an id have to have the same content. A log may
-also have what the harness makes of all items, which shows what their scores are: those of a perplexity are
-log-likelihoods, and some metrics have no score of a single item.
+The harnesses are lm-evaluation-harness and Inspect. A log is recognised by its content. Several
+logs become one table with a row for each system, item, run and metric. Ids of items are mere
+counters in some harnesses, so items that share an id have to have the same content.
+
+A log may also have what the harness makes of all items, which shows what their scores are: those of
+a perplexity are log-likelihoods, and some metrics have no score of a single item.
 """
 
 import hashlib
@@ -33,7 +35,10 @@ from bertscore_onnx_evaluation.score_files import names_of_files
 Json = dict[str, Any]
 
 MAX_OBJECT_BYTES = MAX_HELD_BYTES // 5
-"""The most JSON that is parsed at once, which may take several times the memory. Logs may have `MAX_HELD_BYTES`."""
+"""The most JSON that is parsed at once, which may take several times the memory.
+
+Logs may have `MAX_HELD_BYTES`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,10 @@ class Sample:
     run: int
     """The epoch, counted from 1."""
     scores: dict[str, float | str]
-    """By metric; what the log has in place of a number, as a text. A metric that is missing here has no score."""
+    """By metric; what the log has in place of a number, as a text.
+
+    A metric that is missing here has no score.
+    """
     document: str | None = None
 
 
@@ -69,30 +77,33 @@ class HarnessLog:
 
 
 def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[Any]]:
-    """Read logs of lm-evaluation-harness or Inspect, as columns for `compare(scores=...)` or a data frame.
+    """Read logs of lm-evaluation-harness or Inspect.
 
-    Metrics that are left out are logged as warnings.
+    The columns are for `compare(scores=...)` or a data frame. Metrics that are left out are logged
+    as warnings.
 
     Args:
-        paths: `samples_*.jsonl` of lm-evaluation-harness, with the results file beside it, which names the model;
-            `.eval` and `.json` logs of Inspect (version 2).
+        paths: `samples_*.jsonl` of lm-evaluation-harness, with the results file beside it, which
+            names the model; `.eval` and `.json` logs of Inspect (version 2).
 
     Returns:
-        The columns `system`, `segment`, `metric` and `score`, (rows,); also `run` if an item was evaluated several
-        times (epochs), and `document` if the logs name a cluster. A missing score is NaN.
+        The columns `system`, `segment`, `metric` and `score`, (rows,); also `run` if an item was
+        evaluated several times (epochs), and `document` if the logs name a cluster. A missing score
+        is NaN.
 
     Raises:
-        InputError: there is no path, a file is no such log, or of another version; logs of different tasks or items;
-            or a score is no number.
-        MissingExtraError: a log is compressed with zstd, and pyarrow is not installed (before Python 3.14).
+        InputError: there is no path, a file is no such log, or of another version; logs of
+            different tasks or items; or a score is no number.
+        MissingExtraError: a log is compressed with zstd, and pyarrow is not installed (before
+            Python 3.14).
     """
     logs = []
     for path in paths:
         log = read_log(os.fspath(path))
         if log is None:
             raise InputError(
-                f"{os.fspath(path)} is no log that is known; expected samples_*.jsonl of lm-evaluation-harness, or "
-                ".eval or .json of Inspect."
+                f"{os.fspath(path)} is no log that is known; expected samples_*.jsonl of "
+                "lm-evaluation-harness, or .eval or .json of Inspect."
             )
         logs.append(log)
     if not logs:
@@ -100,11 +111,17 @@ def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[An
     table, _, notes = join_logs(logs)
     for note in notes:
         logging.getLogger(__name__).warning(note)
-    return {name: table.numbers(name).tolist() if name == "score" else table.keys(name) for name in table.names}
+    columns = {}
+    for name in table.names:
+        columns[name] = table.numbers(name).tolist() if name == "score" else table.keys(name)
+    return columns
 
 
 def read_log(name: str) -> HarnessLog | None:
-    """Return the log in a file; None for anything else, such as a table. InputError is raised for a damaged log."""
+    """Return the log in a file; None for anything else, such as a table.
+
+    InputError is raised for a damaged log.
+    """
     if not os.path.isfile(name):
         return None
     with open_source(name) as source:
@@ -125,43 +142,59 @@ def read_log(name: str) -> HarnessLog | None:
     if record is not None and {"eval", "status", "version"} <= record.keys():
         return _inspect_log(name, record, record.get("samples") or ())
     if record is not None and {"results", "configs"} <= record.keys():
-        raise InputError(
-            f"{name} has the means of lm-evaluation-harness; expected samples_*.jsonl, which --log_samples writes."
-        )
+        means = f"{name} has the means of lm-evaluation-harness"
+        raise InputError(f"{means}; expected samples_*.jsonl, which --log_samples writes.")
     return None
 
 
-def _check_size(name: str, size: int, most: int) -> None:
-    if size > most:
+def _check_size(name: str, size: int, largest: int) -> None:
+    if size > largest:
         raise InputError(
-            f"{name} has more than {most:,} bytes of JSON, too many to read into memory. Write its scores as a table "
-            "with the columns system, segment and score."
+            f"{name} has more than {largest:,} bytes of JSON, too many to read into memory. Write "
+            "its scores as a table with the columns system, segment and score."
         )
 
 
 def _parsed(data: bytes) -> Json | None:
-    """Return a JSON object; None for anything else. Harnesses write NaN, which other parsers refuse."""
+    """Return a JSON object; None for anything else.
+
+    Harnesses write NaN, which other parsers refuse.
+    """
     try:
-        record = json.loads(data, parse_int=lambda text: int(text) if len(text) < 4300 else math.inf)
+        record = json.loads(data, parse_int=_integer)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 
 
-def _field(record: object, name: str, kind: type | tuple[type, ...], place: str, harness: str) -> Any:
-    """Return a field of a log; raise InputError if it is missing, or of another type."""
+def _integer(text: str) -> int | float:
+    # Python refuses to convert more digits.
+    return int(text) if len(text) < 4300 else math.inf
+
+
+def _field(
+    record: object,
+    name: str,
+    kind: type | tuple[type, ...],
+    place: str,
+    harness: str,
+) -> Any:
+    """Return a field of a log.
+
+    InputError is raised if it is missing, or of another type.
+    """
     value = record.get(name) if isinstance(record, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
-        what = f"no {name!r}" if value is None else f"{shortened(repr(value))} as {name!r}"
-        raise InputError(f"{place} has {what}; expected a log as {harness} writes it.")
-    return value
+    if isinstance(value, kind) and not isinstance(value, bool):
+        return value
+    found = f"no {name!r}" if value is None else f"{shortened(repr(value))} as {name!r}"
+    raise InputError(f"{place} has {found}; expected a log as {harness} writes it.")
 
 
 _YES_OR_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def _score(value: object) -> float | str:
-    """Return the number that a score is, or stands for; its text if it is none."""
+    """Return the number that a score is or stands for, else its text."""
     number = _YES_OR_NO.get(value.lower(), value) if isinstance(value, str) else value
     try:
         score = float(number_text(number)) if isinstance(number, str | int | float) else math.inf
@@ -173,7 +206,10 @@ def _score(value: object) -> float | str:
 # lm-evaluation-harness.
 
 _LM_EVAL = "lm-evaluation-harness 0.4.11 or 0.4.13"
-_LM_EVAL_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]*\d)\.jsonl(\.gz)?")
+_LM_EVAL_NAME = re.compile(
+    r"samples_(?P<task>.+)"
+    r"_(?P<date>\d{4}-\d\d-\d\dT[\d.-]*\d)\.jsonl(\.gz)?"
+)
 
 
 def _lines(name: str, file: BufferedIOBase) -> Iterator[bytes]:
@@ -185,42 +221,64 @@ def _lines(name: str, file: BufferedIOBase) -> Iterator[bytes]:
 
 
 def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
-    """Return a log that has a line for each item and filter; the results file of the same date names the model."""
-    parts = _LM_EVAL_NAME.fullmatch(Path(name).name)
-    task, date = (parts["task"], parts["date"]) if parts else (None, None)
-    results: Json = {}
-    for path in sorted(Path(name).parent.glob(f"*_{date}.json")) if parts else ():
-        results = _parsed(path.read_bytes()) or {}
-    aggregates, directions = ((results.get(part) or {}).get(task) or {} for part in ("results", "higher_is_better"))
+    """Return a log that has a line for each item and filter.
+
+    The results file of the same date names the model.
+    """
+    task, results = _lm_eval_results(name)
+    aggregates = (results.get("results") or {}).get(task) or {}
+    directions = (results.get("higher_is_better") or {}).get(task) or {}
     samples: dict[str, Sample] = {}
-    names: dict[str, tuple[str, str]] = {}
+    columns = {}  # the metric and the filter of each
     for number, line in enumerate(lines, 1):
         place = f"{name}, line {number}"
-        if (record := _parsed(line)) is None:
+        record = _parsed(line)
+        if record is None:
             raise InputError(f"{place} is no JSON object; expected a log as {_LM_EVAL} writes it.")
         filtered = _field(record, "filter", str, place, _LM_EVAL)
         metrics = _field(record, "metrics", list, place, _LM_EVAL)
         item = str(_field(record, "doc_id", (int, str), place, _LM_EVAL))
         content = _field(record, "doc_hash", str, place, _LM_EVAL)
-        of_line = {
-            metric if filtered == "none" else f"{metric},{filtered}": (metric, filtered) for metric in map(str, metrics)
-        }
+        scores = {}
+        for metric in map(str, metrics):
+            column = metric if filtered == "none" else f"{metric},{filtered}"
+            columns[column] = (metric, filtered)
+            value = record.get(metric)
+            scores[column] = math.nan if value is None else _score(value)
         sample = samples.setdefault(item, Sample(place, item, content, 1, {}))
-        if sample.content != content or sample.scores.keys() & of_line.keys():
-            raise InputError(f"{place}: the item {item!r} occurs again; it is in {sample.place} too. Expected it once.")
-        values = {column: record.get(metric) for column, (metric, _) in of_line.items()}
-        sample.scores.update({column: math.nan if value is None else _score(value) for column, value in values.items()})
-        names |= of_line
-    higher_is_better = {column: directions.get(metric) for column, (metric, _) in names.items()}
-    of_all = {column: aggregates.get(f"{metric},{filtered}") for column, (metric, filtered) in names.items()}
+        if sample.content != content or sample.scores.keys() & scores.keys():
+            repeated = f"{place}: the item {item!r} occurs again"
+            raise InputError(f"{repeated}; it is in {sample.place} too. Expected it once.")
+        sample.scores.update(scores)
+
+    higher_is_better = {}
+    of_all_items = {}
+    for column, (metric, filtered) in columns.items():
+        is_higher = directions.get(metric)
+        if isinstance(is_higher, bool):
+            higher_is_better[column] = is_higher
+        aggregate = aggregates.get(f"{metric},{filtered}")
+        if isinstance(aggregate, int | float):
+            of_all_items[column] = [aggregate]
     return HarnessLog(
         name,
         results.get("model_name") or Path(name.removesuffix(".gz")).stem,
         task,
-        [*samples.values()],
-        {column: is_higher for column, is_higher in higher_is_better.items() if isinstance(is_higher, bool)},
-        {column: [value] for column, value in of_all.items() if isinstance(value, int | float)},
+        list(samples.values()),
+        higher_is_better,
+        of_all_items,
     )
+
+
+def _lm_eval_results(name: str) -> tuple[str | None, Json]:
+    """Return the task in the name of a log, and the results file beside it."""
+    match = _LM_EVAL_NAME.fullmatch(Path(name).name)
+    if not match:
+        return None, {}
+    results: Json = {}
+    for path in sorted(Path(name).parent.glob(f"*_{match['date']}.json")):
+        results = _parsed(path.read_bytes()) or {}
+    return match["task"], results
 
 
 # Inspect.
@@ -231,7 +289,13 @@ _ZSTD = 93
 """The number of this compression in zip archives."""
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""The numbers that Inspect's `value_to_float` makes of grades: correct, partially, incorrect, no answer."""
+"""The numbers that Inspect's `value_to_float` makes of grades.
+
+The grades are correct, partially, incorrect and no answer.
+"""
+
+
+_HEADERS = ("header.json", "_journal/start.json")
 
 
 def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
@@ -239,17 +303,24 @@ def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
     try:
         with ZipFile(file) as archive:
             sizes = {info.filename: info.file_size for info in archive.infolist()}
-            header = next((one for one in ("header.json", "_journal/start.json") if one in sizes), None)
+            header = next((member for member in _HEADERS if member in sizes), None)
             if header is None:
                 return None
-            names = sorted(one for one in sizes if one.startswith("samples/") and one.endswith(".json"))
-            _check_size(name, sum(sizes[one] for one in (header, *names)), MAX_HELD_BYTES)
-            samples = (_member(name, archive, file, one) for one in names)
-            return _inspect_log(name, {"status": "started"} | _member(name, archive, file, header), samples)
+            names = sorted(member for member in sizes if _is_sample(member))
+            size = sum(sizes[member] for member in (header, *names))
+            _check_size(name, size, MAX_HELD_BYTES)
+            samples = (_member(name, archive, file, member) for member in names)
+            started = {"status": "started"}
+            return _inspect_log(name, started | _member(name, archive, file, header), samples)
     except (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, struct.error) as error:
         if not name.endswith(".eval"):
             return None
-        raise InputError(f"{name} is damaged: {error}. Copy it again, or run the evaluation again.") from error
+        damage = f"{name} is damaged: {error}."
+        raise InputError(f"{damage} Copy it again, or run the evaluation again.") from error
+
+
+def _is_sample(member: str) -> bool:
+    return member.startswith("samples/") and member.endswith(".json")
 
 
 def _member(name: str, archive: ZipFile, file: BufferedIOBase, member: str) -> Json:
@@ -261,12 +332,15 @@ def _member(name: str, archive: ZipFile, file: BufferedIOBase, member: str) -> J
     except NotImplementedError:  # before Python 3.14
         if info.compress_type != _ZSTD:
             raise
-        with needs_extra("parquet", f"Reading {name}, a log of Inspect that is compressed with zstd,"):
+        compressed_log = f"{name}, a log of Inspect that is compressed with zstd,"
+        with needs_extra("parquet", f"Reading {compressed_log}"):
             import pyarrow as pa
         file.seek(info.header_offset + 26)
-        file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)  # the name and the extra field
+        name_size, extra_size = struct.unpack("<HH", file.read(4))
+        file.seek(name_size + extra_size, os.SEEK_CUR)
+        compressed = file.read(info.compress_size)
         try:
-            data = pa.decompress(file.read(info.compress_size), info.file_size, codec="zstd", asbytes=True)
+            data = pa.decompress(compressed, info.file_size, codec="zstd", asbytes=True)
         except pa.ArrowException as error:
             raise BadZipFile(f"{member} cannot be decompressed ({error})") from error
     record = _parsed(data)
@@ -276,132 +350,233 @@ def _member(name: str, archive: ZipFile, file: BufferedIOBase, member: str) -> J
 
 
 def _inspect_log(name: str, header: Json, samples: Iterable[Any]) -> HarnessLog:
-    """Return a log from its header and its samples; the metrics name the field of metadata that has the cluster."""
-    if header.get("version") != _INSPECT_VERSION:
-        raise InputError(
-            f"{name} has version {header.get('version')!r} of Inspect's logs; expected version {_INSPECT_VERSION}."
-        )
+    """Return a log from its header and its samples."""
+    version = header.get("version")
+    if version != _INSPECT_VERSION:
+        expected = f"expected version {_INSPECT_VERSION}."
+        raise InputError(f"{name} has version {version!r} of Inspect's logs; {expected}")
     spec = _field(header, "eval", dict, name, _INSPECT)
-    model, task = (_field(spec, field, str, name, _INSPECT) for field in ("model", "task"))
-    metrics = json.dumps([spec.get("scorers"), spec.get("metrics")])
-    clusters = sorted({json.loads(name) for name in re.findall(r'"cluster": ("(?:[^"\\]|\\.)*")', metrics)})
-    notes = [f"{name} names several clusters, {', '.join(clusters)}; none was taken."] if len(clusters) > 1 else []
-    aggregates: dict[str, list[float]] = {}
-    by_scorer = _field(header.get("results") or {"scores": []}, "scores", list, name, _INSPECT)
-    for of_scorer in by_scorer:
-        scorer, key = (_field(of_scorer, field, str, name, _INSPECT) for field in ("scorer", "name"))
-        column = _column(scorer, None if key == scorer else key, [of_scorer["scorer"] for of_scorer in by_scorer])
-        for metric in _field(of_scorer, "metrics", dict, name, _INSPECT).values():
-            aggregates.setdefault(column, []).append(_field(metric, "value", (int, float), name, _INSPECT))
+    model = _field(spec, "model", str, name, _INSPECT)
+    task = _field(spec, "task", str, name, _INSPECT)
+    clusters = _clusters(spec)
+    notes = []
+    if len(clusters) > 1:
+        notes.append(f"{name} names several clusters, {', '.join(clusters)}; none was taken.")
+    cluster = clusters[0] if len(clusters) == 1 else None
+    aggregates = _inspect_aggregates(name, header)
     higher_is_better: dict[str, bool] = {}
     rows = []
-    for number, sample in enumerate(samples, 1):
-        item = _field(sample, "id", (int, str), f"{name}, sample {number},", _INSPECT)
-        epoch = _field(sample, "epoch", int, f"{name}, sample {item!r},", _INSPECT)
-        place = f"{name}, sample {item!r}, epoch {epoch}"
-        content = _field(sample, "input", (str, list), place, _INSPECT)
-        if isinstance(content, list):  # without the random ids of its messages
-            messages = (message for message in content if isinstance(message, dict))
-            content = json.dumps([[message.get("role"), message.get("content")] for message in messages])
-        metadata, by_scorer = (
-            _field(sample, part, dict, place, _INSPECT) if sample.get(part) else {} for part in ("metadata", "scores")
-        )
-        cluster = metadata.get(clusters[0]) if len(clusters) == 1 else None
-        values: dict[str, object] = {}
-        for scorer in by_scorer:
-            value = _field(by_scorer, scorer, dict, place, _INSPECT).get("value")
-            parts = value if isinstance(value, dict) else {None: value}
-            values |= {_column(scorer, key, by_scorer): part for key, part in parts.items() if part is not None}
-        grades = {
-            column: _GRADES[value] for column, value in values.items() if isinstance(value, str) and value in _GRADES
-        }
+    for number, record in enumerate(samples, 1):
+        sample, grades = _inspect_sample(name, number, record, cluster)
         higher_is_better |= dict.fromkeys(grades, True)
-        content = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        scores = {column: _score(value) for column, value in (values | grades).items()}
-        rows.append(Sample(place, str(item), content, epoch, scores, None if cluster is None else str(cluster)))
+        rows.append(sample)
     if header.get("status") != "success":
         notes.append(f"{name} has the status {header.get('status')!r}, with {len(rows)} samples.")
     return HarnessLog(name, model, task, rows, higher_is_better, aggregates, notes)
 
 
+def _clusters(spec: Json) -> list[str]:
+    """Return the fields of metadata that metrics take as clusters."""
+    metrics = json.dumps([spec.get("scorers"), spec.get("metrics")])
+    quoted = re.findall(r'"cluster": ("(?:[^"\\]|\\.)*")', metrics)
+    return sorted({json.loads(cluster) for cluster in quoted})
+
+
+def _inspect_aggregates(name: str, header: Json) -> dict[str, list[float]]:
+    """Return by metric the numbers that the log has of all samples."""
+    results = header.get("results") or {"scores": []}
+    by_scorer = _field(results, "scores", list, name, _INSPECT)
+    aggregates: dict[str, list[float]] = {}
+    for of_scorer in by_scorer:
+        scorer = _field(of_scorer, "scorer", str, name, _INSPECT)
+        key = _field(of_scorer, "name", str, name, _INSPECT)
+        scorers = [result["scorer"] for result in by_scorer]
+        column = _column(scorer, None if key == scorer else key, scorers)
+        for metric in _field(of_scorer, "metrics", dict, name, _INSPECT).values():
+            value = _field(metric, "value", (int, float), name, _INSPECT)
+            aggregates.setdefault(column, []).append(value)
+    return aggregates
+
+
+def _inspect_sample(
+    name: str,
+    number: int,
+    record: Json,
+    cluster: str | None,
+) -> tuple[Sample, list[str]]:
+    """Return a sample, and the metrics whose scores in it are grades.
+
+    The document is the value of the cluster's field.
+    """
+    item = _field(record, "id", (int, str), f"{name}, sample {number},", _INSPECT)
+    epoch = _field(record, "epoch", int, f"{name}, sample {item!r},", _INSPECT)
+    place = f"{name}, sample {item!r}, epoch {epoch}"
+    content = _field(record, "input", (str, list), place, _INSPECT)
+    if isinstance(content, list):  # without the random ids of its messages
+        messages = []
+        for message in content:
+            if isinstance(message, dict):
+                messages.append([message.get("role"), message.get("content")])
+        content = json.dumps(messages)
+    metadata = _optional_object(record, "metadata", place)
+    by_scorer = _optional_object(record, "scores", place)
+    values = {}
+    for scorer in by_scorer:
+        value = _field(by_scorer, scorer, dict, place, _INSPECT).get("value")
+        by_key = value if isinstance(value, dict) else {None: value}
+        for key, value_of_key in by_key.items():
+            if value_of_key is not None:
+                values[_column(scorer, key, by_scorer)] = value_of_key
+    grades = []
+    scores = {}
+    for column, value in values.items():
+        if isinstance(value, str) and value in _GRADES:
+            grades.append(column)
+            value = _GRADES[value]
+        scores[column] = _score(value)
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    document = None if cluster is None else metadata.get(cluster)
+    if document is not None:
+        document = str(document)
+    return Sample(place, str(item), digest, epoch, scores, document), grades
+
+
+def _optional_object(record: Json, name: str, place: str) -> Json:
+    return _field(record, name, dict, place, _INSPECT) if record.get(name) else {}
+
+
 def _column(scorer: str, key: str | None, scorers: Container[str]) -> str:
-    """Return the metric of a scorer, or of a key of its values, which is no other scorer's."""
-    whole = f"{scorer}/{key}"
-    return scorer if key is None else f"{scorer}: {key}" if whole in scorers else whole
+    """Return the metric of a scorer, or of a key of its values.
+
+    It is no other scorer's.
+    """
+    if key is None:
+        return scorer
+    metric = f"{scorer}/{key}"
+    return f"{scorer}: {key}" if metric in scorers else metric
 
 
 # Joining logs.
 
 
 def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, dict[str, bool], list[str]]:
-    """Return the scores of several logs in one table; whether higher ones are better, where that is known; and notes.
+    """Return the scores of several logs in one table.
 
-    The table has the columns system, segment, metric and score, and perhaps run, document and task; the notes are
-    sentences about what was left out or named here. InputError is raised for systems with other tasks, other items
+    The table has the columns system, segment, metric and score, and perhaps run, document and task.
+    With it come whether higher scores are better, where that is known, and notes: sentences about
+    what was left out or named here. InputError is raised for systems with other tasks, other items
     under the same ids, or a score that is no number.
     """
-    titles = " and ".join([log.title for log in logs[:2]] + ([f"{len(logs) - 2} more"] if len(logs) > 2 else []))
+    titles = " and ".join(log.title for log in logs[:2])
+    if len(logs) > 2:
+        titles = f"{titles} and {len(logs) - 2} more"
     has_tasks = len({log.task for log in logs if log.task is not None}) > 1
-    rows: list[tuple[Sample, Json]] = []
+    rows = _joined_samples(logs, has_tasks=has_tasks)
+    names, higher_is_better, reasons = _joined_metrics(logs, rows)
+    notes = [note for log in logs for note in log.notes]
+    notes += reasons
+    if not names:
+        listed = "".join(f" {note}" for note in notes)
+        lack = f"{titles} has no scores that are numbers"
+        raise InputError(f"{lack}; expected one or more for each item.{listed}")
+
+    in_clusters = [sample.document is not None for sample, _ in rows]
+    if any(in_clusters) and not all(in_clusters):
+        without_cluster, _ = rows[in_clusters.index(False)]
+        notes.append(f"Clusters were left out: {without_cluster.place} has none.")
+    columns = ["system", "segment", "metric", "score"]
+    if len({sample.run for sample, _ in rows}) > 1:
+        columns.append("run")
+    if all(in_clusters):
+        columns.append("document")
+    if has_tasks:
+        columns.append("task")
+    records = []
+    for sample, values in rows:
+        for metric, name in names.items():
+            of_metric = {"metric": name, "score": sample.scores.get(metric)}
+            records.append((sample.place, values | of_metric))
+    return WholeTable(titles, columns, records), higher_is_better, notes
+
+
+def _joined_samples(logs: Sequence[HarnessLog], *, has_tasks: bool) -> list[tuple[Sample, Json]]:
+    """Return the samples of all logs, each with its values beside scores."""
+    rows = []
     first: dict[str, Sample] = {}
     for log, system in zip(logs, _system_names(logs), strict=True):
         if not log.samples:
-            raise InputError(f"{log.title} has no samples; expected one or more. Run the evaluation with them logged.")
+            lack = f"{log.title} has no samples; expected one or more."
+            raise InputError(f"{lack} Run the evaluation with them logged.")
         for sample in log.samples:
             segment = f"{log.task}:{sample.segment}" if has_tasks else sample.segment
-            other = first.setdefault(segment, sample)
-            if other.content != sample.content:
+            earlier = first.setdefault(segment, sample)
+            if earlier.content != sample.content:
                 raise InputError(
-                    f"{sample.place}: the item {segment!r} is another one than in {other.place}. The logs are of "
-                    "different items; expected the same ones under the same ids."
+                    f"{sample.place}: the item {segment!r} is another one than in "
+                    f"{earlier.place}. The logs are of different items; expected the same ones "
+                    "under the same ids."
                 )
-            values = {"system": system, "segment": segment, "run": sample.run, "document": sample.document}
-            rows.append((sample, values | {"task": log.task}))
-    names: dict[str, str] = {}
-    higher_is_better: dict[str, bool] = {}
-    notes = [note for log in logs for note in log.notes]
-    for metric in dict.fromkeys(metric for sample, _ in rows for metric in sample.scores):
+            values = {
+                "system": system,
+                "segment": segment,
+                "run": sample.run,
+                "document": sample.document,
+                "task": log.task,
+            }
+            rows.append((sample, values))
+    return rows
+
+
+def _joined_metrics(
+    logs: Sequence[HarnessLog],
+    rows: Sequence[tuple[Sample, Json]],
+) -> tuple[dict[str, str], dict[str, bool], list[str]]:
+    """Return the metrics with numbers that can be compared.
+
+    Returns:
+        The name in the table of each metric; by this name whether higher scores are better, where
+        that is known; and notes about the metrics that are left out.
+    """
+    names = {}
+    higher_is_better = {}
+    notes = []
+    metrics = dict.fromkeys(metric for sample, _ in rows for metric in sample.scores)
+    for metric in metrics:
         scores = [sample.scores.get(metric, math.nan) for sample, _ in rows]
         texts = [row for row, score in enumerate(scores) if isinstance(score, str)]
-        kinds = {_kind(metric, log) for log in logs} - {None}
         if all(isinstance(score, str) or math.isnan(score) for score in scores):
-            such = f", only values such as {scores[texts[0]]}" if texts else ""
-            notes.append(f"{metric} was left out: it has no numbers{such}.")
-        elif texts:
+            examples = f", only values such as {scores[texts[0]]}" if texts else ""
+            notes.append(f"{metric} was left out: it has no numbers{examples}.")
+            continue
+        if texts:
             sample, values = rows[texts[0]]
             of_item = f"the metric {metric!r} of the item {values['segment']!r}"
-            raise InputError(f"{sample.place}: {of_item} is {scores[texts[0]]}; expected a number.")
-        elif len(kinds) > 1 or "other" in kinds:
-            notes.append(f"{metric} was left out: its value for all items is not the mean of their scores.")
-        else:
-            kind = next(iter(kinds), None) or "mean"
+            given = f"{sample.place}: {of_item} is {scores[texts[0]]}"
+            raise InputError(f"{given}; expected a number.")
+
+        kinds = {_kind(metric, log) for log in logs} - {None}
+        if len(kinds) > 1 or "other" in kinds:
+            reason = "its value for all items is not the mean of their scores"
+            notes.append(f"{metric} was left out: {reason}.")
+            continue
+        kind = next(iter(kinds), None) or "mean"
+        if kind == "mean":
+            name = f"{metric} (log)" if metric.lower() in METRICS else metric
             known = {log.higher_is_better[metric] for log in logs if metric in log.higher_is_better}
-            names[metric] = f"{metric} (log)" if metric.lower() in METRICS else metric
-            if kind != "mean":
-                names[metric], known = metric.replace("perplexity", kind), {kind == "loglikelihood"}
-            if len(known) == 1:
-                [higher_is_better[names[metric]]] = known
-    if not names:
-        reasons = "".join(f" {note}" for note in notes)
-        raise InputError(f"{titles} has no scores that are numbers; expected one or more for each item.{reasons}")
-    in_clusters = [sample.document is not None for sample, _ in rows]
-    if any(in_clusters) and not all(in_clusters):
-        sample, _ = rows[in_clusters.index(False)]
-        notes.append(f"Clusters were left out: {sample.place} has none.")
-    optional = {"run": len({sample.run for sample, _ in rows}) > 1, "document": all(in_clusters), "task": has_tasks}
-    kept = ["system", "segment", "metric", "score", *(name for name, is_kept in optional.items() if is_kept)]
-    records = [
-        (sample.place, values | {"metric": name, "score": sample.scores.get(metric)})
-        for sample, values in rows
-        for metric, name in names.items()
-    ]
-    return WholeTable(titles, kept, records), higher_is_better, notes
+        else:
+            name = metric.replace("perplexity", kind)
+            known = {kind == "loglikelihood"}
+        names[metric] = name
+        if len(known) == 1:
+            higher_is_better[name] = known.pop()
+    return names, higher_is_better, notes
 
 
 def _kind(metric: str, log: HarnessLog) -> str | None:
-    """Return what the scores of items are, by what their harness made of them; None if it made nothing.
+    """Return what the scores of items are, by what their harness made of them.
 
-    It has their mean; or, of log-likelihoods, the exponential of that: a perplexity, which is 1 or more.
+    It has their mean; or, of log-likelihoods, the exponential of that: a perplexity, which is 1 or
+    more. The kind is None if it made nothing.
     """
     by_item: dict[str, list[float]] = {}
     for sample in log.samples:
@@ -410,11 +585,16 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
             by_item.setdefault(sample.segment, []).append(score)
     if not by_item:
         return None
-    mean, aggregates = fmean(map(fmean, by_item.values())), log.aggregates.get(metric)
+    mean = fmean(map(fmean, by_item.values()))
+    aggregates = log.aggregates.get(metric)
     if not aggregates:
         return "loglikelihood" if metric.startswith("perplexity") and mean <= 0 else None
-    logs = [math.log(aggregate) for aggregate in aggregates if aggregate > 0]
-    means = {"mean": aggregates, "loglikelihood": [-value for value in logs], "negative_loglikelihood": logs}
+    logarithms = [math.log(aggregate) for aggregate in aggregates if aggregate > 0]
+    means = {
+        "mean": aggregates,
+        "loglikelihood": [-logarithm for logarithm in logarithms],
+        "negative_loglikelihood": logarithms,
+    }
     for kind, values in means.items():
         if any(math.isclose(mean, value, rel_tol=1e-6, abs_tol=1e-9) for value in values):
             return kind
@@ -422,23 +602,32 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
 
 
 def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
-    """Return the system of each log, with the name of the file if it occurs in several logs of a task.
+    """Return the system of each log.
 
-    InputError is raised if a system lacks another system's task.
+    It has the name of the file too if it occurs in several logs of a task. InputError is raised if
+    a system lacks another system's task.
     """
     tasks = sorted({log.task for log in logs if log.task is not None})
-    places = [(log.system, log.task if len(tasks) > 1 else None) for log in logs]
-    repeated = {system for system, task in places if places.count((system, task)) > 1}
+    has_tasks = len(tasks) > 1
+    places: list[tuple[str, str | None]] = [(log.system, None) for log in logs]
+    if has_tasks:
+        places = [(log.system, log.task) for log in logs]
     labels = names_of_files([log.title for log in logs])
-    names = [
-        f"{log.system} ({label})" if log.system in repeated else log.system
-        for log, label in zip(logs, labels, strict=True)
-    ]
-    for system in dict.fromkeys(names) if len(tasks) > 1 else ():
-        titles = {log.task: log.title for name, log in zip(names, logs, strict=True) if name == system}
-        if lacking := [task for task in tasks if task not in titles]:
+    repeated = {system for system, task in places if places.count((system, task)) > 1}
+    names = []
+    for log, label in zip(logs, labels, strict=True):
+        names.append(f"{log.system} ({label})" if log.system in repeated else log.system)
+    if not has_tasks:
+        return names
+
+    by_system: dict[str, dict[str | None, str]] = {}
+    for log, name in zip(logs, names, strict=True):
+        by_system.setdefault(name, {})[log.task] = log.title
+    for system, titles in by_system.items():
+        lacking = [task for task in tasks if task not in titles]
+        if lacking:
             raise InputError(
-                f"The system {system!r} has no log of the task {lacking[0]!r}, only {', '.join(titles.values())}; "
-                "expected logs of the same tasks for each system."
+                f"The system {system!r} has no log of the task {lacking[0]!r}, only "
+                f"{', '.join(titles.values())}; expected logs of the same tasks for each system."
             )
     return names
