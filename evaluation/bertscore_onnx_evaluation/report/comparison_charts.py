@@ -1,4 +1,7 @@
-"""The drawings of a comparison, in SVG: distributions, intervals, and a scatter plot."""
+"""The drawings of a comparison, in SVG.
+
+They are distributions, intervals, and a scatter plot.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -22,7 +25,10 @@ ROOM = 44
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The numbers from `low` to `high`, which is larger, from left to right or from bottom to top."""
+    """The numbers from `low` to `high`, which is larger.
+
+    They go from left to right or from bottom to top.
+    """
 
     low: float
     high: float
@@ -35,30 +41,51 @@ class Scale:
         """Return where a number lies, as a coordinate of SVG."""
         return f"{100 * self.share(value):.2f}%"
 
-    def ticks(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return round numbers within the scale, at most `most` and as many as have room, with their texts."""
-        ticks = self._ticks(most)
-        while most > 2 and sum(len(text) + 2 for _, text in ticks) > ROOM:
-            most -= 1
-            ticks = self._ticks(most)
+    def ticks(self, limit: int = 6) -> list[tuple[float, str]]:
+        """Return round numbers within the scale, with their texts.
+
+        They are at most `limit`, and as many as have room.
+        """
+        ticks = self._ticks(limit)
+        while limit > 2 and sum(len(text) + 2 for _, text in ticks) > ROOM:
+            limit -= 1
+            ticks = self._ticks(limit)
         return ticks
 
-    def _ticks(self, most: int) -> list[tuple[float, str]]:
-        exponent = math.floor(math.log10((self.high - self.low) / most))
+    def _ticks(self, limit: int) -> list[tuple[float, str]]:
+        exponent = math.floor(math.log10((self.high - self.low) / limit))
         for power in (exponent, exponent + 1):
             for factor in (1, 2, 5):
                 step = factor * 10.0**power
-                first, last = math.ceil(self.low / step), math.floor(self.high / step)
-                if last - first < most:
-                    places = [min(max(times * step, self.low), self.high) for times in range(first, last + 1)]
-                    return [(place, typographic(fixed(place, max(0, -power)))) for place in places]
+                first = math.ceil(self.low / step)
+                last = math.floor(self.high / step)
+                if last - first < limit:
+                    decimals = max(0, -power)
+                    return self._multiples(step, range(first, last + 1), decimals)
         return []
+
+    def _multiples(
+        self,
+        step: float,
+        factors: Iterable[int],
+        decimals: int,
+    ) -> list[tuple[float, str]]:
+        ticks = []
+        for factor in factors:
+            # A rounded product may lie beyond an end.
+            value = min(max(factor * step, self.low), self.high)
+            ticks.append((value, typographic(fixed(value, decimals))))
+        return ticks
 
 
 def scale_over(values: Iterable[float]) -> Scale:
-    """Return a scale on which all these finite numbers have a place, also where they are one number."""
+    """Return a scale on which all these finite numbers have a place.
+
+    They may be one number.
+    """
     numbers = [float(value) for value in values]
-    low, high = min(numbers), max(numbers)
+    low = min(numbers)
+    high = max(numbers)
     if high - low <= 1e-6 * max(abs(low), abs(high)):
         half = abs(low) / 10 or 0.5
         return Scale(low - half, high + half)
@@ -71,7 +98,10 @@ def scale_over(values: Iterable[float]) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The content of an `<svg>`, its description in words, and its name if it is a row of a chart."""
+    """The content of an `<svg>` and its description in words.
+
+    It has a name if it is a row of a chart.
+    """
 
     body: str
     """SVG elements; safe to put into a page, as texts of users in it are escaped."""
@@ -94,16 +124,21 @@ class Chart:
     @property
     def axis(self) -> str:
         """The number of each tick, as SVG elements."""
-        return "".join(
-            f'<text x="{self.scale.percent(value)}" y="14" text-anchor="middle">{text}</text>'
-            for value, text in self.scale.ticks()
-        )
+        texts = []
+        for value, text in self.scale.ticks():
+            x = self.scale.percent(value)
+            texts.append(f'<text x="{x}" y="14" text-anchor="middle">{text}</text>')
+        return "".join(texts)
 
 
 def grid(scale: Scale) -> str:
     """Return a line over the height of a row for each tick."""
-    places = [scale.percent(value) for value, _ in scale.ticks()]
-    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x in places)
+    return "".join(_upright("grid", scale.percent(value)) for value, _ in scale.ticks())
+
+
+def _upright(style: str, x: str) -> str:
+    """Return a line over the height of a row."""
+    return f'<line class="{style}" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
 
 
 # How the segment scores of each system are distributed.
@@ -119,23 +154,27 @@ HEIGHT = 100
 
 def distributions(metric: MetricResult) -> Chart:
     """Draw a histogram for each system, with the baseline's behind it."""
-    rows = [(metric.systems[row].name, metric.segment_scores[row]) for row in metric.ranked]
     scale = scale_over([metric.segment_scores.min(), metric.segment_scores.max()])
-    shares = [_shares(scores, scale) for _, scores in rows]
-    highest = max(float(bins.max()) for bins in shares)
-    outlines = [_outline(bins / highest) for bins in shares]
-    drawn, baseline = [], metric.ranked.index(0)
-    for row, (name, scores) in enumerate(rows):
-        low, middle, high = (float(value) for value in np.quantile(scores, [0.25, 0.5, 0.75]))
-        text = f"Median {score(middle, metric)}, middle half {score(low, metric)} to {score(high, metric)}"
-        behind = f'<path class="outline" d="{outlines[baseline]}"/>' if row != baseline else ""
-        x = scale.percent(middle)
+    shares = {row: _shares(metric.segment_scores[row], scale) for row in metric.ranked}
+    highest = max(float(bins.max()) for bins in shares.values())
+    outlines = {row: _outline(bins / highest) for row, bins in shares.items()}
+    drawn = []
+    for row in metric.ranked:
+        quantiles = np.quantile(metric.segment_scores[row], [0.25, 0.5, 0.75])
+        low, middle, high = quantiles.tolist()
+        middle_half = f"middle half {score(low, metric)} to {score(high, metric)}"
+        text = f"Median {score(middle, metric)}, {middle_half}"
+        style = ""
+        behind = f'<path class="outline" d="{outlines[0]}"/>'
+        if row == 0:
+            style = BASELINE
+            behind = ""
         body = (
             f'{grid(scale)}<svg width="100%" height="100%" viewBox="0 0 {NUM_BINS} {HEIGHT}" '
             f'preserveAspectRatio="none"><path class="area" d="{outlines[row]}"/>{behind}</svg>'
-            f'<line class="middle" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
+            f"{_upright('middle', scale.percent(middle))}"
         )
-        drawn.append(Drawing(body, text, name=name, style=BASELINE if row == baseline else ""))
+        drawn.append(Drawing(body, text, name=metric.systems[row].name, style=style))
     return Chart(drawn, scale)
 
 
@@ -156,30 +195,41 @@ def _outline(heights: NDArray[np.float64]) -> str:
 
 
 def intervals(metric: MetricResult) -> Chart:
-    """Draw the difference of each system from the baseline with its interval, and 0 through all rows."""
+    """Draw the difference of each system from the baseline.
+
+    Each has its interval, and a line through all rows is at 0.
+    """
     systems = [metric.systems[row] for row in metric.ranked]
-    ends = [end for system in systems for end in (system.delta_low, system.delta, system.delta_high)]
-    scale = scale_over([0.0, *(end for end in ends if end is not None)])
-    zero = scale.percent(0.0)
-    across = f'{grid(scale)}<line class="zero" x1="{zero}" x2="{zero}" y1="0" y2="100%"/>'
+    numbers = [0.0]
+    for system in systems:
+        for number in (system.delta_low, system.delta, system.delta_high):
+            if number is not None:
+                numbers.append(number)
+    scale = scale_over(numbers)
+    across = grid(scale) + _upright("zero", scale.percent(0.0))
     rows = []
     for system in systems:
-        delta, bar = system.delta or 0.0, ""
+        delta = system.delta or 0.0
+        bar = ""
         text = f"Difference {signed(delta, metric)}"
         if system.delta_low is not None and system.delta_high is not None:
-            low, high = scale.percent(system.delta_low), scale.percent(system.delta_high)
+            low = scale.percent(system.delta_low)
+            high = scale.percent(system.delta_high)
             bar = f'<line class="bar" x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
-            text += f", 95 % interval {interval(metric, system.delta_low, system.delta_high)}"
-        body = f'{across}{bar}<circle class="dot" cx="{scale.percent(delta)}" cy="50%" r="3"/>'
-        rows.append(Drawing(body, text, name=system.name, style=BASELINE if system.delta is None else ""))
+            ends = interval(metric, system.delta_low, system.delta_high)
+            text = f"{text}, 95 % interval {ends}"
+        dot = f'<circle class="dot" cx="{scale.percent(delta)}" cy="50%" r="3"/>'
+        style = BASELINE if system.delta is None else ""
+        rows.append(Drawing(f"{across}{bar}{dot}", text, name=system.name, style=style))
     return Chart(rows, scale)
 
 
 # The segment scores of a system against the baseline's: a dot for each segment.
 
 
-LEFT, TOP = 38, 6
+LEFT = 38
 """Where the square begins, in the units of its drawing; numbers stand left of it and below."""
+TOP = 6
 
 SIDE = 200
 """Of the square; dots lie on whole units, so that segments with about the same scores share one."""
@@ -191,52 +241,82 @@ CLASSES = ((1, "few"), (2, "some"), (5, "many"))
 """From how many segments on a dot has a style."""
 
 
-def scatter(baseline: NDArray[np.float64], system: NDArray[np.float64], *, lower_is_better: bool) -> Drawing:
-    """Draw the baseline's score from left to right and the system's from bottom to top; both are (segments,)."""
-    scale = scale_over(end for scores in (baseline, system) for end in (scores.min(), scores.max()))
-    x, y = (
-        np.rint(SIDE * ((scores - scale.low) / (scale.high - scale.low))).astype(int) for scores in (baseline, system)
-    )
-    cells, counts = np.unique(np.stack([x + LEFT, TOP + SIDE - y], axis=1), axis=0, return_counts=True)
-    limits = [start for start, _ in CLASSES] + [len(baseline) + 1]
-    dots = [
-        f'<path class="dots {style}" d="{_dots(chosen)}"/>'
-        for (start, style), end in zip(CLASSES, limits[1:], strict=True)
-        if len(chosen := cells[(counts >= start) & (counts < end)])
-    ]
-    right, bottom = LEFT + SIDE, TOP + SIDE
+def scatter(
+    baseline: NDArray[np.float64],
+    system: NDArray[np.float64],
+    *,
+    lower_is_better: bool,
+) -> Drawing:
+    """Draw a dot for each segment.
+
+    The baseline's score goes from left to right and the system's from bottom to top; both are
+    (segments,).
+    """
+    scale = scale_over([baseline.min(), baseline.max(), system.min(), system.max()])
+    x = _units(baseline, scale)
+    y = _units(system, scale)
+    places = np.stack([x + LEFT, TOP + SIDE - y], axis=1)
+    cells, counts = np.unique(places, axis=0, return_counts=True)
+    dots = []
+    ends = [start for start, _ in CLASSES[1:]]
+    for (start, style), end in zip(CLASSES, [*ends, len(baseline) + 1], strict=True):
+        chosen = cells[(counts >= start) & (counts < end)]
+        if len(chosen):
+            dots.append(f'<path class="dots {style}" d="{_dots(chosen)}"/>')
+    right = LEFT + SIDE
+    bottom = TOP + SIDE
     better_corner = f"{right} {bottom}" if lower_is_better else f"{LEFT} {TOP}"
     size = ' class="sparse"' if len(baseline) <= SPARSE else ""
     body = (
-        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>{_axes(scale)}'
-        f'<line class="zero" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{TOP}"/><g{size}>{"".join(dots)}</g>'
+        f'<path class="better-half" d="M{LEFT} {bottom}L{right} {TOP}L{better_corner}Z"/>'
+        f'{_axes(scale)}<line class="zero" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{TOP}"/>'
+        f"<g{size}>{''.join(dots)}</g>"
     )
-    better = (system < baseline) if lower_is_better else (system > baseline)
-    tied = system == baseline
+    num_higher = (system > baseline).sum()
+    num_lower = (system < baseline).sum()
+    better, worse = (num_lower, num_higher) if lower_is_better else (num_higher, num_lower)
     text = (
-        f"{len(baseline)} segments: the system is better on {better.sum()}, the baseline on "
-        f"{(~better & ~tied).sum()}, neither on {tied.sum()}"
+        f"{len(baseline)} segments: the system is better on {better}, the baseline on {worse}, "
+        f"neither on {(system == baseline).sum()}"
     )
     return Drawing(body, text, f"0 0 {right + 6} {bottom + 20}")
 
 
+def _units(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.int_]:
+    """Return where scores lie on a side of the square, in whole units."""
+    return np.rint(SIDE * ((scores - scale.low) / (scale.high - scale.low))).astype(int)
+
+
 def _axes(scale: Scale) -> str:
-    """Return a line and a text for each tick of the square, from left to right and from bottom to top."""
-    right, bottom, ticks = LEFT + SIDE, TOP + SIDE, scale.ticks(5)
-    vertical = [
-        f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"/>'
-        f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{text}</text>'
-        for x, text in ((round(LEFT + SIDE * scale.share(value), 1), text) for value, text in ticks)
-    ]
-    horizontal = [
-        f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
-        f'<text x="{LEFT - 5}" y="{y + 4}" text-anchor="end">{text}</text>'
-        for y, text in ((round(bottom - SIDE * scale.share(value), 1), text) for value, text in ticks)
-    ]
+    """Return a line and a text for each tick of the square.
+
+    They go from left to right, then from bottom to top.
+    """
+    right = LEFT + SIDE
+    bottom = TOP + SIDE
+    vertical = []
+    horizontal = []
+    for value, text in scale.ticks(5):
+        x = round(LEFT + SIDE * scale.share(value), 1)
+        vertical.append(
+            f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"/>'
+            f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{text}</text>'
+        )
+        y = round(bottom - SIDE * scale.share(value), 1)
+        horizontal.append(
+            f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
+            f'<text x="{LEFT - 5}" y="{y + 4}" text-anchor="end">{text}</text>'
+        )
     return "".join(vertical + horizontal)
 
 
 def _dots(cells: NDArray[np.int_]) -> str:
-    """Return the path that has a point at each of these places, (dots, 2), each relative to the one before."""
-    steps = np.diff(cells, axis=0, prepend=[[0, 0]])
-    return "".join(f"m{dx}{dy}h0" if dy < 0 else f"m{dx} {dy}h0" for dx, dy in steps.tolist())
+    """Return the path that has a point at each of these places.
+
+    Places are (dots, 2); in the path each is relative to the one before.
+    """
+    path = []
+    for dx, dy in np.diff(cells, axis=0, prepend=[[0, 0]]).tolist():
+        separator = "" if dy < 0 else " "  # a minus sign separates numbers too
+        path.append(f"m{dx}{separator}{dy}h0")
+    return "".join(path)
