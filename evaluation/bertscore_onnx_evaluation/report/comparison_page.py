@@ -1,6 +1,7 @@
-"""A comparison as a page of one file without links to others, and as a fragment for notebooks.
+"""A comparison as a page, and as a fragment for notebooks.
 
-Jinja fills in the templates: all values are escaped, except the drawings.
+A page is one file without links to others. Jinja fills in the templates: all values are escaped,
+except the drawings.
 """
 
 from base64 import b64encode
@@ -46,28 +47,36 @@ MAX_TOKENS = 300
 
 
 def report_html(comparison: ComparisonRecord) -> str:
-    """Return a page about a comparison: the table, how sure it is, and where the systems differ.
+    """Return a page about a comparison.
 
-    The same comparison gives the same bytes. Systems and segments beyond a bound are left out of the drawings and the
-    examples, which the page states; the tables are complete. Raises MissingExtraError unless Jinja is installed.
+    It has the table, how sure it is, and where the systems differ. The same comparison gives the
+    same bytes. Systems and segments beyond a bound are left out of the drawings and the examples,
+    which the page states; the tables are complete. Raises MissingExtraError unless Jinja is
+    installed.
     """
     first = comparison.metrics[0]
-    detailed = [first.systems[row].name for row in first.ranked if row][:MAX_DETAILED]
+    compared = [first.systems[row].name for row in first.ranked if row]
+    detailed = compared[:MAX_DETAILED]
+    sections = [_metric_section(comparison, metric, detailed) for metric in comparison.metrics]
+    num_tests = sum(metric.num_tests for metric in comparison.metrics)
     return _render(
         "comparison.html",
         comparison,
         significant=SIGNIFICANT,
-        sections=[_metric_section(comparison, metric, detailed) for metric in comparison.metrics],
+        sections=sections,
         verdict_of=verdict_of,
         match_html=match_html,
         match_style=MATCH_STYLE,
         examples=_examples(comparison, detailed),
-        num_tests=sum(metric.num_tests for metric in comparison.metrics),
+        num_tests=num_tests,
     )
 
 
 def notebook_html(comparison: ComparisonRecord) -> str:
-    """Return one table with the intervals drawn, as HTML whose styles hold for itself alone, on any background."""
+    """Return a table with the intervals drawn.
+
+    The styles of its HTML hold for itself alone, on any background.
+    """
     tables = [(metric, _rows(metric), intervals(metric)) for metric in comparison.metrics]
     return _render("comparison_notebook.html", comparison, tables=tables)
 
@@ -88,17 +97,22 @@ def _render(template: str, comparison: ComparisonRecord, **values: Any) -> str:
         environment.filters[write_number.__name__] = partial(_typographic, write_number)
     environment.filters[interval.__name__] = _interval
     copy_script = environment.get_template("copy.js").render()
+    digest = sha256(copy_script.encode()).digest()
     environment.globals.update(
         symbols=SYMBOLS,
         labels=LABELS,
         max_characters=MAX_CHARACTERS,
         copy_script=copy_script,
-        copy_digest=b64encode(sha256(copy_script.encode()).digest()).decode(),
+        copy_digest=b64encode(digest).decode(),
     )
     return environment.get_template(template).render(comparison=comparison, **values)
 
 
-def _typographic(write: Callable[[float, MetricResult], str], value: float, metric: MetricResult) -> str:
+def _typographic(
+    write: Callable[[float, MetricResult], str],
+    value: float,
+    metric: MetricResult,
+) -> str:
     return wording.typographic(write(value, metric))
 
 
@@ -106,10 +120,22 @@ def _interval(result: SystemResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
-def _metric_section(comparison: ComparisonRecord, metric: MetricResult, detailed: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a metric's section, with plots of the detailed systems."""
+def _metric_section(
+    comparison: ComparisonRecord,
+    metric: MetricResult,
+    detailed: Sequence[str],
+) -> dict[str, Any]:
+    """Return the values of a metric's section.
+
+    It has plots of the detailed systems.
+    """
     scores = metric.segment_scores
-    drawn = [row for row in metric.ranked if metric.systems[row].name in detailed]
+    plots = []
+    for row in metric.ranked:
+        name = metric.systems[row].name
+        if name in detailed:
+            plot = scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better)
+            plots.append({"name": name, "scatter": plot})
     return {
         "metric": metric,
         "rows": _rows(metric),
@@ -117,62 +143,79 @@ def _metric_section(comparison: ComparisonRecord, metric: MetricResult, detailed
         "outcomes": pair_outcomes(metric),
         "intervals": intervals(metric),
         "distributions": distributions(metric),
-        "plots": [
-            {
-                "name": metric.systems[row].name,
-                "scatter": scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better),
-            }
-            for row in drawn
-        ],
+        "plots": plots,
     }
 
 
 def _rows(metric: MetricResult) -> list[dict[str, Any]]:
-    """Return a row of the table for each system, the best first; the baseline has no verdict."""
-    return [
-        {
-            "place": place,
-            "result": metric.systems[place],
-            "verdict": verdict(metric, metric.systems[place], metric.systems[0].name),
-        }
-        for place in metric.ranked
-    ]
+    """Return a row of the table for each system, the best first.
+
+    The baseline has no verdict.
+    """
+    baseline = metric.systems[0].name
+    rows = []
+    for place in metric.ranked:
+        result = metric.systems[place]
+        of_result = verdict(metric, result, baseline)
+        rows.append({"place": place, "result": result, "verdict": of_result})
+    return rows
 
 
 # The segments that differ most, for reading them side by side.
 
 
 def _examples(comparison: ComparisonRecord, systems: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the largest gains and losses of these systems; one without any is left out."""
+    """Return the largest gains and losses of these systems.
+
+    A system without any is left out.
+    """
     lower_is_better = comparison.metrics[0].lower_is_better
     shown = []
     for name in systems:
-        differing = [example for example in comparison.examples if example.system == name and example.delta]
-        sides: dict[bool, list[Example]] = {True: [], False: []}  # gains and losses
+        differing = []
+        for example in comparison.examples:
+            if example.system == name and example.delta:
+                differing.append(example)
+        if not differing:
+            continue
+        gains: list[dict[str, Any]] = []
+        losses: list[dict[str, Any]] = []
         for example in sorted(differing, key=lambda example: -abs(example.delta)):
-            sides[(example.delta < 0) == lower_is_better].append(example)
-        if differing:
-            gains, losses = ([_segment(comparison, one) for one in side[:MAX_EXAMPLES]] for side in sides.values())
-            shown.append({"name": name, "gains": gains, "losses": losses})
+            is_gain = (example.delta < 0) == lower_is_better
+            side = gains if is_gain else losses
+            if len(side) < MAX_EXAMPLES:
+                side.append(_segment(comparison, example))
+        shown.append({"name": name, "gains": gains, "losses": losses})
     return shown
 
 
 def _segment(comparison: ComparisonRecord, example: Example) -> dict[str, Any]:
     rows = (0, comparison.systems.index(example.system))
+    matches = example.matches or (None, None)
+    sides = []
+    for row, match in zip(rows, matches, strict=True):
+        sides.append(_side(comparison, row, example.segment, match))
     return {
         "segment": comparison.segments[example.segment],
         "delta": example.delta,
         "references": comparison.references[example.segment],
-        "sides": [
-            _side(comparison, row, example.segment, match)
-            for row, match in zip(rows, example.matches or (None, None), strict=True)
-        ],
+        "sides": sides,
     }
 
 
-def _side(comparison: ComparisonRecord, system: int, segment: int, match: TokenSimilarity | None) -> dict[str, Any]:
-    """Return the text of one system, with its matches unless they are unknown or too many."""
-    num_tokens = len(match.candidate) + len(match.reference) if match else 0
+def _side(
+    comparison: ComparisonRecord,
+    system: int,
+    segment: int,
+    match: TokenSimilarity | None,
+) -> dict[str, Any]:
+    """Return the text of a system.
+
+    Its matches come with it unless they are unknown or too many.
+    """
+    num_tokens = 0
+    if match:
+        num_tokens = len(match.candidate) + len(match.reference)
     return {
         "name": comparison.systems[system],
         "score": float(comparison.metrics[0].segment_scores[system, segment]),
