@@ -1,27 +1,36 @@
-"""Texts, made fit for a page: invisible characters become visible, names are elements, and signs are typographic."""
+"""Texts, made fit for a page.
+
+Invisible characters become visible, names are elements, and signs are typographic.
+"""
 
 import re
 from collections.abc import Sequence
 from html import escape
 
+_INVALID = [*range(0x80, 0xA0), *range(0xD800, 0xE000)]  # control characters and surrogates
 _VISIBLE = {
-    **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\N{REPLACEMENT CHARACTER}"),
+    **dict.fromkeys(_INVALID, "\N{REPLACEMENT CHARACTER}"),
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\N{SYMBOL FOR DELETE}",
 }
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters have a picture, and invalid ones are U+FFFD.
+    """Return a text in which control characters have a picture.
 
-    Line breaks and tabs stay. A page cannot hold the other control characters, nor UTF-8 half a surrogate pair.
+    Invalid ones are U+FFFD. Line breaks and tabs stay. A page cannot hold the other control
+    characters, nor UTF-8 half a surrogate pair.
     """
     return text.translate(_VISIBLE)
 
 
 def typographic(text: str) -> str:
-    """Return a text with true minus signs and apostrophes, whose lines do not end within `p = 0.0225` or `95 %`."""
-    text = re.sub(r"(?<![^\s(])-(?=\d)", "\N{MINUS SIGN}", text).replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
+    """Return a text with true minus signs and apostrophes.
+
+    Its lines do not end within `p = 0.0225` or `95 %`.
+    """
+    text = re.sub(r"(?<![^\s(])-(?=\d)", "\N{MINUS SIGN}", text)
+    text = text.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
     return re.sub(r"(?<=\d) (?=%)| (?=[=<] )|(?<= [=<]) ", "\N{NO-BREAK SPACE}", text)
 
 
@@ -30,13 +39,20 @@ LONG = 20
 
 
 def name(text: str) -> str:
-    """Return a name as HTML, in an element that isolates its direction; a short one stays in one line."""
+    """Return a name as HTML, in an element that isolates its direction.
+
+    A short name stays in one line.
+    """
     style = ' class="long"' if len(text) >= LONG else ""
     return f"<bdi{style}>{escape(visible(text))}</bdi>"
 
 
 def sentence(text: str, names: Sequence[str]) -> str:
     """Return a sentence as HTML, with each of the names as `name` writes it."""
-    longest_first = sorted({*names} - {""}, key=len, reverse=True)
-    parts = re.split(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", text)
-    return "".join(name(part) if place % 2 else escape(typographic(visible(part))) for place, part in enumerate(parts))
+    longest_first = sorted(set(names) - {""}, key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, longest_first))
+    html = []
+    for place, piece in enumerate(re.split(rf"(?<!\w)({alternatives})(?!\w)", text)):
+        # The group makes every second piece a name.
+        html.append(name(piece) if place % 2 else escape(typographic(visible(piece))))
+    return "".join(html)
