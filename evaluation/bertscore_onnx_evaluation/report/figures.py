@@ -1,4 +1,7 @@
-"""Figures for papers by matplotlib: differences of systems, agreement of metrics, and the curve of layers."""
+"""Figures for papers by matplotlib.
+
+They show differences of systems, agreement of metrics, and the curve of layers.
+"""
 
 import io
 import re
@@ -19,40 +22,57 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord
-    from bertscore_onnx_evaluation.systems.verdicts import SystemResult
+    from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult
 
 FORMATS = (".pdf", ".svg", ".png")
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bertscore-onnx", "pdf.fonttype": 42}
 """Texts stay texts, and equal figures are equal files."""
-_COLOUR, _GREY = "#1f5fa8", "#777777"
-_WIDTH, _ROW, _MARGIN = 5.5, 0.28, 0.85
-"""Inches: a column of a paper, a row, and the axis with its label."""
+_COLOUR = "#1f5fa8"
+_GREY = "#777777"
+_WIDTH = 5.5
+"""Inches of a column of a paper."""
+_ROW = 0.28
+"""Inches of a row."""
+_MARGIN = 0.85
+"""Inches of the axis with its label."""
 _LABEL = 55
 """Characters of a line below a panel."""
-_SMALL, _LINE, _CHARACTERS = 6, 0.1, 118
-"""Of the caption: points, the inches of a line, and its characters."""
+_SMALL = 6
+"""Points of the caption."""
+_LINE = 0.1
+"""Inches of a line of the caption."""
+_CHARACTERS = 118
+"""Characters of a line of the caption."""
 
 _Row = tuple[str, float, float | None, float | None, bool]
 """A name, its value, the ends of the interval, and whether its marker is filled."""
 
 
 def comparison_figure(comparison: "ComparisonRecord") -> "Figure":
-    """Draw the difference of each system from the baseline, with its interval, in a panel for each metric."""
-    parts = [
-        (metric, part, systems)
-        for metric in comparison.metrics
-        for part, systems in [("", metric.systems), *((f", {group.name}", group.systems) for group in metric.parts)]
-    ]
-    figure, panels = _panels([len(comparison.systems) - 1] * len(parts))
-    for axes, (metric, part, systems) in zip(panels, parts, strict=True):
-        rows = [
-            (_with_rank(one), one.delta or 0.0, one.delta_low, one.delta_high, is_significant(outcome(metric, one)))
-            for one in (systems[row] for row in metric.ranked if row)
-        ]
+    """Draw the difference of each system from the baseline.
+
+    Each has its interval; each metric, and each group of its segments, has a panel.
+    """
+    contents: list[tuple[MetricResult, str, Sequence[SystemResult]]] = []
+    for metric in comparison.metrics:
+        contents.append((metric, "", metric.systems))
+        for group in metric.parts:
+            contents.append((metric, f", {group.name}", group.systems))
+    figure, panels = _panels([len(comparison.systems) - 1] * len(contents))
+    for axes, (metric, group_name, systems) in zip(panels, contents, strict=True):
+        rows = []
+        for place in metric.ranked:
+            if place == 0:  # the baseline
+                continue
+            system = systems[place]
+            is_filled = is_significant(outcome(metric, system))
+            ends = (system.delta_low, system.delta_high)
+            rows.append((_with_rank(system), system.delta or 0.0, *ends, is_filled))
         _draw_rows(axes, rows)
         axes.axvline(0, color=_GREY, linewidth=0.8, zorder=0)
         lower = ", lower is better" if metric.lower_is_better else ""
-        _label(axes, f"{metric.title}{lower}{part}: difference from {_with_rank(systems[0])}")
+        baseline = _with_rank(systems[0])
+        _label(axes, f"{metric.title}{lower}{group_name}: difference from {baseline}")
     sentences = [
         "Lines are 95 % intervals.",
         comparison.legend_of("Filled if"),
@@ -65,7 +85,9 @@ def comparison_figure(comparison: "ComparisonRecord") -> "Figure":
 
 
 def _with_rank(system: "SystemResult") -> str:
-    return system.name if system.rank_low is None else f"{system.name}, rank {rank(system)}"
+    if system.rank_low is None:
+        return system.name
+    return f"{system.name}, rank {rank(system)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,49 +101,70 @@ class Panel:
 
 
 def rows_figure(panels: Sequence[Panel], caption: Sequence[str]) -> "Figure":
-    """Draw panels below each other, with a caption; what the line is stands above each."""
+    """Draw panels below each other, with a caption.
+
+    What the line is stands above each panel.
+    """
     figure, all_axes = _panels([len(panel.rows) for panel in panels])
     for axes, panel in zip(all_axes, panels, strict=True):
         _draw_rows(axes, panel.rows)
         if panel.line is not None:
             axes.axvline(panel.line, color=_GREY, linestyle="--", linewidth=0.8, zorder=0)
-            axes.set_title(f"dashed: {panel.line_title}", fontsize=7, color=_GREY, loc="right", parse_math=False)
+            axes.set_title(
+                f"dashed: {panel.line_title}",
+                fontsize=7,
+                color=_GREY,
+                loc="right",
+                parse_math=False,
+            )
         _label(axes, panel.title)
     _caption(figure, caption)
     return figure
 
 
 def layers_figure(
-    layers: Sequence[tuple[str, float | None, float | None, float | None]], best: int, caption: Sequence[str]
+    layers: Sequence[tuple[str, float | None, float | None, float | None]],
+    best: int,
+    caption: Sequence[str],
 ) -> "Figure":
-    """Draw a value at each layer with the band of its intervals, and the best layer; a curve for each scorer.
+    """Draw a value at each layer with the band of its intervals.
 
-    A layer is its name, such as `3 by code-bert-score`, its value and the ends of the interval.
+    The best layer is marked. A layer is its name, such as `3 by code-bert-score`, its value and the
+    ends of the interval. Each scorer has a curve.
     """
     figure, [axes] = _panels([8])
-    for name, items in groupby(enumerate(layers), key=lambda item: item[1][0].partition(" by ")[2]):
-        places, curve = zip(*items, strict=True)
-        value, low, high = ([_number(layer[at]) for layer in curve] for at in (1, 2, 3))
-        [line] = axes.plot(places, value, marker=".", label=name or None)
-        axes.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-        if name:
+    layer_names = [name.partition(" by ") for name, *_ in layers]
+    for scorer, items in groupby(range(len(layers)), key=lambda layer: layer_names[layer][2]):
+        places = list(items)
+        values = [_number(layers[place][1]) for place in places]
+        lows = [_number(layers[place][2]) for place in places]
+        highs = [_number(layers[place][3]) for place in places]
+        [line] = axes.plot(places, values, marker=".", label=scorer or None)
+        axes.fill_between(places, lows, highs, color=line.get_color(), alpha=0.2, linewidth=0)
+        if scorer:
             axes.legend(fontsize=7, frameon=False)
-    axes.plot([best], [_number(layers[best][1])], marker="o", color=_COLOUR, linestyle="none")
+    best_name, best_value, *_ = layers[best]
+    axes.plot([best], [_number(best_value)], marker="o", color=_COLOUR, linestyle="none")
     step = max(1, len(layers) // 13)
-    labels = [name.partition(" by ")[0] for name, *_ in layers]
+    labels = [name for name, *_ in layer_names]
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
-    _label(axes, f"layer; the best is {layers[best][0]}")
+    _label(axes, f"layer; the best is {best_name}")
     _caption(figure, caption)
     return figure
 
 
 def check_figure(file: str | None) -> None:
-    """Raise InputError for a file of no known format, and MissingExtraError without matplotlib."""
+    """Check that a figure can be written.
+
+    InputError is raised for a file of no known format, and MissingExtraError without matplotlib.
+    """
     if file is None:
         return
     if Path(file).suffix.lower() not in FORMATS:
-        raise InputError(f"The figure {file} has no known format. Name it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+        *formats, last = FORMATS
+        listed = f"{', '.join(formats)} or {last}"
+        raise InputError(f"The figure {file} has no known format. Name it {listed}.")
     with needs_extra("plot", "Drawing"):
         import matplotlib as mpl  # noqa: F401
 
@@ -131,12 +174,17 @@ class _Drawn(Protocol):
 
 
 def save_figure(result: _Drawn, file: str | None) -> None:
-    """Draw a result into a file, which is replaced only when the figure is complete; without a file do nothing."""
+    """Draw a result into a file; without a file do nothing.
+
+    The file is replaced only when the figure is complete.
+    """
     if file is None:
         return
     import matplotlib as mpl
 
-    content, kind = io.BytesIO(), Path(file).suffix[1:].lower()
+    content = io.BytesIO()
+    kind = Path(file).suffix[1:].lower()
+    # Without the date equal figures are equal files.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     figure = result.figure()
     with mpl.rc_context(_STYLE):
@@ -145,7 +193,10 @@ def save_figure(result: _Drawn, file: str | None) -> None:
 
 
 def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
-    """Return an empty figure of panels below each other, which have room for so many rows; a notebook shows it."""
+    """Return an empty figure of panels below each other.
+
+    The panels have room for so many rows. A notebook shows the figure.
+    """
     with needs_extra("plot", "Drawing"):
         from matplotlib.figure import Figure
 
@@ -165,22 +216,31 @@ def _panels(rows: Sequence[int]) -> "tuple[Figure, list[Axes]]":
 
 def _caption(figure: "Figure", paragraphs: Sequence[str]) -> None:
     """Write sentences below the panels, for which the figure grows."""
-    lines = [
-        line
-        for paragraph in paragraphs
-        for line in textwrap.wrap(_drawn(paragraph), _CHARACTERS, break_on_hyphens=False)
-    ]
+    lines = []
+    for paragraph in paragraphs:
+        lines += textwrap.wrap(_drawn(paragraph), _CHARACTERS, break_on_hyphens=False)
     figure.set_figheight(figure.get_figheight() + _LINE * (len(lines) + 1))
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_SMALL, color=_GREY, parse_math=False)
+    figure.supxlabel(
+        "\n".join(lines),
+        x=0.01,
+        ha="left",
+        fontsize=_SMALL,
+        color=_GREY,
+        parse_math=False,
+    )
 
 
 def _draw_rows(axes: "Axes", rows: Sequence[_Row]) -> None:
     """Draw a point with its interval in each row, the first at the top."""
     for place, (_, value, low, high, is_filled) in enumerate(rows):
-        ends = [[value], [value]] if low is None or high is None else [[low], [high]]
-        axes.hlines(place, *ends, color=_COLOUR, linewidth=1.5)
-        axes.plot([value], [place], marker="o", color=_COLOUR, markerfacecolor=_COLOUR if is_filled else "white")
-    axes.set_yticks(range(len(rows)), [_drawn(name) for name, *_ in rows], fontsize=8, parse_math=False)
+        if low is None or high is None:
+            low = value
+            high = value
+        axes.hlines(place, [low], [high], color=_COLOUR, linewidth=1.5)
+        face = _COLOUR if is_filled else "white"
+        axes.plot([value], [place], marker="o", color=_COLOUR, markerfacecolor=face)
+    names = [_drawn(name) for name, *_ in rows]
+    axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
@@ -191,7 +251,10 @@ def _label(axes: Any, text: str) -> None:
 
 
 def _drawn(text: str) -> str:
-    """Return a text whose control characters, which SVG cannot hold, are U+FFFD; fonts lack their pictures."""
+    """Return a text whose control characters are U+FFFD.
+
+    SVG cannot hold them, and fonts lack their pictures.
+    """
     return re.sub("[\u2400-\u2421]", "\N{REPLACEMENT CHARACTER}", visible(text))
 
 
