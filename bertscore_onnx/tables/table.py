@@ -1,4 +1,8 @@
-"""Results as tables: text, TSV or LaTeX from one list of columns; and how values and names are written."""
+"""Tables of results.
+
+`Table` writes rows as text, as TSV or in LaTeX, from one list of columns; the functions below it
+write values and names.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +23,9 @@ _TSV = str.maketrans("\t\n\r", "   ")
 
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "|": "$|$"}
-    | {"Δ": r"$\Delta$", "↓": r"$\downarrow$", "±": r"$\pm$", "<": "$<$", ">": "$>$", "*": "$^{*}$"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"[": "{[}", "|": "$|$", "<": "$<$", ">": "$>$", "*": "$^{*}$"}
+    | {"Δ": r"$\Delta$", "↓": r"$\downarrow$", "±": r"$\pm$"}
 )
 """A `[` after the end of a row would be an argument of LaTeX's."""
 
@@ -45,16 +50,26 @@ _EMS = (
 
 
 class Table:
-    """Rows by key. Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits."""
+    """A table whose rows are mappings of keys.
+
+    Text and LaTeX show the columns, in their formats; TSV shows every key, with all digits.
+    """
 
     def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], optional: Sequence[str] = ()
+        self,
+        columns: Sequence[Column],
+        rows: Sequence[Mapping[str, Any]],
+        optional: Sequence[str] = (),
     ) -> None:
-        """Take the columns; those written by `str` hold names, and are aligned to the left.
+        """Take the columns and the rows.
 
-        A cell is blank where a row lacks the key, and a row with its first cell alone is a heading. `optional` are the
-        keys of the columns that a narrow terminal does not show, the least important first; of columns that go together
-        with a space between.
+        A cell is blank where a row lacks the key, and a row with its first cell alone is a heading.
+
+        Args:
+            columns: those written by `str` hold names, and are aligned to the left.
+            rows: the values by key.
+            optional: the keys of the columns that a narrow terminal does not show, the least
+                important first; of columns that go together with a space between.
         """
         self.columns = columns
         self.rows = rows
@@ -64,72 +79,115 @@ class Table:
         """Align the columns within the width of the terminal."""
         keys = [key for _, key, _ in self.columns]
         numbers = [column for column, (_, _, write) in enumerate(self.columns) if write is not str]
-        optional = [tuple(keys.index(key) for key in together.split() if key in keys) for together in self.optional]
-        lines = aligned(self._cells(), terminal_width(), right=numbers, whole=numbers, optional=optional, has_rule=True)
+        optional = []
+        for together in self.optional:
+            optional.append(tuple(keys.index(key) for key in together.split() if key in keys))
+        lines = aligned(
+            self._cells(),
+            terminal_width(),
+            right=numbers,
+            whole=numbers,
+            optional=optional,
+            has_rule=True,
+        )
         return "\n".join(lines)
 
     def latex(self, caption: str, label: str = "", comments: Sequence[str] = ()) -> str:
-        """Write a table of the package booktabs, over both columns of a page where it does not fit into one.
+        """Write a table of the LaTeX package booktabs.
 
-        Headers, names and the caption are escaped, other cells are LaTeX.
+        It spans both columns of a page where it does not fit into one. Headers, names and the
+        caption are escaped, other cells are LaTeX.
         """
         are_names = [write is str for _, _, write in self.columns]
-        lines, widths = [], [0.0] * len(are_names)
+        header, rows, width = self._latex_lines(are_names)
+        environment = "table" if width <= _COLUMN_OF_A_PAGE else "table*"
+        alignment = ""
+        for is_name in are_names:
+            alignment += "l" if is_name else "r"
+        lines = [
+            r"% needs \usepackage{booktabs}",
+            rf"\begin{{{environment}}}",
+            r"  \centering",
+            r"  \footnotesize",
+            r"  \setlength{\tabcolsep}{3pt}",
+            rf"  \begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
+            r"    \toprule",
+            header,
+            r"    \midrule",
+            *rows,
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            rf"  \caption{{{latex_text(caption)}}}",
+        ]
+        if label:
+            lines.append(rf"  \label{{{label}}}")
+        lines.append(rf"\end{{{environment}}}")
+        for comment in comments:
+            lines.append(f"% {_UNPRINTABLE.sub(' ', comment)}")
+        return "\n".join(lines)
+
+    def _latex_lines(self, are_names: Sequence[bool]) -> tuple[str, list[str], float]:
+        """Return the lines of the header and of the rows, and their width."""
+        lines = []
+        widths = [0.0] * len(are_names)
         for number, cells in enumerate(self._cells()):
             if is_heading(cells):
-                lines += [r"    \midrule"] * (number > 1)
-                lines.append(rf"    \multicolumn{{{len(cells)}}}{{@{{}}l}}{{{latex_text(cells[0])}}} \\")
+                if number > 1:  # below the header is a rule already
+                    lines.append(r"    \midrule")
+                title = latex_text(cells[0])
+                lines.append(rf"    \multicolumn{{{len(cells)}}}{{@{{}}l}}{{{title}}} \\")
                 continue
-            widths = [max(width, _latex_width(cell)) for width, cell in zip(widths, cells, strict=True)]
-            written = [
-                latex_text(cell) if is_name or not number else cell
-                for cell, is_name in zip(cells, are_names, strict=True)
-            ]
+            written = []
+            for column, cell in enumerate(cells):
+                widths[column] = max(widths[column], _latex_width(cell))
+                is_text = number == 0 or are_names[column]
+                written.append(latex_text(cell) if is_text else cell)
             lines.append(f"    {' & '.join(written)} \\\\")
-        total = sum(widths) + _COLUMN_GAP * (len(widths) - 1)
-        environment = "table" if total <= _COLUMN_OF_A_PAGE else "table*"
-        alignment = "".join("l" if is_name else "r" for is_name in are_names)
-        return "\n".join(
-            [
-                r"% needs \usepackage{booktabs}",
-                rf"\begin{{{environment}}}",
-                r"  \centering",
-                r"  \footnotesize",
-                r"  \setlength{\tabcolsep}{3pt}",
-                rf"  \begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
-                *[r"    \toprule", lines[0], r"    \midrule", *lines[1:], r"    \bottomrule"],
-                r"  \end{tabular}",
-                rf"  \caption{{{latex_text(caption)}}}",
-                *[rf"  \label{{{label}}}"] * bool(label),
-                rf"\end{{{environment}}}",
-                *(f"% {_UNPRINTABLE.sub(' ', comment)}" for comment in comments),
-            ]
-        )
+        return lines[0], lines[1:], sum(widths) + _COLUMN_GAP * (len(widths) - 1)
 
     def _cells(self) -> list[list[str]]:
         """Return the header and the rows as they are written."""
-        rows = ([write(row[key]) if key in row else "" for _, key, write in self.columns] for row in self.rows)
-        return [[title for title, _, _ in self.columns], *rows]
+        lines = [[title for title, _, _ in self.columns]]
+        for row in self.rows:
+            cells = []
+            for _, key, write in self.columns:
+                cells.append(write(row[key]) if key in row else "")
+            lines.append(cells)
+        return lines
 
     def tsv(self) -> str:
-        """Write the header and the rows; a missing value is empty."""
+        """Write the table as TSV; missing values are empty."""
+        # Rows may have different columns: the header has all, in order of appearance.
         header = list(dict.fromkeys(key for row in self.rows for key in row))
-        cells = [["" if row.get(key) is None else str(row[key]).translate(_TSV) for key in header] for row in self.rows]
-        return "\n".join("\t".join(line) for line in [header, *cells])
+        lines = ["\t".join(header)]
+        for row in self.rows:
+            cells = [_tsv_cell(row.get(key)) for key in header]
+            lines.append("\t".join(cells))
+        return "\n".join(lines)
+
+
+def _tsv_cell(value: Any) -> str:
+    """Write a value in one column and one row."""
+    return "" if value is None else str(value).translate(_TSV)
 
 
 # How values are written.
 
 
 def latex_text(text: str) -> str:
-    """Escape what LaTeX would read as commands; signs of statistics become mathematics, and no minus is a hyphen."""
-    text = re.sub(r"(?<![\w-])-(?=\d)", "$-$", _UNPRINTABLE.sub(" ", text).translate(_LATEX))
-    return re.sub(r"\$\^\{\*\}\$\\_(\w+)", r"$^{*}_{\\mathrm{\1}}$", text)  # acc*_eq
+    """Escape what LaTeX would read as commands.
+
+    Signs of statistics become mathematics, and no minus is a hyphen.
+    """
+    escaped = _UNPRINTABLE.sub(" ", text).translate(_LATEX)
+    with_minus = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)
+    return re.sub(r"\$\^\{\*\}\$\\_(\w+)", r"$^{*}_{\\mathrm{\1}}$", with_minus)  # acc*_eq
 
 
 def latex_value(text: str) -> str:
-    """Write a number, a range, an interval or a p-value, with its mark, in LaTeX."""
-    return re.sub(r"(?<!\w)\+(?=\d)", "$+$", re.sub(r"(?<=\d)-(?=\d)", "--", latex_text(text.strip())))
+    """Write a number, a range, an interval or a p-value in LaTeX."""
+    with_ranges = re.sub(r"(?<=\d)-(?=\d)", "--", latex_text(text.strip()))
+    return re.sub(r"(?<!\w)\+(?=\d)", "$+$", with_ranges)
 
 
 def latex_number(text: str, *, is_bold: bool) -> str:
@@ -138,9 +196,15 @@ def latex_number(text: str, *, is_bold: bool) -> str:
 
 
 def _latex_width(cell: str) -> float:
-    """Return at least how wide a text or a number is in Computer Modern, in points."""
+    """Return a lower bound of the width of a cell in LaTeX, in points."""
     shown = re.sub(r"\\[a-zA-Z]+|[$^{}\\]", "", cell)
-    return _EM * sum(_EMS.get(character, 0.75 if character.isupper() else 0.53) for character in shown)
+    return _EM * sum(map(_ems, shown))
+
+
+def _ems(character: str) -> float:
+    if character in _EMS:
+        return _EMS[character]
+    return 0.75 if character.isupper() else 0.53
 
 
 plain: Format = "{}".format
@@ -148,22 +212,29 @@ plain: Format = "{}".format
 
 
 def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Format:
-    """Return a format of numbers with this many decimals, `signed` with a plus sign too."""
+    """Return a format of numbers; `signed` ones have a plus sign too."""
     sign = "+" if signed else ""
 
     def write(value: float | None) -> str:
-        return missing if value is None else f"{value:{sign}.{digits}f}"
+        if value is None:
+            return missing
+        return f"{value:{sign}.{digits}f}"
 
     return write
 
 
 def p_value(digits: int) -> Format:
-    """Return a format of p-values: no zero before the point, and a bound if all decimals are 0."""
+    """Return a format of p-values, without a zero before the point.
+
+    If all decimals are 0, a bound is written, such as `<.001`.
+    """
 
     def write(value: float | None) -> str:
         if value is None:
             return MISSING
-        return f"<.{'1':0>{digits}}" if value < 0.5 * 10**-digits else f"{value:.{digits}f}".removeprefix("0")
+        if value < 0.5 * 10**-digits:
+            return f"<.{'1':0>{digits}}"
+        return f"{value:.{digits}f}".removeprefix("0")
 
     return write
 
@@ -180,13 +251,16 @@ def plural(number: int, noun: str) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Write names in a sentence, such as `a, b and c`."""
-    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + "".join(names[-1:])
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def natural_key(name: str | int) -> tuple[list[Any], str]:
-    """Return a key to sort names by: numbers in them count as numbers, so that seg-2 comes before seg-10."""
+    """Return a key to sort names by, so that seg-2 comes before seg-10."""
     parts: list[Any] = re.split(r"([0-9]+)", str(name))
-    for at in range(1, len(parts), 2):
-        digits = parts[at].lstrip("0")
-        parts[at] = (len(digits), digits)
+    for position in range(1, len(parts), 2):
+        # Numbers sort by length, then by digits: they may be too long for int.
+        digits = parts[position].lstrip("0")
+        parts[position] = (len(digits), digits)
     return parts, str(name)
