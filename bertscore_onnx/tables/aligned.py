@@ -1,4 +1,7 @@
-"""Tables and sentences as text within the width of a terminal: one renderer for commands and results."""
+"""Text within the width of a terminal.
+
+`aligned` writes tables and `filled` sentences, for commands and for results.
+"""
 
 import re
 import shutil
@@ -11,19 +14,25 @@ _GAP = "  "
 _LONGEST_WORD = 16
 """Longer words, such as names of systems, may be broken."""
 
+_DRAWN_ON_OTHERS = ("Mn", "Me", "Cf")
+"""The categories of marks and of formatting characters."""
+
 
 def terminal_width() -> int:
-    """Return the width given by COLUMNS or by the terminal; 80 without a terminal."""
+    """Return the width of COLUMNS or the terminal; 80 without a terminal."""
     return shutil.get_terminal_size().columns
 
 
 def filled(text: str, width: int) -> str:
-    """Break lines that are wider than a width between words; a longer word, such as a signature, stays whole.
+    """Break lines that are wider than a width, between words.
 
-    So does `p = 0.0225`. Texts without spaces, such as Chinese ones, break between their characters.
+    A longer word, such as a signature, stays whole. So does `p = 0.0225`. Texts without spaces,
+    such as Chinese ones, break between their characters.
     """
-    lines = (_wrapped(line, width, is_cell=False) for line in text.replace(" = ", "\0=\0").split("\n"))
-    return "\n".join(part for parts in lines for part in parts).replace("\0=\0", " = ")
+    lines = []
+    for line in text.replace(" = ", "\0=\0").split("\n"):
+        lines += _wrapped(line, width, is_cell=False)
+    return "\n".join(lines).replace("\0=\0", " = ")
 
 
 def aligned(
@@ -35,39 +44,86 @@ def aligned(
     optional: Sequence[int | tuple[int, ...]] = (),
     has_rule: bool = False,
 ) -> list[str]:
-    """Return the lines of a table, (rows, columns), with every column as wide as its widest cell.
+    """Return the lines of a table; columns are as wide as their widest cell.
 
-    To fit into a width, `optional` columns are left out, the first ones first, which a last line names, and cells are
-    wrapped, in the last columns first, but for `whole` columns; columns that still have no room stand in another
-    table below, beside the names again. With a rule below the header, a row with its first cell alone is a heading.
+    To fit into a width, `optional` columns are left out, the first ones first; a last line names
+    them. Then cells are wrapped, in the last columns first, but for `whole` columns. Columns that
+    still have no room stand in another table below, beside the names again.
+
+    Args:
+        rows: the cells, (rows, columns); the first row is the header.
+        width: the most columns of the terminal; None for no bound.
+        right: the columns that are aligned to the right.
+        whole: the columns whose cells are not wrapped.
+        optional: the columns that may be left out, alone or several together.
+        has_rule: whether a rule stands below the header, and a row with its first cell alone is a
+            heading.
     """
-    columns = [*zip(*(row for row in rows if not (has_rule and is_heading(row))), strict=True)]
-    widths = [max(text_width(line) for cell in column for line in cell.split("\n")) for column in columns]
-    short = [size if number in whole else min(size, _LONGEST_WORD) for number, size in enumerate(widths)]
-    kept = [*range(len(columns))]
-    for column in optional:
-        if width is None or _total(short, kept) <= width:
-            break
-        kept = [one for one in kept if one not in (column if isinstance(column, tuple) else (column,))]
-    least = [
-        size if number in whole else min(size, max(map(_longest_word, column)))
-        for number, (size, column) in enumerate(zip(short, columns, strict=True))
-    ]
+    cell_rows = [row for row in rows if not (has_rule and is_heading(row))]
+    columns = list(zip(*cell_rows, strict=True))
+    widths = [max(map(_cell_size, column)) for column in columns]
+    least = _least_widths(columns, widths, whole)
+    kept = _kept(widths, width, whole, optional)
     num_names = 1 + min((number for number in kept if number not in whole), default=0)
+
     lines: list[str] = []
     for block in _blocks(kept, num_names, least, width):
         sizes = _narrowed(widths, least, block, width)
-        lines += [""] * bool(lines)
+        are_right = [column in right for column in block]
+        if lines:
+            lines.append("")
         for number, row in enumerate(rows):
             if has_rule and is_heading(row):
                 lines += filled(row[0], width).split("\n") if width else [row[0]]
                 continue
-            lines += _lines([row[column] for column in block], sizes, [column in right for column in block])
-            lines += [_GAP.join("-" * size for size in sizes)] * (has_rule and number == 0)
-    left_out = [" ".join(rows[0][column].split()) for column in range(len(columns)) if column not in kept]
+            lines += _lines([row[column] for column in block], sizes, are_right)
+            if has_rule and number == 0:
+                lines.append(_GAP.join("-" * size for size in sizes))
+
+    left_out = [number for number in range(len(columns)) if number not in kept]
     if left_out and width:
-        lines += filled(f"A wider terminal also shows {', '.join(left_out)}.", width).split("\n")
+        names = ", ".join(" ".join(rows[0][number].split()) for number in left_out)
+        lines += filled(f"A wider terminal also shows {names}.", width).split("\n")
     return lines
+
+
+def _cell_size(cell: str) -> int:
+    """Return the width of the widest line of a cell."""
+    return max(map(text_width, cell.split("\n")))
+
+
+def _least_widths(
+    columns: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    whole: Collection[int],
+) -> list[int]:
+    """Return the widths to which columns can be narrowed, (columns,)."""
+    least = []
+    for number, column in enumerate(columns):
+        size = widths[number]
+        if number not in whole:
+            size = min(size, _LONGEST_WORD, max(map(_longest_word, column)))
+        least.append(size)
+    return least
+
+
+def _kept(
+    widths: Sequence[int],
+    width: int | None,
+    whole: Collection[int],
+    optional: Sequence[int | tuple[int, ...]],
+) -> list[int]:
+    """Return the columns to show, without optional ones that lack room."""
+    sizes = []
+    for number, size in enumerate(widths):
+        sizes.append(size if number in whole else min(size, _LONGEST_WORD))
+    kept = list(range(len(widths)))
+    for column in optional:
+        if width is None or _total(sizes, kept) <= width:
+            break
+        together = column if isinstance(column, tuple) else (column,)
+        kept = [number for number in kept if number not in together]
+    return kept
 
 
 def is_heading(row: Sequence[str]) -> bool:
@@ -76,20 +132,27 @@ def is_heading(row: Sequence[str]) -> bool:
 
 
 def text_width(text: str) -> int:
-    """Return the columns of a terminal that a text takes: two for a wide character or an emoji, however many marks,
-    selectors and joined emoji follow it.
+    """Return the columns of a terminal that a text takes.
+
+    A wide character or an emoji takes two, however many marks, selectors and joined emoji follow.
     """
-    return len(text) if text.isascii() else sum(map(_cell_width, _characters(text)))
+    if text.isascii():
+        return len(text)
+    return sum(map(_cell_width, _characters(text)))
 
 
 def _characters(text: str) -> Iterator[str]:
-    """Yield each character together with all that is drawn on it: accents, selectors, joined emoji."""
+    """Yield each character with all that is drawn on it.
+
+    These are accents, selectors and joined emoji. An empty text has one empty character.
+    """
     whole = ""
     for character in text:
-        is_mark = unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff"
+        is_mark = unicodedata.category(character) in _DRAWN_ON_OTHERS
+        is_vowel_of_hangul = "\u1160" <= character <= "\u11ff"
         is_skin = "\U0001f3fb" <= character <= "\U0001f3ff"
         is_joined = whole.endswith("\u200d") and unicodedata.east_asian_width(character) == "W"
-        if whole and not (is_mark or is_skin or is_joined):
+        if whole and not (is_mark or is_vowel_of_hangul or is_skin or is_joined):
             yield whole
             whole = ""
         whole += character
@@ -98,9 +161,10 @@ def _characters(text: str) -> Iterator[str]:
 
 def _cell_width(character: str) -> int:
     """Return the columns of one of `_characters`."""
-    if not character or unicodedata.category(character[0]) in ("Mn", "Me", "Cf"):
+    if not character or unicodedata.category(character[0]) in _DRAWN_ON_OTHERS:
         return 0
-    return 2 if unicodedata.east_asian_width(character[0]) in "WF" or "\ufe0f" in character else 1
+    is_wide = unicodedata.east_asian_width(character[0]) in "WF"
+    return 2 if is_wide or "\ufe0f" in character else 1
 
 
 def _longest_word(cell: str) -> int:
@@ -111,20 +175,32 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
     return sum(widths[column] for column in columns) + len(_GAP) * (len(columns) - 1)
 
 
-def _blocks(kept: Sequence[int], num_names: int, least: Sequence[int], width: int | None) -> Iterator[list[int]]:
-    """Yield the columns of each table, which begins with the columns up to the names."""
-    names, rest = [*kept[:num_names]], [*kept[num_names:]]
-    while True:
-        block = [*names]
-        while rest and (len(block) == num_names or width is None or _total(least, [*block, rest[0]]) <= width):
-            block.append(rest.pop(0))
-        yield block
-        if not rest:
-            return
+def _blocks(
+    kept: Sequence[int],
+    num_names: int,
+    least: Sequence[int],
+    width: int | None,
+) -> Iterator[list[int]]:
+    """Yield the columns of each table, which begins with the names."""
+    names = list(kept[:num_names])
+    block = list(names)
+    for column in kept[num_names:]:
+        has_room = width is None or _total(least, [*block, column]) <= width
+        # A table has one column beside the names at least.
+        if not has_room and len(block) > num_names:
+            yield block
+            block = list(names)
+        block.append(column)
+    yield block
 
 
-def _narrowed(widths: Sequence[int], least: Sequence[int], block: Sequence[int], width: int | None) -> list[int]:
-    """Return the widths of the columns of a table; the last columns are narrowed first until all fit."""
+def _narrowed(
+    widths: Sequence[int],
+    least: Sequence[int],
+    block: Sequence[int],
+    width: int | None,
+) -> list[int]:
+    """Return the widths of columns, the last ones narrowed until all fit."""
     excess = 0 if width is None else max(_total(widths, block) - width, 0)
     sizes = []
     for column in reversed(block):
@@ -134,18 +210,27 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], block: Sequence[int],
     return sizes[::-1]
 
 
-def _lines(cells: Sequence[str], sizes: Sequence[int], are_right: Sequence[bool]) -> Iterator[str]:
+def _lines(
+    cells: Sequence[str],
+    sizes: Sequence[int],
+    are_right: Sequence[bool],
+) -> Iterator[str]:
     """Yield the lines of a row, whose cells may take several."""
-    parts = [
-        [part for line in cell.split("\n") for part in _wrapped(line, size, is_cell=True)]
-        for cell, size in zip(cells, sizes, strict=True)
-    ]
-    for line in zip_longest(*parts, fillvalue=""):
-        padded = (
-            " " * (size - text_width(part)) + part if is_right else part + " " * (size - text_width(part))
-            for part, size, is_right in zip(line, sizes, are_right, strict=True)
-        )
+    columns = []
+    for cell, size in zip(cells, sizes, strict=True):
+        cell_lines = []
+        for line in cell.split("\n"):
+            cell_lines += _wrapped(line, size, is_cell=True)
+        columns.append(cell_lines)
+    for texts in zip_longest(*columns, fillvalue=""):
+        padded = map(_padded, texts, sizes, are_right)
         yield _GAP.join(padded).rstrip()
+
+
+def _padded(text: str, size: int, is_right: bool) -> str:
+    """Return a text with spaces before or behind it."""
+    spaces = " " * (size - text_width(text))
+    return spaces + text if is_right else text + spaces
 
 
 _BREAK = re.compile(r"(\s+)|(?<=[^\W\d_]{2}-)(?=[^\W\d_]{2})")
@@ -153,31 +238,52 @@ _BREAK = re.compile(r"(\s+)|(?<=[^\W\d_]{2}-)(?=[^\W\d_]{2})")
 
 
 def _wrapped(line: str, width: int, *, is_cell: bool) -> list[str]:
-    """Break a line that is wider than a width between words; in a cell also behind hyphens, and in longer words."""
+    """Break a line that is wider than a width between words.
+
+    In a cell it is broken behind hyphens too, and in longer words.
+    """
     if text_width(line) <= width:
         return [line]
-    lines = [""]
-    for part in filter(None, _BREAK.split(line) if is_cell else re.split(r"(\s+)", line)):
-        for piece in _pieces(part, width if is_cell else None):
-            if lines[-1] and text_width((lines[-1] + piece).rstrip()) > width:
-                lines[-1] = lines[-1].rstrip()
-                lines.append("")
-            lines[-1] += piece if lines[-1] or len(lines) == 1 else piece.lstrip()
-    return [*lines[:-1], *filter(None, [lines[-1].rstrip()])]
+    spaced_words = _BREAK.split(line) if is_cell else re.split(r"(\s+)", line)
+    longest = width if is_cell else None
+    finished: list[str] = []
+    current = ""
+    for word in filter(None, spaced_words):
+        for piece in _pieces(word, longest):
+            if current and text_width((current + piece).rstrip()) > width:
+                finished.append(current.rstrip())
+                current = ""
+            # Only the first line keeps the spaces that it begins with.
+            current += piece if current or not finished else piece.lstrip()
+    last = current.rstrip()
+    return [*finished, last] if last else finished
 
 
 def _pieces(word: str, width: int | None) -> Iterator[str]:
-    """Yield the parts of a word between which a line may end: beside wide characters, and after `width` columns."""
+    """Yield the pieces of a word between which a line may end.
+
+    It may end beside wide characters, and after `width` columns.
+    """
     if word.isascii() and (width is None or len(word) <= width):
         yield word
         return
-    piece, size, was_wide, was_opening = "", 0, False, False
+    piece = ""
+    size = 0
+    was_wide = False
+    was_opening = False
     for character in _characters(word):
-        columns, category = _cell_width(character), unicodedata.category(character[0])
-        ends = (was_wide or columns == 2) and not was_opening and category not in ("Pe", "Pf", "Po")
-        if piece and (ends or (width is not None and size + columns > width)):
+        columns = _cell_width(character)
+        category = unicodedata.category(character[0])
+        is_beside_wide = was_wide or columns == 2
+        is_closing = category in ("Pe", "Pf", "Po")
+        may_end = is_beside_wide and not was_opening and not is_closing
+        is_full = width is not None and size + columns > width
+        if piece and (may_end or is_full):
             yield piece
-            piece, size = "", 0
-        piece, size, was_wide = piece + character, size + columns, columns == 2
+            piece = ""
+            size = 0
+        piece += character
+        size += columns
+        was_wide = columns == 2
         was_opening = category in ("Ps", "Pi")
     yield piece
