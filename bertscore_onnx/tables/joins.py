@@ -1,4 +1,6 @@
-"""Joins of tables: which rows belong together, and what their values say about it.
+"""Joins of tables.
+
+Here is decided which rows belong together, and what their values say about it.
 
 Rows of two tables belong together by their ids, or else by position. Columns of any name may show
 that this is right, or contradict it; docs/tables.md has the law as users read it. `join_tables`
@@ -38,23 +40,28 @@ _MARKS_OF_LISTS = re.compile(r"[\s'\"\[\],]+")
 
 
 def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
-    """Return an integer for each cell, (rows,), equal for cells that read alike.
+    """Return an integer for each cell, equal for cells that read alike.
 
     7, 7.0, "007" and " 7 " read alike, and so do "Text" and "text", and a list however it is
     written. Keys are those of this process alone.
     """
     types = set(map(type, values))
     if types == {str}:
-        return _keys_of_texts([value.strip().casefold() for value in values])  # type: ignore[attr-defined]
-    keys = map(hash, values) if types <= {int, float} else map(_key_of_value, values)
-    array = np.fromiter(keys, np.int64, len(values))
+        texts = [value.strip().casefold() for value in values]  # type: ignore[attr-defined]
+        return _keys_of_texts(texts)
+    key_of = hash if types <= {int, float} else _key_of_value
+    array = np.fromiter(map(key_of, values), np.int64, len(values))
     if float in types:
-        array[np.fromiter((value != value for value in values), np.bool_, len(values))] = BLANK
+        is_nan = np.fromiter((value != value for value in values), np.bool_, len(values))
+        array[is_nan] = BLANK
     return array
 
 
 def _keys_of_texts(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the keys of stripped texts in lower case; only special texts take more than a hash."""
+    """Return the keys of stripped texts in lower case.
+
+    Only special texts take more than a hash.
+    """
     keys = np.fromiter(map(hash, texts), np.int64, len(texts))
     for row, text in enumerate(texts):
         if text in _BLANK_TEXTS or text[0] in _FIRST_OF_SPECIAL:
@@ -63,7 +70,8 @@ def _keys_of_texts(texts: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _key_of_value(value: object) -> int:
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return hash(value)
     return _key_of_text(str(value).strip().casefold())
@@ -77,7 +85,8 @@ def _key_of_text(text: str) -> int:
     if text[0] not in _FIRST_OF_SPECIAL or "_" in text:  # Python would skip the underscore of 1_0
         return hash(text)
     try:
-        return hash(int(text) if text.isdecimal() else float(text))
+        number = int(text) if text.isdecimal() else float(text)
+        return hash(number)
     except ValueError:
         return hash(text)
 
@@ -98,8 +107,9 @@ class ColumnKeys:
         self.keys = keys
         self.values = values[is_value]
         self.counts = counts[is_value]
-        self.single_values = values[is_value & (counts == 1)]
-        self.rows_of_singles = rows[is_value & (counts == 1)]
+        is_single = is_value & (counts == 1)
+        self.single_values = values[is_single]
+        self.rows_of_singles = rows[is_single]
         self.counts_rows = _counts_rows(keys) if counts_rows is None else counts_rows
 
 
@@ -143,7 +153,9 @@ class Evidence:
 
 
 def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
-    """Compare all columns of two tables whose rows were joined, the same number in both.
+    """Compare all columns of two tables whose rows were joined.
+
+    Both have the same number of rows.
 
     - A column *has the values of* another if more than half of the rows have a value that both hold
       exactly once, or if both hold the same `MIN_SHARED_VALUES` values or more, equally often.
@@ -155,13 +167,14 @@ def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
     """
     columns = _telling(first)
     other_columns = _telling(second)
-    equal = [
-        (name, other)
-        for (name, column), (other, other_column) in product(columns.items(), other_columns.items())
-        if _are_equal(column, other_column)
-    ]
-    settled = {name for name, _ in equal}
-    other_settled = {other for _, other in equal}
+    equal = []
+    settled = set()
+    other_settled = set()
+    for (name, column), (other, other_column) in product(columns.items(), other_columns.items()):
+        if _are_equal(column, other_column):
+            equal.append((name, other))
+            settled.add(name)
+            other_settled.add(other)
     for (name, column), (other, other_column) in product(columns.items(), other_columns.items()):
         if name in settled or other in other_settled:
             continue
@@ -185,7 +198,10 @@ def _telling(table: JoinedTable) -> dict[str, ColumnKeys]:
 
 
 def _are_equal(first: ColumnKeys, second: ColumnKeys) -> bool:
-    """Return whether columns agree in all rows where both have a value, which are most rows."""
+    """Return whether columns agree in all rows where both have a value.
+
+    Only columns that agree in more than half of the rows are equal.
+    """
     agree = _agree(first, second)
     are_blank = (first.keys == BLANK) | (second.keys == BLANK)
     return 2 * int(agree.sum()) > len(agree) and bool((agree | are_blank).all())
@@ -198,22 +214,27 @@ def _agree(first: ColumnKeys, second: ColumnKeys) -> NDArray[np.bool_]:
 
 
 def _moved_rows(first: ColumnKeys, second: ColumnKeys) -> tuple[int, int] | None:
-    """Return the rows of a value that two columns have in different rows; None if there is none."""
-    _, places, other_places = np.intersect1d(
+    """Return the rows of a value that two columns have in different rows.
+
+    The first is its row in the first column. None is returned if there is no such value.
+    """
+    _, places, first_uses = np.intersect1d(
         first.single_values, second.single_values, assume_unique=True, return_indices=True
     )
     rows = first.rows_of_singles[places]
-    other_rows = second.rows_of_singles[other_places]
+    other_rows = second.rows_of_singles[first_uses]
     if 2 * len(rows) > len(first.keys):
         moved = rows != other_rows
         if not moved.any():
             return None
         earliest = np.argmin(np.where(moved, rows, len(first.keys)))
         return int(rows[earliest]), int(other_rows[earliest])
-    have_same_values = np.array_equal(first.values, second.values) and np.array_equal(first.counts, second.counts)
-    if len(first.values) < MIN_SHARED_VALUES or not have_same_values:
+    if len(first.values) < MIN_SHARED_VALUES:
         return None
-    # The same values equally often: if a row differs, its value stands in another row of the second.
+    have_same_values = np.array_equal(first.values, second.values)
+    if not have_same_values or not np.array_equal(first.counts, second.counts):
+        return None
+    # Both hold each value equally often: if a row differs, the second has its value elsewhere.
     differing = np.flatnonzero((first.keys != second.keys) & (first.keys != BLANK))
     if not len(differing):
         return None
@@ -223,16 +244,25 @@ def _moved_rows(first: ColumnKeys, second: ColumnKeys) -> tuple[int, int] | None
 
 
 def _shown_by(
-    columns: Mapping[str, ColumnKeys], other_columns: Mapping[str, ColumnKeys], equal: Sequence[tuple[str, str]]
+    columns: Mapping[str, ColumnKeys],
+    other_columns: Mapping[str, ColumnKeys],
+    equal: Sequence[tuple[str, str]],
 ) -> str | None:
-    """Return the column that shows the order of the rows, or the first of several; None if none does."""
-    equal = [pair for pair in equal if not columns[pair[0]].counts_rows and not other_columns[pair[1]].counts_rows]
-    if equal:
-        together = np.zeros(len(columns[equal[0][0]].keys), np.int64)
-        for name, _ in equal:
-            together = 31 * together + columns[name].keys  # as a hash of several values, modulo 2^64
+    """Return the column that shows the order of the rows; None if none does.
+
+    Of several columns that show it together this is the first.
+    """
+    names = []
+    for name, other in equal:
+        if not columns[name].counts_rows and not other_columns[other].counts_rows:
+            names.append(name)
+    if names:
+        together = np.zeros(len(columns[names[0]].keys), np.int64)
+        for name in names:
+            # A hash of several values, modulo 2^64.
+            together = 31 * together + columns[name].keys
         if _are_most(len(np.unique(together)), len(together)):
-            return equal[0][0]
+            return names[0]
     for (name, column), (_, other_column) in product(columns.items(), other_columns.items()):
         if column.counts_rows or other_column.counts_rows:
             continue
@@ -246,8 +276,15 @@ def _are_most(number: int, total: int) -> bool:
     return 2 * number > total
 
 
-def _able_to_show(table: JoinedTable, columns: Mapping[str, ColumnKeys], settled: set[str]) -> list[str]:
-    """Return the columns that could show the order: none that is settled, an output or a counter."""
+def _able_to_show(
+    table: JoinedTable,
+    columns: Mapping[str, ColumnKeys],
+    settled: set[str],
+) -> list[str]:
+    """Return the columns that could show the order.
+
+    Columns that are settled, outputs and counters of rows could not.
+    """
     return [
         name
         for name, column in columns.items()
@@ -257,8 +294,10 @@ def _able_to_show(table: JoinedTable, columns: Mapping[str, ColumnKeys], settled
 
 def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, str]:
     """Return a column of each table, of the same name if both have one."""
-    shared = next((name for name in names if name in other_names), None)
-    return (names[0], other_names[0]) if shared is None else (shared, shared)
+    for name in names:
+        if name in other_names:
+            return name, name
+    return names[0], other_names[0]
 
 
 # Rows of inputs, joined by their ids or by position.
@@ -266,7 +305,10 @@ def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of an input, each of a segment: of a list or a table, or of a system in a long table."""
+    """Rows of an input, each of a segment.
+
+    The input is a list, a table, or the rows of a system in a long table.
+    """
 
     title: str
     """The input in messages."""
@@ -287,26 +329,28 @@ class Rows:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the rows have ids in the index of pandas: one other than 0, 1, 2 and so on."""
+        """Whether pandas' index holds ids: another than 0, 1, 2 and so on."""
         if self.ids is not None or self.labels is None:
             return False
-        return [*map(id_text, self.labels)] != [*map(str, range(self.number))]
+        positions = list(map(str, range(self.number)))
+        return list(map(id_text, self.labels)) != positions
 
     def by_label(self) -> "Rows":
         """Return the rows with the labels of pandas as ids, if they have labels."""
-        return self if self.labels is None else replace(self, ids=[*map(id_text, self.labels)])
+        if self.labels is None:
+            return self
+        return replace(self, ids=list(map(id_text, self.labels)))
 
     def part(self, rows: Sequence[int]) -> "Rows":
-        """Return some of the rows, which have ids."""
-        ids = self.ids or ()
-        return replace(
-            self,
-            number=len(rows),
-            place=lambda row: self.place(rows[row]),
-            ids=[ids[row] for row in rows],
-            labels=None,
-            at=[self.at[row] for row in rows],
-        )
+        """Return only these of the rows, which have ids."""
+        all_ids = self.ids or ()
+        ids = [all_ids[row] for row in rows]
+        table_rows = [self.at[row] for row in rows]
+
+        def place(row: int) -> str:
+            return self.place(rows[row])
+
+        return replace(self, number=len(rows), place=place, ids=ids, labels=None, at=table_rows)
 
     def by_id(self) -> "RowsOfSegments":
         """Return the row of each id; raise InputError for an id that occurs again."""
@@ -314,15 +358,19 @@ class Rows:
         for row, name in enumerate(self.ids or ()):
             earlier = rows.setdefault(name, row)
             if earlier != row:
+                first_use = self.place(earlier)
                 raise InputError(
-                    f"{self.place(row)}: segment {name!r} occurs again; it is in {self.place(earlier)} too. ",
+                    f"{self.place(row)}: segment {name!r} occurs again; it is in {first_use} too. ",
                     *self._remedy_of_repeats(),
                     *WAYS_OUT,
                 )
         return rows
 
     def _remedy_of_repeats(self) -> tuple[str | Argument, ...]:
-        """Return what to do about ids that occur again: name a second column that tells them apart, if one does."""
+        """Return what to do about ids that occur again.
+
+        A second column is named if it tells them apart.
+        """
         ids = self.ids or ()
         table = self.table
         if table is None:
@@ -332,12 +380,10 @@ class Rows:
                 continue
             keys = column_keys(table.values(name))[self.at].tolist()
             is_key = len(set(zip(ids, keys, strict=True))) == len(ids)
+            # A column that is a key alone may be a counter of rows.
             if is_key and len(set(keys)) < len(ids):
-                return (
-                    "Name a key of two columns, ",
-                    Argument("columns", {"segment": "+".join((name, *self.id_columns))}),
-                    ", ",
-                )
+                key = "+".join((name, *self.id_columns))
+                return ("Name a key of two columns, ", Argument("columns", {"segment": key}), ", ")
         return ("Leave one out, ",)
 
 
@@ -346,52 +392,73 @@ RowsOfSegments = Mapping[str | int, int]
 
 
 def rows_of_segments(inputs: Sequence[Rows]) -> dict[Rows, RowsOfSegments]:
-    """Return the row of each segment in each input: by its id, or by position if no input has ids.
+    """Return the row of each segment in each input.
 
-    Inputs without ids are joined with others by position. The rows of a table are those of the first input with ids,
-    at the same positions. A list has nothing that could show its order: it is that of the ids, in which all inputs
-    with ids have to be then.
+    Segments are joined by their ids, or by position if no input has ids.
+
+    Inputs without ids are joined with others by position. The rows of a table are those of the
+    first input with ids, at the same positions. A list has nothing that could show its order: it is
+    that of the ids, in which all inputs with ids have to be then.
     """
     by_id = {rows: rows.by_id() for rows in inputs if rows.ids is not None}
     plain = [rows for rows in inputs if rows.ids is None]
     for rows in plain[1:]:
         if rows.number != plain[0].number:
             raise _unequal(plain[0], rows)
-    names: Sequence[str | int] = range(1, plain[0].number + 1) if plain else ()
+    names: Sequence[str | int] = ()
     if by_id and plain:
         names = _segments_by_position(by_id, plain)
+    elif plain:
+        names = range(1, plain[0].number + 1)
     by_position = {name: row for row, name in enumerate(names)}
     return {rows: by_id.get(rows, by_position) for rows in inputs}
 
 
-def _segments_by_position(by_id: Mapping[Rows, RowsOfSegments], plain: Sequence[Rows]) -> list[str | int]:
-    """Return the ids of the rows of inputs without ids, (rows,); raise InputError if they are not clear."""
+def _segments_by_position(
+    by_id: Mapping[Rows, RowsOfSegments],
+    plain: Sequence[Rows],
+) -> list[str | int]:
+    """Return the ids of the rows of inputs without ids, (rows,).
+
+    Raises InputError if they are not clear.
+    """
     first = next(iter(by_id))
     lists = [rows for rows in plain if rows.table is None]
-    for rows in by_id if lists else ():
-        _check_order(rows, lists[0])
-    chosen = [segments for rows, segments in by_id.items() if lists or rows.table is first.table]
-    names = [*dict.fromkeys(name for segments in chosen for name in segments)]
+    if lists:
+        for rows in by_id:
+            _check_order(rows, lists[0])
+    segments: dict[str | int, None] = {}
+    for rows, rows_of_ids in by_id.items():
+        if lists or rows.table is first.table:
+            segments |= dict.fromkeys(rows_of_ids)
+    names = list(segments)
     if len(names) != plain[0].number:
+        title = plain[0].title
         raise InputError(
-            f"{plain[0].title} has {plural(plain[0].number, plain[0].unit)} without ids, and {first.title} has "
-            f"{plural(len(names), 'segment')}; expected as many. Give {plain[0].title} as a table with a column of ids."
+            f"{title} has {plural(plain[0].number, plain[0].unit)} without ids, "
+            f"and {first.title} has {plural(len(names), 'segment')}; expected as many. "
+            f"Give {title} as a table with a column of ids."
         )
     return sorted(names, key=natural_key) if lists else names
 
 
 def _check_order(rows: Rows, plain: Rows) -> None:
-    """Raise InputError if rows with ids, beside others without, are not in the order of their ids."""
+    """Raise InputError if rows with ids are not in the order of these.
+
+    `plain` are rows without ids beside them.
+    """
     places = map(rows.place, range(rows.number))
     check_order_of_ids(zip(places, rows.ids or (), strict=True), rows.title, plain.title)
 
 
 def _unequal(first: Rows, second: Rows) -> InputError:
     longer = first if first.number > second.number else second
+    first_without_partner = min(first.number, second.number)
     return InputError(
-        f"{first.title} has {plural(first.number, first.unit)} and {second.title} has "
-        f"{plural(second.number, second.unit)}; expected as many in each, in the same order, or a column of ids in "
-        f"both: {longer.place(min(first.number, second.number))} has no partner."
+        f"{first.title} has {plural(first.number, first.unit)} and "
+        f"{second.title} has {plural(second.number, second.unit)}; expected as many in each, "
+        "in the same order, or a column of ids in both: "
+        f"{longer.place(first_without_partner)} has no partner."
     )
 
 
@@ -411,18 +478,24 @@ def lacks_segment(place: str, name: str | int, title: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TablePart:
-    """Rows of a table that are a table of their own, such as those of one system."""
+    """Rows of a table that are a table by themselves, such as a system's."""
 
     table: WholeTable
     rows: Rows
     outputs: frozenset[str] = frozenset()
     """The columns of outputs of systems."""
     left_out: frozenset[str] = frozenset()
-    """The columns that say nothing of a segment: scores, and the names of systems, metrics and runs."""
+    """The columns that say nothing of a segment.
+
+    They hold scores, or the names of systems, metrics and runs.
+    """
 
 
 class JoinCheck:
-    """Asks the values of tables whether their rows were joined rightly; reads each column once."""
+    """Asks the values of tables whether their rows were joined rightly.
+
+    Each column is read once.
+    """
 
     def __init__(self, rows_of: Mapping[Rows, RowsOfSegments]) -> None:
         """Check rows that were joined so."""
@@ -430,13 +503,14 @@ class JoinCheck:
         self._keys: dict[tuple[WholeTable, str], NDArray[np.int64]] = {}
 
     def of_tables(self, tables: Sequence[Sequence[TablePart]]) -> dict[WholeTable, str]:
-        """Return what an output says of tables that were joined by position; raise InputError as `how` does.
+        """Return what an output says of tables that were joined by position.
 
-        The further parts of a table are compared with its first part, and the first parts with each other.
+        The further parts of a table are compared with its first part, and the first parts with each
+        other. InputError is raised as by `how`.
         """
         said: dict[WholeTable, str] = {}
-        for first, *others in tables:
-            for other in others:
+        for first, *further in tables:
+            for other in further:
                 self.how(first, other)
         for (first, *_), (second, *_) in combinations(tables, 2):
             how = self.how(first, second)
@@ -446,10 +520,10 @@ class JoinCheck:
         return said
 
     def how(self, first: TablePart, second: TablePart) -> str:
-        """Return what an output says of a join, such as "by id"; raise InputError if it may be wrong.
+        """Return what an output says of a join, such as "by id".
 
-        Ids that one of the tables has beside one without have to be in order, unless a column shows the order of the
-        rows.
+        Ids that one of the tables has beside one without have to be in order, unless a column shows
+        the order of the rows. InputError is raised if the join may be wrong.
         """
         positions = _joined_rows(self._rows_of[first.rows], self._rows_of[second.rows])
         rows = np.asarray(first.rows.at)[positions[:, 0]]
@@ -466,13 +540,16 @@ class JoinCheck:
             return "by id"
         if evidence.unsettled is not None:
             name, other = evidence.unsettled
-            differing = self._column(first.table, name)[rows] != self._column(second.table, other)[other_rows]
-            raise _unshown(name, other, tables, rows[int(np.argmax(differing))])
+            keys = self._column(first.table, name)[rows]
+            other_keys = self._column(second.table, other)[other_rows]
+            differing = int(np.argmax(keys != other_keys))
+            raise _unshown(name, other, tables, rows[differing])
         if evidence.shown_by is not None:
             return f"by position: {evidence.shown_by!r} agrees"
-        for part, plain in ((first.rows, second.rows), (second.rows, first.rows)):
-            if part.ids is not None:
-                _check_order(part, plain)
+        if first.rows.ids is not None:
+            _check_order(first.rows, second.rows)
+        if second.rows.ids is not None:
+            _check_order(second.rows, first.rows)
         return "by position: nothing contradicts it"
 
     def _joined(self, part: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
@@ -492,18 +569,22 @@ class JoinCheck:
 
 
 def _contradiction(
-    moved: Moved, tables: tuple[WholeTable, WholeTable], rows: NDArray[np.intp], other_rows: NDArray[np.intp]
+    moved: Moved,
+    tables: tuple[WholeTable, WholeTable],
+    rows: NDArray[np.intp],
+    other_rows: NDArray[np.intp],
 ) -> InputError:
     first, second = tables
     row = int(rows[moved.row])
+    other_row = int(other_rows[moved.other_row])
     value = shortened(str(first.values(moved.column)[row]))
     columns: str | list[str] = moved.column
     if moved.column != moved.other_column:
         columns = [moved.column, moved.other_column]
     return InputError(
-        f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} of {first.title}, in other rows: "
-        f"{value!r} is in {first.place(row)} and in {second.place(int(other_rows[moved.other_row]))}. If these are the "
-        "ids, ",
+        f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} "
+        f"of {first.title}, in other rows: {value!r} is in {first.place(row)} "
+        f"and in {second.place(other_row)}. If these are the ids, ",
         Argument("columns", {"segment": columns}),
         "; if the rows are in the same order all the same, ",
         BY_POSITION,
@@ -511,14 +592,19 @@ def _contradiction(
     )
 
 
-def _unshown(name: str, other: str, tables: tuple[WholeTable, WholeTable], row: int) -> InputError:
+def _unshown(
+    name: str,
+    other: str,
+    tables: tuple[WholeTable, WholeTable],
+    row: int,
+) -> InputError:
     first, second = tables
     difference = f"{name!r} differs, first in {first.place(row)}"
     if name != other:
         difference = f"{name!r} and {other!r} have nothing in common"
     return InputError(
-        f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: {difference}. Name a "
-        "column of ids, ",
+        f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: "
+        f"{difference}. Name a column of ids, ",
         NAMED_IDS,
         ", or say that they are, ",
         BY_POSITION,
@@ -565,9 +651,10 @@ def join_tables(
         names = id_columns(table.names, segment, others=texts, title=table.title)
         tables.append(TablePart(table, rows_of_table(table, names), frozenset(outputs)))
     rows_of = rows_of_segments([part.rows for part in tables])
-    own, others = (rows_of[part.rows] for part in tables)
-    positions = _joined_rows(own, others)
-    if len(positions) < max(len(own), len(others)):
+    segments = rows_of[tables[0].rows]
+    other_segments = rows_of[tables[1].rows]
+    positions = _joined_rows(segments, other_segments)
+    if len(positions) < max(len(segments), len(other_segments)):
         raise _lacking(tables, rows_of)
     rows = positions[:, 1]
     if not segment:
@@ -578,18 +665,22 @@ def join_tables(
 
 def _lacking(tables: Sequence[TablePart], rows_of: Mapping[Rows, RowsOfSegments]) -> InputError:
     """Return the error for the first segment that one of two tables lacks."""
-    for part, other in (tables, tables[::-1]):
-        for name, row in rows_of[part.rows].items():
+    for table, other in (tables, tables[::-1]):
+        for name, row in rows_of[table.rows].items():
             if name not in rows_of[other.rows]:
-                start = lacks_segment(part.rows.place(row), name, other.rows.title)
+                start = lacks_segment(table.rows.place(row), name, other.rows.title)
                 return InputError(start, "or leave it out here, ", *WAYS_OUT)
     raise AssertionError(tables)
 
 
 def rows_of_table(table: WholeTable, names: Sequence[str]) -> Rows:
-    """Return all rows of a table, with the ids in these columns; without ids if there are none."""
+    """Return all rows of a table, with the ids in these columns.
+
+    Without columns, or if all are blank, the rows have no ids.
+    """
     rows = Rows(table.title, len(table), table.place, table=table, at=range(len(table)))
-    if not names or all(table.is_blank(name) for name in names):
+    if all(map(table.is_blank, names)):
         return rows
-    keys = zip(*(table.keys(name) for name in names), strict=True)
-    return replace(rows, ids=["+".join(key) for key in keys], id_columns=tuple(names))
+    keys = zip(*map(table.keys, names), strict=True)
+    ids = list(map("+".join, keys))
+    return replace(rows, ids=ids, id_columns=tuple(names))
