@@ -1,8 +1,9 @@
 """Texts to token ids: the same ids as the model's own tokenizer.
 
-`tokenizer.json` expresses a fast tokenizer of transformers; `tokenizer.slow.json` expresses most of a slow one, and the
-spec in the bundle's manifest adds the rest. As in bert-score (`utils.py:sent_encode`), texts are stripped of
-surrounding white space first, and truncated at the maximum length, unless long texts are to be encoded in windows.
+`tokenizer.json` expresses a fast tokenizer of transformers; `tokenizer.slow.json` expresses most of
+a slow one, and the spec in the bundle's manifest adds the rest. As in bert-score
+(`utils.py:sent_encode`), texts are stripped of surrounding white space first, and truncated at the
+maximum length, unless long texts are to be encoded in windows.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,7 +24,12 @@ from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TokenizerSpec, compile_split, tokenizer_file
+from bertscore_onnx.text.spec import (
+    SENTENCEPIECE_FILE,
+    TokenizerSpec,
+    compile_split,
+    tokenizer_file,
+)
 from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenizer_json import TokenizerJson
 
@@ -30,14 +37,20 @@ LongText = Literal["truncate", "window"]
 """The treatment of a text that is longer than the model's maximum."""
 
 DEFAULT_MAX_LENGTH = 8192
-"""The most tokens of a text for a model without a bound of its own, since attention grows with the square: at this
-length one layer's weights take 268 MB for each head, 4.3 GB for 16 heads."""
+"""The most tokens of a text for a model without a bound of its own.
+
+Attention grows with the square: at this length one layer's weights take 268 MB for each head,
+4.3 GB for 16 heads.
+"""
 
 CACHE_SIZE = 32_768
 """The number of recently used words that are cached; usual ones take 6 MB."""
 
 MAX_WORD_LENGTH = 32
-"""Longer words are not cached, and are encoded without the GIL, since a word may be as long as a text."""
+"""Longer words are not cached, and are encoded without the GIL.
+
+A word may be as long as a text.
+"""
 
 _encodable = partial(re.compile("[\ud800-\udfff]").sub, "\ufffd")
 """Replaces lone surrogates."""
@@ -69,28 +82,35 @@ class TextTokenizer:
         self,
         folder: Path,
         *,
-        spec: TokenizerSpec | None,  # None in the fast mode, where `tokenizer.json` expresses everything
-        max_length: int | None,  # in tokens, special ones included; None for no bound but DEFAULT_MAX_LENGTH
+        spec: TokenizerSpec | None,  # None in the fast mode, where a file expresses everything
+        max_length: int | None,  # in tokens, with special ones; None for DEFAULT_MAX_LENGTH
         empty_ids: Sequence[int],  # of an empty text
         long_text: LongText = "truncate",
         in_parallel: bool = True,  # in the threads of the tokenizers package, one per CPU
     ) -> None:
-        """Load the tokenizer of a bundle's folder; raise a TokenizerError if its file cannot be used."""
-        sentencepiece = spec is not None and spec.sentencepiece is not None
-        path = folder / (SENTENCEPIECE_FILE if sentencepiece else tokenizer_file(spec))
-        mode = "fast" if spec is None else "slow"
-        self.description: str = f"{mode}+sentencepiece-{version('sentencepiece')}" if sentencepiece else mode
-        """The mode, and the version of the library, which decides between equally good segmentations."""
+        """Load the tokenizer of a bundle's folder.
+
+        Raises a TokenizerError if its file cannot be used.
+        """
+        path = folder / tokenizer_file(spec)
+        self.description: str = "fast" if spec is None else "slow"
+        """The mode, and the version of SentencePiece.
+
+        The library decides between equally good segmentations.
+        """
+        if spec is not None and spec.sentencepiece is not None:
+            path = folder / SENTENCEPIECE_FILE
+            self.description += f"+sentencepiece-{version('sentencepiece')}"
         self.max_length: int = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may receive at a time."""
         self.long_text: LongText = long_text
         self._path = path
         with tokenizer_errors(path, "is not a tokenizer"):
-            self._encode = (
-                FastTokenizer(path, in_parallel=in_parallel)
-                if spec is None
-                else SlowTokenizer(path, spec, in_parallel=in_parallel)
-            )
+            self._encode: FastTokenizer | SlowTokenizer
+            if spec is None:
+                self._encode = FastTokenizer(path, in_parallel=in_parallel)
+            else:
+                self._encode = SlowTokenizer(path, spec, in_parallel=in_parallel)
         self._empty_ids = list(empty_ids)
         self.num_special_tokens: tuple[int, int] = self._encode.num_special_tokens
         """The number of special tokens in front of every text, and behind it."""
@@ -100,79 +120,128 @@ class TextTokenizer:
         """The id of what the vocabulary lacks; None if it lacks nothing."""
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], list[bool]]:
-        """Return each text's ids, (tokens,), at least one, special tokens included; and whether it was truncated.
+        """Return each text's ids, (tokens,), and whether it was truncated.
 
-        A lone surrogate, which has no encoding, counts as U+FFFD, unless the tokenizer drops it (BERT, XLM).
+        There is one id at least; special tokens are included. A lone surrogate, which has no
+        encoding, counts as U+FFFD, unless the tokenizer drops it (BERT, XLM).
         """
-        return self._ids_of(texts, self.max_length if self.long_text == "truncate" else None)
+        max_length = self.max_length if self.long_text == "truncate" else None
+        return self._ids_of(texts, max_length)
 
     def whole(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return each text's ids, (tokens,), however many they are."""
         return self._ids_of(texts, None)[0]
 
-    def _ids_of(self, texts: Sequence[str], max_length: int | None) -> tuple[list[NDArray[np.int64]], list[bool]]:
+    def _ids_of(
+        self,
+        texts: Sequence[str],
+        max_length: int | None,
+    ) -> tuple[list[NDArray[np.int64]], list[bool]]:
         stripped = [text.strip() for text in texts]
         with native_code(), tokenizer_errors(self._path, "fails on a text"):
-            encoded = iter(self._encode([text for text in stripped if text], max_length))
-        ids, is_truncated = [], []
+            encoded = iter(self._encode(list(filter(None, stripped)), max_length))
+        ids = []
+        is_truncated = []
         for text in stripped:
-            ids_of_text, is_text_truncated = next(encoded) if text else (self._empty_ids, False)
+            if text:
+                ids_of_text, is_text_truncated = next(encoded)
+            else:
+                ids_of_text = self._empty_ids
+                is_text_truncated = False
+            # A tokenizer may drop all characters of a text.
             ids.append(np.array(ids_of_text or self._empty_ids, dtype=np.int64))
             is_truncated.append(is_text_truncated)
         return ids, is_truncated
 
 
-def tokenise(tokenizer: TextTokenizer, texts: Sequence[Text], separator: str) -> list[TokenisedText]:
-    """Tokenise texts, and count their unknown tokens; the separator follows each sentence of a context."""
-    with_context = [text for text in texts if isinstance(text, TextInContext) and text.context]
-    bare = [text if isinstance(text, str) else text.text for text in texts if isinstance(text, str) or not text.context]
+def tokenise(
+    tokenizer: TextTokenizer,
+    texts: Sequence[Text],
+    separator: str,
+) -> list[TokenisedText]:
+    """Tokenise texts, and count their unknown tokens.
+
+    The separator follows each sentence of a context.
+    """
+    bare = []
+    with_context = []
+    has_context = []
+    for text in texts:
+        if isinstance(text, str):
+            bare.append(text)
+        elif text.context:
+            with_context.append(text)
+        else:
+            bare.append(text.text)
+        has_context.append(not isinstance(text, str) and bool(text.context))
     tokenised = map(TokenisedText, *tokenizer(bare))
     if not with_context:
         return _with_counts(tokenizer, list(tokenised))
     in_context = _tokenise_in_context(tokenizer, with_context, separator)
-    joined = [next(tokenised if isinstance(text, str) or not text.context else in_context) for text in texts]
+    joined = []
+    for is_in_context in has_context:
+        joined.append(next(in_context if is_in_context else tokenised))
     return _with_counts(tokenizer, joined)
 
 
-def _with_counts(tokenizer: TextTokenizer, tokenised: Sequence[TokenisedText]) -> list[TokenisedText]:
-    """Count the tokens of texts, and the unknown ones, in one pass over all ids."""
+def _with_counts(
+    tokenizer: TextTokenizer,
+    tokenised: Sequence[TokenisedText],
+) -> list[TokenisedText]:
+    """Count the tokens of texts and the unknown ones, all in one pass."""
     if not tokenised:
         return []
     lengths = np.array([len(text.ids) for text in tokenised])  # (texts,)
-    is_unknown = np.concatenate([text.ids for text in tokenised]) == tokenizer.unknown_id  # (tokens,)
-    num_unknown = np.add.reduceat(is_unknown, np.cumsum(lengths) - lengths, dtype=np.int64)  # (texts,)
+    ids = np.concatenate([text.ids for text in tokenised])  # (tokens,)
+    is_unknown = ids == tokenizer.unknown_id  # (tokens,)
+    starts = np.cumsum(lengths) - lengths  # (texts,)
+    num_unknown = np.add.reduceat(is_unknown, starts, dtype=np.int64)  # (texts,)
     num_tokens = lengths - sum(tokenizer.num_special_tokens)
     counts = zip(tokenised, num_tokens.tolist(), num_unknown.tolist(), strict=True)
     return [TokenisedText(*text[:3], tokens, unknown) for text, tokens, unknown in counts]
 
 
 def _tokenise_in_context(
-    tokenizer: TextTokenizer, texts: Sequence[TextInContext], separator: str
+    tokenizer: TextTokenizer,
+    texts: Sequence[TextInContext],
+    separator: str,
 ) -> Iterator[TokenisedText]:
-    """Tokenise texts with their contexts; if both are too long, the beginning of the context is cut off."""
-    before = ["".join(sentence + separator for sentence in item.context) for item in texts]
-    stripped = [item.text.strip() for item in texts]
-    joined = [context + text if text else "" for context, text in zip(before, stripped, strict=True)]
-    contexts = list(dict.fromkeys(before))
-    # The ids of the context are those shared with two texts that begin differently after the same context.
-    sequences = tokenizer.whole([*joined, *(context + word for context in contexts for word in ("a", "b"))])
-    rest = iter(sequences[len(joined) :])
-    probes = {context: (next(rest), next(rest)) for context in contexts}
-    for context, text, ids in zip(before, joined, sequences, strict=False):
-        common = min(_common_length(ids, probe) for probe in probes[context])
-        number = max(common - tokenizer.num_special_tokens[0], 0)
-        yield _cut(tokenizer, ids, number if text else 0)
+    """Tokenise texts with their contexts.
+
+    If both are too long, the beginning of the context is cut off.
+    """
+    contexts = []
+    joined = []
+    for item in texts:
+        context = "".join(sentence + separator for sentence in item.context)
+        text = item.text.strip()
+        contexts.append(context)
+        joined.append(context + text if text else "")
+
+    # The ids of a context are those shared with two texts that begin differently after it.
+    endings = {}
+    for context in contexts:
+        endings[context] = (context + "a", context + "b")
+    sequences = tokenizer.whole([*joined, *chain.from_iterable(endings.values())])
+    probed = iter(sequences[len(joined) :])
+    probes = {context: (next(probed), next(probed)) for context in endings}
+    for context, text, ids in zip(contexts, joined, sequences, strict=False):
+        num_context = 0
+        if text:
+            num_common = min(_common_length(ids, probe) for probe in probes[context])
+            num_context = max(num_common - tokenizer.num_special_tokens[0], 0)
+        yield _cut(tokenizer, ids, num_context)
 
 
 def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> TokenisedText:
     """Cut the context first, and then the text unless it goes into windows."""
     before, after = tokenizer.num_special_tokens
-    most = tokenizer.max_length
-    cut = min(max(len(ids) - most, 0), num_context)
+    max_length = tokenizer.max_length
+    cut = min(max(len(ids) - max_length, 0), num_context)
     ids = np.concatenate((ids[:before], ids[before + cut :]))
-    is_truncated = len(ids) > most and tokenizer.long_text == "truncate"
+    is_truncated = len(ids) > max_length and tokenizer.long_text == "truncate"
     if is_truncated:
-        ids = np.concatenate((ids[: most - after], ids[len(ids) - after :]))
+        ids = np.concatenate((ids[: max_length - after], ids[len(ids) - after :]))
     return TokenisedText(ids, is_truncated, num_context - cut)
 
 
@@ -191,10 +260,13 @@ def tokenizer_errors(path: Path, what: str) -> Iterator[None]:
     except (BertScoreOnnxError, MemoryError):
         raise
     except BaseException as error:
-        # the libraries raise nothing more specific than Exception, and a panic of Rust is not even that
-        if (not isinstance(error, Exception) and type(error).__name__ != "PanicException") or is_interrupt(error):
+        # The libraries raise nothing more specific than Exception, and Rust's panic is none.
+        is_of_library = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+        if not is_of_library or is_interrupt(error):
             raise
-        raise TokenizerError(f"{path} {what}: {one_line(error)}. Export the model again.") from error
+        raise TokenizerError(
+            f"{path} {what}: {one_line(error)}. Export the model again.",
+        ) from error
 
 
 class FastTokenizer:
@@ -208,15 +280,21 @@ class FastTokenizer:
         is_special = np.array(probe.special_tokens_mask)
         self.added_ids: list[int] = np.array(probe.ids)[is_special == 1].tolist()
         num_prefix = int(is_special.argmin())
-        self.num_special_tokens: tuple[int, int] = (num_prefix, int(is_special[num_prefix:].sum()))
+        num_suffix = int(is_special[num_prefix:].sum())
+        self.num_special_tokens: tuple[int, int] = (num_prefix, num_suffix)
 
-    def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
-        """Return the ids of each text, special tokens included, and whether the text was truncated.
+    def __call__(
+        self,
+        texts: Sequence[str],
+        max_length: int | None,
+    ) -> list[tuple[list[int], bool]]:
+        """Return the ids of each text, and whether the text was truncated.
 
-        `max_length` counts special tokens, and None sets no bound. The package would truncate only by a setting, which
-        no thread may change while another encodes.
+        The ids and `max_length` include special tokens; None sets no bound. The package would
+        truncate only by a setting, which no thread may change while another encodes.
         """
-        encoded = self._file.encode([*map(_encodable, texts)], in_parallel=self._in_parallel)
+        encodable = list(map(_encodable, texts))
+        encoded = self._file.encode(encodable, in_parallel=self._in_parallel)
         return [self._truncated(ids, max_length) for ids in encoded]
 
     def _truncated(self, ids: list[int], max_length: int | None) -> tuple[list[int], bool]:
@@ -227,10 +305,11 @@ class FastTokenizer:
 
 
 class SlowTokenizer:
-    """A tokenizer with a spec, which does the steps of a slow tokenizer of transformers in their order.
+    """A tokenizer with a spec.
 
-    The normalizers change the whole text; then literal special tokens are cut out of it; each segment between them
-    passes through the pre-tokenizers and becomes ids; the special tokens around the text come last.
+    It does the steps of a slow tokenizer of transformers in their order. The normalizers change the
+    whole text; then literal special tokens are cut out of it; each segment between them passes
+    through the pre-tokenizers and becomes ids; the special tokens around the text come last.
     """
 
     def __init__(self, path: Path, spec: TokenizerSpec, *, in_parallel: bool = True) -> None:
@@ -243,24 +322,42 @@ class SlowTokenizer:
         self.added_ids: list[int] = [*spec.prefix_ids, *spec.suffix_ids]
         self.unknown_id: int | None = spec.unknown_id
 
-    def __call__(self, texts: Sequence[str], max_length: int | None) -> list[tuple[list[int], bool]]:
+    def __call__(
+        self,
+        texts: Sequence[str],
+        max_length: int | None,
+    ) -> list[tuple[list[int], bool]]:
         """Return the same as `FastTokenizer` does."""
-        max_ids = None if max_length is None else max(max_length - sum(self.num_special_tokens), 0)
-        normalized = [self._normalize(text) for text in texts]
-        split = [self._split(text) for text in normalized]
-        segments = [_encodable(self._pre_tokenize(part)) for parts in split for part in parts if isinstance(part, str)]
+        max_ids = None
+        if max_length is not None:
+            max_ids = max(max_length - sum(self.num_special_tokens), 0)
+        normalized = list(map(self._normalize, texts))
+        split = list(map(self._split, normalized))
+        segments = []
+        for segment in chain.from_iterable(split):
+            if isinstance(segment, str):
+                segments.append(_encodable(self._pre_tokenize(segment)))
         encoded = map(self._mark_unknown, self._encode_segments(segments))
         return [self._add_special_tokens(_joined(parts, encoded), max_ids) for parts in split]
 
     def _mark_unknown(self, ids: list[int]) -> list[int]:
-        """Replace the ids of `tokenizer.slow.json` that the model lacks by the unknown id."""
-        if (size := self._spec.vocab_size) is None:
+        """Replace the ids that the model lacks by the unknown id."""
+        size = self._spec.vocab_size
+        if size is None:
             return ids
-        return [token if token < size else self._spec.unknown_id for token in ids]
+        unknown_id = self._spec.unknown_id
+        known = []
+        for token in ids:
+            known.append(token if token < size else unknown_id)
+        return known
 
     def _add_special_tokens(self, ids: list[int], max_ids: int | None) -> tuple[list[int], bool]:
-        """Truncate ids and put the special tokens around them; also return whether they were truncated."""
-        prefix, suffix = self._spec.prefix_ids, self._spec.suffix_ids
+        """Truncate ids and put the special tokens around them.
+
+        Also return whether they were truncated.
+        """
+        prefix = self._spec.prefix_ids
+        suffix = self._spec.suffix_ids
         is_truncated = max_ids is not None and len(ids) > max_ids
         kept = ids[:max_ids] if is_truncated else ids
         if self._spec.suffix_once and kept[len(kept) - len(suffix) :] == suffix:
@@ -269,16 +366,27 @@ class SlowTokenizer:
 
 
 def _joined(parts: Sequence[str | int], encoded: Iterator[list[int]]) -> list[int]:
-    """Return the ids of a text: special tokens, and the ids of the segments between them."""
+    """Return the ids of a text: of special tokens, and of its segments."""
     if len(parts) == 1 and isinstance(parts[0], str):  # as nearly every text
         return next(encoded)
-    return [token for part in parts for token in ([part] if isinstance(part, int) else next(encoded))]
+    ids = []
+    for segment in parts:
+        if isinstance(segment, int):
+            ids.append(segment)
+        else:
+            ids += next(encoded)
+    return ids
 
 
-def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Callable[[list[str]], Iterable[list[int]]]:
+def _segment_encoder(
+    path: Path,
+    spec: TokenizerSpec,
+    in_parallel: bool,
+) -> Callable[[list[str]], Iterable[list[int]]]:
     """Return the function that encodes the segments between special tokens."""
     if spec.sentencepiece is not None:
-        from bertscore_onnx.text.sentencepiece import SentencePieceEncoder  # costs memory and is needed only here
+        # The library costs memory and is needed only here.
+        from bertscore_onnx.text.sentencepiece import SentencePieceEncoder
 
         return SentencePieceEncoder(path, spec.sentencepiece)
     file = TokenizerJson(path)
@@ -288,13 +396,20 @@ def _segment_encoder(path: Path, spec: TokenizerSpec, in_parallel: bool) -> Call
 
 
 def is_word_based(tokenizer: Tokenizer) -> bool:
-    """Return whether a tokenizer only splits texts at white space and encodes each word by itself."""
-    splits = isinstance(tokenizer.pre_tokenizer, WhitespaceSplit | CharDelimiterSplit)
-    return splits and tokenizer.normalizer is None and not tokenizer.get_added_tokens_decoder()
+    """Return whether a tokenizer encodes each word of a text by itself.
+
+    It only splits texts at white space, and neither normalizes nor finds added tokens.
+    """
+    if not isinstance(tokenizer.pre_tokenizer, WhitespaceSplit | CharDelimiterSplit):
+        return False
+    return tokenizer.normalizer is None and not tokenizer.get_added_tokens_decoder()
 
 
 class WordEncoder:
-    """Encodes texts word by word and caches the ids, since few words of a text are new; threads may share it."""
+    """Encodes texts word by word; threads may share it.
+
+    The ids are cached, since few words of a text are new.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._separator = getattr(tokenizer.pre_tokenizer, "delimiter", None)
@@ -308,7 +423,8 @@ class WordEncoder:
             if len(word) <= MAX_WORD_LENGTH:
                 ids += self._cached(word)
             else:
-                ids += self._tokenizer.encode_batch_fast([word], add_special_tokens=False)[0].ids
+                [encoding] = self._tokenizer.encode_batch_fast([word], add_special_tokens=False)
+                ids += encoding.ids
         return ids
 
 
